@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 from tests.neighbours import postgresql
 from tests.recover.site import ROOT
-from tests.service.jobs.serving import Service, serving
+from tests.service.jobs.service_process import ServiceProcess, run_service
 
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report
@@ -24,7 +24,7 @@ from unlost.jobs.database import Database, file_url
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.states import MailKind
 from unlost.jobs.store import JobStore
-from unlost.jobs.tables import LETTERS
+from unlost.jobs.tables import MAILS
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
 IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile
@@ -32,7 +32,7 @@ WARM = 100  # orders that are not counted
 RATE = 20.0  # orders a second
 
 
-async def submit(session: aiohttp.ClientSession, service: Service, keys: list[str]) -> float:
+async def submit(session: aiohttp.ClientSession, service: ServiceProcess, keys: list[str]) -> float:
     """Order one page; return the seconds that it took."""
     order = {"url": ROOT, "mail": "me@example.org", "page": True}
     begun = time.perf_counter()
@@ -46,7 +46,7 @@ async def submit(session: aiohttp.ClientSession, service: Service, keys: list[st
     return time.perf_counter() - begun
 
 
-async def orders(service: Service, number: int, watchers: Other | None, keys: list[str]) -> list[float]:
+async def orders(service: ServiceProcess, number: int, watchers: Other | None, keys: list[str]) -> list[float]:
     """Order so many, at a steady rate, whatever the answers take; return the seconds of each. keys: gets theirs.
 
     watchers: are told of each.
@@ -65,7 +65,7 @@ async def orders(service: Service, number: int, watchers: Other | None, keys: li
         return list(await asyncio.gather(*tasks))
 
 
-async def watched(service: Service, watchers: Other) -> list[str]:
+async def watched(service: ServiceProcess, watchers: Other) -> list[str]:
     """Order as many as there are streams, one after the other; return their keys once all are watched."""
     keys: list[str] = []
     async with aiohttp.ClientSession() as session:
@@ -76,7 +76,7 @@ async def watched(service: Service, watchers: Other) -> list[str]:
     return keys
 
 
-async def finished(service: Service, number: int) -> None:
+async def finished(service: ServiceProcess, number: int) -> None:
     """Wait until so many jobs have ended."""
     headers = {"Authorization": f"Bearer {service.token}"}
     async with aiohttp.ClientSession(headers=headers) as session:
@@ -94,10 +94,10 @@ def percentile(times: list[float], share: float) -> float:
 
 
 @contextmanager
-def _place(folder: Path, registry: Path, url: str | None) -> Iterator[tuple[Service, str]]:
+def _place(folder: Path, registry: Path, url: str | None) -> Iterator[tuple[ServiceProcess, str]]:
     folder.mkdir()
     more = {"UNLOST_DATABASE": url} if url else {}
-    with serving(folder, registry, "--workers", "0", env=more) as service:
+    with run_service(folder, registry, "--workers", "0", env=more) as service:
         yield service, url or file_url(folder / "jobs" / "jobs.sqlite")
 
 
@@ -105,7 +105,7 @@ def _check(url: str, folder: Path) -> tuple[list[Job], dict[int, int]]:
     """Return all jobs, and how often each was finished: each time its owner was written, in the same transaction."""
     database = Database(url)
     with database.reading() as connection:
-        written = connection.execute(LETTERS.select().where(LETTERS.c.kind == MailKind.COMPLETE.value)).all()
+        written = connection.execute(MAILS.select().where(MAILS.c.kind == MailKind.COMPLETE.value)).all()
     finished: dict[int, int] = {}
     for row in written:
         finished[row.job] = finished.get(row.job, 0) + 1

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 from tests.service.test_million import COUNT, PAGE, serve_command, serving_million
 
 from bench.measure import Report
@@ -47,8 +47,8 @@ def main() -> None:
         for form in FORMS:
             folder = Path(name) / form
             folder.mkdir()
-            with started(*serve_command(archive, folder)) as process:
-                port = listening_at(process).port
+            with run_process(*serve_command(archive, folder)) as process:
+                port = wait_for_client(process).port
                 for what in ("received and sent", "sent from the cache"):
                     seconds, found = waits(port, form)
                     report.line(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cli.run import UNLOST
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 
 from bench.measure import Report
 from unlost.mementomap import FilterOptions, MapOptions, build_filter, build_map
@@ -65,9 +65,9 @@ def resident(folder: Path, *, has_filters: bool) -> int:
     registry = folder / "archives.toml"
     registry.write_text("\n".join(entries))
     command: list[str | Path] = [UNLOST, "serve", "--port", "0", "--archives", str(registry)]
-    with started(command, {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}) as process:
-        client = listening_at(process)
-        while not all(each["map"] for each in json.loads(client.ask("/about").text)["archives"]):
+    with run_process(command, {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}) as process:
+        client = wait_for_client(process)
+        while not all(each["map"] for each in json.loads(client.request("/about").text)["archives"]):
             time.sleep(0.1)
         status = Path(f"/proc/{process.pid}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+) kB", status)

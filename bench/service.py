@@ -41,7 +41,7 @@ class Kept:
         )
         self._kept = {(self._found.uri, RoutingOptions()): self._found}
 
-    def kept(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
+    def get_cached(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
         """Return it at once."""
         return self._kept.get((uri, wish))
 

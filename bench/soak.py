@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.neighbours import postgresql
-from tests.service.jobs.serving import Service, serving
+from tests.service.jobs.service_process import ServiceProcess, run_service
 from tests.waiting import wait_until
 
 from bench.measure import Report
@@ -95,7 +95,7 @@ class Outcome:
 class Soak:
     """One run against a service that is up."""
 
-    def __init__(self, plan: Plan, service: Service, archives: list[FakeArchive]) -> None:
+    def __init__(self, plan: Plan, service: ServiceProcess, archives: list[FakeArchive]) -> None:
         self._plan, self._service, self._archives = plan, service, archives
         self._dice = random.Random(plan.seed)  # noqa: S311  not for secrets
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ class Soak:
             each.join()
         self._heal()
         for key in self.outcome.orders:
-            self.outcome.orders[key] = str(self._service.ended(key)["state"])
+            self.outcome.orders[key] = str(self._service.wait_until_ended(key)["state"])
         self._sample()
         self.outcome.seconds = time.monotonic() - begun
         return self.outcome
@@ -163,7 +163,7 @@ class Soak:
 
     def _order(self) -> None:
         order = {"url": "http://small.example/", "mail": "me@example.org"}
-        answer = self._service.ask("POST", "/api/jobs", order, is_admin=True)
+        answer = self._service.request("POST", "/api/jobs", order, is_admin=True)
         self.outcome.statuses[answer.status] += 1
         if answer.status == 201:
             self.outcome.orders[answer.json["key"]] = ""
@@ -191,7 +191,7 @@ def path_of(dice: random.Random) -> str:
 
 
 @contextmanager
-def prepared(folder: Path, url: str | None = None) -> Iterator[tuple[Service, list[FakeArchive]]]:
+def prepared(folder: Path, url: str | None = None) -> Iterator[tuple[ServiceProcess, list[FakeArchive]]]:
     """Run three archives of a small lost site, and a service before them. url: of a database in place of a file."""
     held = {f"http://lost.example/{number}": [("2014-02-10", f"<p>{number}")] for number in range(PAGES) if number % 4}
     links = "".join(f"<a href='/{number}'>x</a>" for number in range(20))
@@ -203,7 +203,10 @@ def prepared(folder: Path, url: str | None = None) -> Iterator[tuple[Service, li
         entries = [archives[0].registry_entry(), *(each.registry_entry("memento") for each in archives[1:])]
         registry = write_registry(folder / "archives.toml", *entries)
         more = {"UNLOST_WORKER_PAUSE": "0.5", "UNLOST_WORKER_LEASE": "3", **({"UNLOST_DATABASE": url} if url else {})}
-        yield stack.enter_context(serving(folder, registry, "--keep", "20", "--keep-misses", "5", env=more)), archives
+        yield (
+            stack.enter_context(run_service(folder, registry, "--keep", "20", "--keep-misses", "5", env=more)),
+            archives,
+        )
 
 
 def soak(plan: Plan, folder: Path, url: str | None = None) -> Outcome:

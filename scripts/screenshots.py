@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, FloatRect, Page, ViewportSize
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.neighbours import chromium
-from tests.service.jobs.workers import Hold
-from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, order, running_place
+from tests.service.jobs.worker_processes import ArchivePause
+from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment, log_in, order, run_environment
 
 from unlost.demo.page import write_pages
 from unlost.demo.server import DemoServer
@@ -32,9 +32,9 @@ def _shot(page: Page, folder: Path, name: str) -> None:
     sys.stderr.write(f"{folder / name}.png\n")
 
 
-def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
+def _order(browser: Browser, other: Page, environment: PagesEnvironment, folder: Path) -> str:
     """Take pictures from the form to what is ready; return the address of the job."""
-    base = place.service.base
+    base = environment.service.base
     page = browser.new_context(**_SCREEN).new_page()
     page.goto(f"{base}/recover")
     page.get_by_label("Address of the lost site").fill("lost.example")
@@ -52,9 +52,9 @@ def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
     _shot(page, folder, "sent")
     page.get_by_role("link", name="Here you see").click()
     _shot(page, folder, "status-pending")
-    page.goto(place.link("you@example.org"))
+    page.goto(environment.link("you@example.org"))
     _shot(page, folder, "confirm")
-    hold = Hold(place.lost, 14)
+    hold = ArchivePause(environment.lost, 14)
     page.get_by_role("button", name="Yes, begin").click()
     hold.wait()
     page.get_by_role("heading", name="Being collected from archives").wait_for()
@@ -62,7 +62,7 @@ def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
     _shot(page, folder, "status-processing")
     for name in ("first", "second"):
         waits = {"url": f"http://{name}.lost.example/", "mail": f"{name}@example.org"}
-        place.service.ask("POST", "/api/jobs", waits, is_admin=True)
+        environment.service.request("POST", "/api/jobs", waits, is_admin=True)
     log_in(other, base, ADMIN, ADMIN_PASSWORD)
     other.wait_for_selector("table.jobs")
     _shot(other, folder, "admin-jobs")
@@ -72,9 +72,9 @@ def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
     return page.url
 
 
-def _kept(browser: Browser, place: Place, address: str, folder: Path) -> None:
+def _kept(browser: Browser, environment: PagesEnvironment, address: str, folder: Path) -> None:
     """Take pictures of what can be done then, in German and on a phone, too."""
-    base = place.service.base
+    base = environment.service.base
     page = browser.new_context(**_SCREEN).new_page()
     page.goto(address)
     page.get_by_role("link", name="Preview").click()
@@ -97,9 +97,9 @@ def _kept(browser: Browser, place: Place, address: str, folder: Path) -> None:
     _shot(phone, folder, "status-complete-phone")
 
 
-def _administration(other: Page, place: Place, folder: Path) -> None:
+def _administration(other: Page, environment: PagesEnvironment, folder: Path) -> None:
     """Take pictures of what administrators see."""
-    base = place.service.base
+    base = environment.service.base
     for name in _ADMIN:
         other.goto(f"{base}/admin/{name}")
         _shot(other, folder, f"admin-{name}")
@@ -127,11 +127,15 @@ def main() -> None:
     """Write the pictures into a folder."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch, chromium.browser() as browser, running_place(Path(scratch)) as place:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        chromium.browser() as browser,
+        run_environment(Path(scratch)) as environment,
+    ):
         other = browser.new_context(**_SCREEN).new_page()
-        address = _order(browser, other, place, folder)
-        _kept(browser, place, address, folder)
-        _administration(other, place, folder)
+        address = _order(browser, other, environment, folder)
+        _kept(browser, environment, address, folder)
+        _administration(other, environment, folder)
     with tempfile.TemporaryDirectory() as scratch, chromium.browser() as browser:
         _demonstration(browser, Path(scratch), folder)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.cli.run import unlost
 from tests.formats.warcs import member, record
 from tests.recover.export.recovered import recovered
-from tests.vault.made import server_files, static_site
+from tests.vault.fixtures import server_files, static_site
 
 
 @dataclass(frozen=True, slots=True)

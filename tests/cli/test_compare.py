@@ -15,7 +15,7 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.formats.warcs import record
 from tests.measure.made_sites import MadeSite, resource
-from tests.recover.export.made import Copy, recovered
+from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.waiting import wait_until
 from unlost.cli import compare_run
 from unlost.cli.main import run

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.recover.export.made import Copy, recovered
+from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.recover.site import ROOT
 from tests.recover.village import running, village
-from tests.vault.made import server_files, static_site
+from tests.vault.fixtures import server_files, static_site
 
 
 def next_steps(*arguments: str, code: int = 0, **env: str) -> list[str]:

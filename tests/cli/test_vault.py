@@ -14,7 +14,7 @@ import pytest
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.neighbours import postgresql
-from tests.vault.made import listing, server_files, static_site
+from tests.vault.fixtures import listing, server_files, static_site
 from unlost.vault.pages import iter_html_files
 from unlost.vault.state import open_vault
 

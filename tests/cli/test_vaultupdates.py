@@ -11,8 +11,8 @@ from tests.cli.run import unlost
 from tests.formats.wacz_files import wacz
 from tests.neighbours import file_servers
 from tests.neighbours.pywb import serving_warcs
-from tests.vault.keepers import entry
-from tests.vault.made import listing, server_files, static_site
+from tests.vault.fixtures import listing, server_files, static_site
+from tests.vault.simulated_archives import registry_entry
 from unlost.vault.pages import iter_html_files
 
 # warcio leaves temporary files to be collected.
@@ -92,7 +92,7 @@ def test_status_sees_the_living_site_and_what_archives_hold(tmp_path: Path) -> N
     ]
     with serving_warcs(warcs, tmp_path) as archives:
         names = ("first", "second")
-        (tmp_path / "archives.toml").write_text("\n".join(map(entry, names, archives)))
+        (tmp_path / "archives.toml").write_text("\n".join(map(registry_entry, names, archives)))
         asked = ("--site", f"{base}/", "--ask-archives", "--archives", str(tmp_path / "archives.toml"))
         both = said("status", *vault, *asked, "--delay", "0", env=env, code=1)["places"]
         assert both["live"]["pages"] == 0, "the site is gone"

@@ -1,4 +1,4 @@
-"""A small living site, made of a table of pages, and crawls of it on a clock on which waiting takes no time."""
+"""A small live site defined by a table of pages, and crawls of it with a virtual clock."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -17,12 +17,12 @@ from unlost.http.pool import AddressInfo, literal_address_info
 from unlost.http.url import HostPort
 
 HASTY = Timeouts(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)
-"""Real seconds, for servers that hang."""
+"""Short real timeouts, for servers that hang."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a server says. `{base}` in header values, and in the body, is its address."""
+    """A response. `{base}` in header values and body is replaced by the URL of the site."""
 
     body: bytes = b""
     status: int = 200
@@ -36,7 +36,7 @@ def html(*links: str, more: str = "") -> Page:
 
 
 def sitemap(*uris: str, kind: str = "url") -> Page:
-    """Return a sitemap, or with `sitemap` an index of them."""
+    """Return a sitemap, or with the kind `sitemap` a sitemap index."""
     outer = {"url": "urlset", "sitemap": "sitemapindex"}[kind]
     body = "".join(f"<{kind}><loc>{uri}</loc></{kind}>" for uri in uris)
     namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -70,7 +70,7 @@ Pages = Mapping[str, Page] | Callable[[str], Page | None]
 
 @dataclass
 class Living:
-    """A running site. told: what crawls of it said."""
+    """A running site. `told` has the events of its crawls."""
 
     server: Faults
     clock: VirtualClock
@@ -78,16 +78,16 @@ class Living:
 
     @property
     def url(self) -> str:
-        """Its address, without a path."""
+        """URL of the site, without a path."""
         return self.server.url
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, without robots.txt and the sitemap that everybody looks for."""
+        """Requested paths, without robots.txt and the default sitemap."""
         return [path for path in self.server.paths if path not in ("/robots.txt", "/sitemap.xml")]
 
     async def crawl(self, folder: Path, *starts: str, **options: Any) -> CrawlResult:  # noqa: ANN401
-        """Crawl it; options of Plan and of `crawl`."""
+        """Crawl the site; options are fields of `CrawlConfig` and arguments of `crawl`."""
         names = CrawlConfig.__dataclass_fields__
         planned = {name: value for name, value in options.items() if name in names}
         others = {name: value for name, value in options.items() if name not in names}
@@ -98,7 +98,7 @@ class Living:
 
 @asynccontextmanager
 async def living(pages: Pages) -> AsyncIterator[Living]:
-    """Run a site; what it does not know is 404."""
+    """Run a site; unknown paths give 404."""
     clock = VirtualClock()
     look = pages.get if isinstance(pages, Mapping) else pages
 
@@ -113,7 +113,7 @@ async def living(pages: Pages) -> AsyncIterator[Living]:
 
 
 def visited(pages: Pages, folder: Path, *starts: str, **options: Any) -> tuple[CrawlResult, list[LiveResource], Living]:  # noqa: ANN401
-    """Crawl a site once; return how that ended, what is known then, and the site that was."""
+    """Crawl a site once; return the result, the resources and the site."""
 
     async def run() -> tuple[CrawlResult, list[LiveResource], Living]:
         async with living(pages) as site:
@@ -124,17 +124,17 @@ def visited(pages: Pages, folder: Path, *starts: str, **options: Any) -> tuple[C
 
 
 def by_path(resources: list[LiveResource], site: Living) -> dict[str, LiveResource]:
-    """Return resources by their paths; those on other hosts by their whole addresses."""
+    """Return resources by path; those on other hosts by URL."""
     return {each.uri.removeprefix(site.url): each for each in resources}
 
 
 class AllHere:
-    """Says of every name that it is at one address."""
+    """Resolver that returns one address for every name."""
 
     def __init__(self, address: str = "127.0.0.1") -> None:
         self.address = address
 
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
-        """Return it."""
+        """Return the address."""
         del host
         return [literal_address_info(HostPort(self.address, port))]

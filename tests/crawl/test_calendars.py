@@ -1,4 +1,4 @@
-"""Calendars without end."""
+"""Endless calendars."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from unlost.crawl.traps import is_endless_calendar
 @pytest.mark.parametrize(
     "tail", ["cal/2031/07/", "cal/2031-07-01", "?month=7&year=2090", "?date=20990101", "c?d=2050-01", "kalender;y=2077"]
 )
-def test_dates_that_no_page_is_about(tail: str) -> None:
-    """Years to come, however they are written."""
+def test_far_future_dates_are_endless_calendars(tail: str) -> None:
+    """Future years in several notations."""
     assert is_endless_calendar(f"example.com/{tail}", 2026)
 
 
@@ -31,6 +31,6 @@ def test_dates_that_no_page_is_about(tail: str) -> None:
         "paper/1850-12-31/",
     ],
 )
-def test_dates_and_numbers_that_pages_have(tail: str) -> None:
-    """News, plans for next year, old newspapers, and numbers that are no years."""
+def test_plausible_dates_are_not_endless_calendars(tail: str) -> None:
+    """News, next year's plans, old newspapers, and numbers that are not years."""
     assert not is_endless_calendar(f"example.com/{tail}", 2026)

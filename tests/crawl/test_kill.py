@@ -1,4 +1,4 @@
-"""Killed at any moment, a crawl loses nothing, and ends as it must."""
+"""A crawl killed at any moment loses nothing and can be resumed."""
 
 import random
 import signal
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.killed import Crawls, crawls
+from tests.crawl.crawl_process import CrawlProcesses, crawl_processes
 from tests.crawl.site import Living, Page, html, living, moved, sitemap
-from tests.crawl.test_warcs import records
+from tests.crawl.test_warc_store import records
 from tests.killing import Killing
 from tests.recover.aside import aside
 from tests.recover.reading import _members
@@ -24,7 +24,7 @@ Known = dict[str, tuple[object, ...]]
 
 
 def _site() -> dict[str, Page]:
-    """Return pages with a picture each, small and large, redirects, a sitemap and what is forbidden."""
+    """Return pages with images, small and large, redirects, a sitemap, and a disallowed page."""
     noise = random.Random(7)  # noqa: S311
     pages = {"/": html(*(f"/{number}" for number in range(12)), "/moved"), "/moved": moved("/3")}
     for number in range(12):
@@ -39,7 +39,7 @@ def _site() -> dict[str, Page]:
 
 @contextmanager
 def counted(pages: Mapping[str, Page], killing: Killing) -> Iterator[Living]:
-    """Run a site, and let requests be counted."""
+    """Run a site whose requests are counted."""
 
     def page(path: str) -> Page | None:
         killing.asked()
@@ -51,26 +51,26 @@ def counted(pages: Mapping[str, Page], killing: Killing) -> Iterator[Living]:
 
 @pytest.fixture(scope="module")
 def killing() -> Killing:
-    """Be ready to kill."""
+    """Return a process killer."""
     return Killing()
 
 
 @pytest.fixture(scope="module")
 def site(killing: Killing) -> Iterator[Living]:
-    """Run the site, and let requests be counted."""
+    """Run the site with counted requests."""
     with counted(_site(), killing) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def starting() -> Iterator[Crawls]:
-    """Be ready to start crawls."""
-    with crawls() as ready:
+def starting() -> Iterator[CrawlProcesses]:
+    """Run the process that forks crawls."""
+    with crawl_processes() as ready:
         yield ready
 
 
 def known(folder: Path) -> Known:
-    """Return what a crawl knows, without when and where it is kept."""
+    """Return what a crawl knows, without dates and WARC locations."""
     return {
         each.uri: (each.outcome, each.status, each.digest, each.length, each.hops, each.linked_from, each.is_in_sitemap,
                    each.redirect, each.reason)
@@ -79,8 +79,8 @@ def known(folder: Path) -> Known:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(site: Living, starting: Crawls, tmp_path_factory: pytest.TempPathFactory) -> tuple[Known, int]:
-    """Crawl it once without any harm: what is known then, and how many requests that takes."""
+def undisturbed(site: Living, starting: CrawlProcesses, tmp_path_factory: pytest.TempPathFactory) -> tuple[Known, int]:
+    """Return the state after an undisturbed crawl, and its number of requests."""
     folder = tmp_path_factory.mktemp("undisturbed") / "crawl"
     site.server.asked.clear()
     starting.begin(folder, f"{site.url}/")
@@ -90,17 +90,22 @@ def undisturbed(site: Living, starting: Crawls, tmp_path_factory: pytest.TempPat
 
 
 def fetched(folder: Path) -> dict[str, str | None]:
-    """Return what was fetched so far; also of a crawl that was killed before it had anything."""
+    """Return the fetched URLs with digests; empty if the crawl was killed before its first commit."""
     if not (folder / "state.sqlite").exists() or (folder / "state.sqlite").stat().st_size == 0:
         return {}
     return {each.uri: each.digest for each in read_resources(folder) if each.outcome is CrawlOutcome.FETCHED}
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_killed_at_any_point_it_goes_on(
-    round_: int, site: Living, starting: Crawls, killing: Killing, undisturbed: tuple[Known, int], tmp_path: Path
+def test_run_resumes_after_a_kill_at_any_point(
+    round_: int,
+    site: Living,
+    starting: CrawlProcesses,
+    killing: Killing,
+    undisturbed: tuple[Known, int],
+    tmp_path: Path,
 ) -> None:
-    """The outcome is the undisturbed one; at most what was on its way is asked for again; no WARC is broken."""
+    """The result equals that of an undisturbed crawl, at most requests in flight are repeated, no WARC is damaged."""
     random_ = random.Random(round_)  # noqa: S311
     folder = tmp_path / "crawl"
     site.server.asked.clear()

@@ -1,4 +1,4 @@
-"""Whatever a site is like: each address is asked for at most once, nothing outside, and nothing that is forbidden."""
+"""On any site each URL is requested at most once, and none out of scope or disallowed."""
 
 import asyncio
 import tempfile
@@ -38,10 +38,10 @@ _bounds = st.sampled_from(
 
 @settings(max_examples=60)
 @given(_sites, _rules, _bounds, st.sampled_from([None, 0, 1, 2]), st.sampled_from([None, 3]))
-def test_manners_hold_on_any_site(
+def test_politeness_holds_on_any_site(
     pages: dict[str, Page], rules: str, bounds: tuple[str, ScopeType], hops: int | None, stop_after: int | None
 ) -> None:
-    """Also if it is stopped after some visits and goes on."""
+    """Also after a stop and resume."""
     start, reach = bounds
 
     async def run(folder: Path) -> None:

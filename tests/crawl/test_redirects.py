@@ -1,4 +1,4 @@
-"""Redirects of a site that is visited: recorded, followed, and ended."""
+"""Redirects of a crawled site: recorded, followed, bounded."""
 
 from pathlib import Path
 
@@ -28,16 +28,16 @@ def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> Non
     assert "http://elsewhere.example/" not in found
 
 
-def test_a_spelling_that_redirects_to_another_is_asked_for(tmp_path: Path) -> None:
-    """A folder without its slash, and the page with it, are one page by name and two addresses."""
+def test_redirect_to_another_spelling_of_the_page_is_followed(tmp_path: Path) -> None:
+    """A folder with and without slash has one page name and two URLs."""
     pages = {"/": html("/a"), "/a": moved("/a/"), "/a/": html("/a/b", "/a")}
     _, resources, site = visited(pages, tmp_path / "crawl")
     assert sorted(site.paths) == ["/", "/a", "/a/", "/a/b"]
     assert by_path(resources, site)["/a/"].status == 200
 
 
-def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
-    """Each address of the circle is asked for once, and one says that it is one; so does what leads to itself."""
+def test_redirect_loop_ends(tmp_path: Path) -> None:
+    """Each URL of a loop is fetched once, and one is marked `circle`; the same for a redirect to itself."""
     pages = {"/": html("/1", "/self"), "/1": moved("/2"), "/2": moved("/3"), "/3": moved("/1"), "/self": moved("/self")}
     _, resources, site = visited(pages, tmp_path / "crawl")
     assert sorted(site.paths) == ["/", "/1", "/2", "/3", "/self"]
@@ -45,8 +45,8 @@ def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
     assert (found["/3"].reason, found["/self"].reason, found["/1"].reason) == ("circle", "circle", None)
 
 
-def test_redirects_that_lead_on_and_on_end(tmp_path: Path) -> None:
-    """After some, the next address is left out."""
+def test_endless_redirect_chain_ends(tmp_path: Path) -> None:
+    """After the limit the next URL is excluded."""
 
     def page(path: str) -> Page | None:
         return html("/r/x") if path == "/" else moved(f"{path}x") if path.startswith("/r/") else None

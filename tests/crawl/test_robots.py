@@ -1,4 +1,4 @@
-"""What robots.txt says, and what its absence does."""
+"""robots.txt rules, and what its absence means."""
 
 import asyncio
 import time
@@ -63,8 +63,8 @@ _lines = st.one_of(
 
 
 @given(st.lists(_lines, max_size=14), st.lists(_paths, min_size=1, max_size=5))
-def test_names_of_others_do_not_matter(lines: list[str], paths: list[str]) -> None:
-    """What is made of the text before it is read changes nothing that it says to us: protego itself says the same."""
+def test_merging_foreign_agents_does_not_change_the_rules(lines: list[str], paths: list[str]) -> None:
+    """The parser gives the same result for the original and the merged text."""
     whole = "\n".join(lines)
     plain, ours = Protego.parse(whole), rules(whole)
     for path in paths:
@@ -90,15 +90,15 @@ def test_names_of_others_do_not_matter(lines: list[str], paths: list[str]) -> No
         (None, False),
     ],
 )
-def test_a_status_decides(status: int | None, allowed: bool) -> None:
-    """A text is obeyed, what is not there forbids nothing, and a fault forbids all for now."""
+def test_status_determines_the_default_rules(status: int | None, allowed: bool) -> None:
+    """2xx is parsed, 4xx allows everything, 5xx and 429 forbid everything."""
     found = rules("User-agent: *\nDisallow: /", status)
     assert found.allows(f"{ORIGIN}/a") is allowed
     assert found.is_unreachable is (status is None or status in (429, 500, 503))
 
 
-def test_a_delay_is_capped_and_the_wish_is_known() -> None:
-    """Pauses of an hour are not kept, but told."""
+def test_crawl_delay_is_capped_and_reported() -> None:
+    """A delay of an hour is capped; the requested value is available."""
     found = rules("User-agent: *\nCrawl-delay: 3600")
     assert (found.delay, found.requested_delay) == (MAX_DELAY_SECONDS, 3600.0)
     assert rules("User-agent: *\nRequest-rate: 1/10").delay == 10.0
@@ -112,8 +112,8 @@ def test_sitemaps_are_absolute() -> None:
     )
 
 
-def test_hostile_files_are_read_in_time_and_memory() -> None:
-    """Thousands of programs with thousands of rules, one long line, wildcards everywhere, and no text at all."""
+def test_hostile_robots_txt_is_parsed_with_bounded_resources() -> None:
+    """Thousands of user agents with thousands of rules, one long line, wildcards, binary data."""
     half = MAX_ROBOTS_BYTES // 2
     many = b"".join(b"User-agent: a%d\n" % number for number in range(half // 15)) + b"Disallow: /a\n" * (half // 13)
     wild = b"User-agent: *\n" + b"Disallow: /*a*b*c*d$\n" * (MAX_ROBOTS_BYTES // 21)
@@ -126,8 +126,8 @@ def test_hostile_files_are_read_in_time_and_memory() -> None:
     tracemalloc.stop()
 
 
-def test_a_mark_at_the_beginning_does_not_hide_the_first_line() -> None:
-    """Editors of Windows write one."""
+def test_byte_order_mark_does_not_hide_the_first_line() -> None:
+    """Windows editors write a byte order mark."""
     assert not rules(b"\xef\xbb\xbfUser-agent: *\nDisallow: /").allows(f"{ORIGIN}/")
 
 
@@ -145,8 +145,8 @@ def asked(pages: dict[str, Page], then: str = "/x", times: int = 1, pause: float
     return asyncio.run(run())
 
 
-def test_redirects_are_followed_and_only_some() -> None:
-    """Five of them lead to the rules; of more nobody knows where they end, and there is none."""
+def test_robots_txt_redirects_are_followed_up_to_a_limit() -> None:
+    """Five redirects are followed; more count as unavailable."""
     chain = {f"/{number}": moved(f"/{number + 1}") for number in range(1, 10)}
     pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS}": text("User-agent: *\nDisallow: /")}
     assert asked(pages)[0] is False
@@ -156,28 +156,28 @@ def test_redirects_are_followed_and_only_some() -> None:
     assert asked({"/robots.txt": Page(b"", 302, {})})[0] is True
 
 
-def test_a_redirect_inside_a_network_is_no_answer() -> None:
-    """It could not be had, so all is forbidden."""
+def test_robots_txt_redirect_into_a_private_network_is_unreachable() -> None:
+    """Everything is forbidden."""
     assert asked({"/robots.txt": moved("http://127.0.0.1:1/robots.txt")})[0] is False
 
 
-def test_it_is_asked_for_once_a_day() -> None:
-    """Rules are believed for a day, a fault for an hour."""
+def test_robots_txt_is_fetched_once_a_day() -> None:
+    """Rules are cached for a day, failures for an hour."""
     pages = {"/robots.txt": text("")}
     assert len(asked(pages, times=5, pause=TTL_SECONDS / 4.5)[1].server.paths) == 1
     assert len(asked(pages, times=4, pause=TTL_SECONDS)[1].server.paths) == 4
     assert len(asked({"/robots.txt": Page(b"", 500)}, times=3, pause=RETRY_SECONDS)[1].server.paths) == 3
 
 
-def test_only_the_first_500_kib_count() -> None:
-    """What stands behind is not read."""
+def test_only_the_first_500_kib_are_parsed() -> None:
+    """Rules beyond are ignored."""
     rule = "User-agent: *\nDisallow: /a\n"
     pages = {"/robots.txt": text(rule + "#" * (MAX_ROBOTS_BYTES - len(rule)) + "\nDisallow: /x\n")}
     assert asked(pages, "/x")[0] is True
     assert asked(pages, "/a")[0] is False
 
 
-def test_a_page_in_its_place_forbids_nothing() -> None:
-    """Servers that show a page for everything show it here, too."""
+def test_html_instead_of_robots_txt_allows_everything() -> None:
+    """Some servers send an HTML page for any URL."""
     assert asked({"/robots.txt": html("/a", "/b")})[0] is True
     assert merge_foreign_agents(b"<html>") == "<html>"

@@ -1,4 +1,4 @@
-"""What belongs to a site that is visited."""
+"""Scope of a crawl."""
 
 import pytest
 
@@ -48,20 +48,20 @@ CASES = [
 
 
 @pytest.mark.parametrize(("uri", "use", "options", "reason"), CASES)
-def test_reasons(uri: str, use: LinkKind, options: dict[str, object], reason: str | None) -> None:
-    """Two links away from the start, an address is wanted, or there is a word for why not."""
+def test_exclusion_reasons(uri: str, use: LinkKind, options: dict[str, object], reason: str | None) -> None:
+    """Reason of exclusion for links two hops from the seed."""
     scope = CrawlScope.from_config(CrawlConfig((START,), **options))  # type: ignore[arg-type]
     assert scope.exclusion_reason(uri, page_name(uri), use, 2) == reason
 
 
-def test_a_user_has_a_folder() -> None:
-    """Nobody means the other users of a host."""
+def test_home_directory_is_a_folder() -> None:
+    """`/~joe` is a folder even without a slash."""
     scope = CrawlScope.from_config(CrawlConfig(("http://example.com/~joe",), reach=ScopeType.PREFIX))
     assert scope.exclusion_reason("http://example.com/~joe/a", "example.com/~joe/a", LinkKind.PAGE, 1) is None
     assert scope.exclusion_reason("http://example.com/~ann/", "example.com/~ann", LinkKind.PAGE, 1) == "outside"
 
 
-def test_an_address_that_is_none_is_refused() -> None:
-    """Before anything is asked for."""
+def test_invalid_url_is_rejected() -> None:
+    """The error is raised before the first request."""
     with pytest.raises(UriError):
         CrawlScope.from_config(CrawlConfig(("mailto:me@example.com",)))

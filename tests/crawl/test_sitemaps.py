@@ -1,4 +1,4 @@
-"""Sitemaps: which are read, and how much of them."""
+"""Sitemaps: discovery and limits."""
 
 import asyncio
 import gzip
@@ -12,8 +12,8 @@ from unlost.crawl.models import CrawlOutcome, LiveResource
 from unlost.crawl.state import read_resources
 
 
-def test_sitemaps_are_read(tmp_path: Path) -> None:
-    """Those of robots.txt, the usual one, indexes, and gzipped ones; what they name is visited and said to be named."""
+def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:
+    """Sitemaps of robots.txt, the default one, indexes and gzipped ones; entries are marked."""
     pages = {
         "/": html("/linked"),
         "/robots.txt": text("Sitemap: {base}/index.xml\nSitemap: relative.xml"),
@@ -55,8 +55,8 @@ def replace_base(resource: LiveResource, url: str) -> LiveResource:
     return replace(resource, uri=resource.uri.removeprefix(url))
 
 
-def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
-    """Nobody said that there is one: it is looked for, and forgotten."""
+def test_missing_guessed_sitemap_is_not_a_resource(tmp_path: Path) -> None:
+    """`/sitemap.xml` is deleted from the state if it does not exist."""
     _, resources, site = visited({"/": html()}, tmp_path / "crawl")
     assert "/sitemap.xml" in site.server.paths
     assert [each.uri for each in resources] == [f"{site.url}/"]
@@ -66,8 +66,8 @@ def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
-def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
+def test_huge_sitemaps_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries beyond the limit are only counted."""
     monkeypatch.setattr(frontier, "MAX_SITEMAP_URLS", 3_000)
     lists = [f"/s{number}.xml" for number in range(count)]
 

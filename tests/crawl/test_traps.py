@@ -1,4 +1,4 @@
-"""Sites without end come to one; sites with an end are not cut."""
+"""Endless sites are stopped; finite ones are crawled completely."""
 
 import itertools
 import sys
@@ -32,14 +32,14 @@ CAUGHT = [
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_what_sites_have_is_let_through(name: str) -> None:
-    """No rule for traps hits an ordinary address."""
+def test_names_of_real_sites_are_accepted(name: str) -> None:
+    """No trap rule matches ordinary names."""
     assert TrapDetector().check(name) is None
 
 
 @pytest.mark.parametrize(("name", "word"), CAUGHT)
-def test_an_address_can_tell_that_it_is_a_trap(name: str, word: str) -> None:
-    """Too long, too deep, going round in circles: one look is enough, and the reason is said."""
+def test_trap_is_detected_by_a_single_name(name: str, word: str) -> None:
+    """Too long, too deep, repeating: detected at once, with the reason."""
     assert word in (TrapDetector().check(name) or "")
 
 
@@ -56,8 +56,8 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_what_has_no_end_is_ended(kind: str) -> None:
-    """Whatever a site makes up, it is refused at last, and stays refused."""
+def test_endless_url_spaces_are_stopped(kind: str) -> None:
+    """Generated names are rejected eventually, and stay rejected."""
     traps = TrapDetector(max_similar=100, max_in_folder=300, max_shapes=1_000)
     reasons = [traps.check(ENDLESS[kind](i)) for i in range(2_000)]
     let_through = [reason for reason in reasons if reason is None]
@@ -65,8 +65,8 @@ def test_what_has_no_end_is_ended(kind: str) -> None:
     assert all(reasons[len(let_through) :])
 
 
-def test_a_trap_does_not_spoil_the_rest() -> None:
-    """When a calendar is used up, other pages of the site are still looked for."""
+def test_trap_does_not_exclude_other_pages() -> None:
+    """Other pages are still accepted after a calendar reached its limit."""
     traps = TrapDetector(max_similar=10)
     for i in range(20):
         traps.check(f"example.com/cal/{i}")
@@ -75,15 +75,15 @@ def test_a_trap_does_not_spoil_the_rest() -> None:
     assert traps.check("example.com/a.html") is None
 
 
-def test_a_large_site_is_not_a_trap() -> None:
-    """As many numbered pages as the largest sites of the dissertation had are all let through, and one more is not."""
+def test_large_site_is_not_a_trap() -> None:
+    """As many numbered pages as the dissertation's largest sites had are accepted, and one more is not."""
     traps = TrapDetector()
     assert all(traps.check(f"example.com/viewtopic.php?t={i}") is None for i in range(MAX_SIMILAR_NAMES))
     assert traps.check("example.com/viewtopic.php?t=x") is not None
 
 
-def test_memory_has_a_bound() -> None:
-    """However many kinds of names come, no more are counted than was said."""
+def test_trap_detector_memory_is_bounded() -> None:
+    """The number of counted shapes never exceeds the limit."""
     traps = TrapDetector(max_shapes=500)
     for i in range(5_000):
         traps.check(ENDLESS["folders made up"](i))
@@ -99,8 +99,8 @@ names = st.builds(
 
 
 @given(st.lists(names, unique=True, max_size=60), st.randoms(use_true_random=False))
-def test_feeding_the_same_names_again_restores_the_count(seen: list[str], random: object) -> None:
-    """In whatever order names that were let through come again, the next verdicts are the same."""
+def test_checking_the_same_names_again_restores_the_counts(seen: list[str], random: object) -> None:
+    """Accepted names in any order give the same later results."""
     first = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
     let_through = [name for name in seen if first.check(name) is None]
     again = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
@@ -111,15 +111,15 @@ def test_feeding_the_same_names_again_restores_the_count(seen: list[str], random
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_any_text_is_judged(path: str, query: str) -> None:
-    """Nothing that stands in a name breaks the rules, and shapes have shapes of their own."""
+def test_trap_detector_accepts_any_text(path: str, query: str) -> None:
+    """No name raises an exception, and shapes are idempotent."""
     verdict = TrapDetector().check(f"example.com/{path}?{query}")
     assert verdict is None or verdict
     assert url_shape(url_shape(path)) == url_shape(path) or any(char.isdigit() for char in path)
 
 
-def test_kinds_of_changing_parts_have_one_shape() -> None:
-    """Numbers and random tokens do not make a name another one; words do."""
+def test_changing_parts_have_one_shape() -> None:
+    """Numbers and random tokens do not change the shape; words do."""
     for one, other in itertools.pairwise(["a/1/p2.html", "a/12/p345.html", "a/2024/p0.html"]):
         assert url_shape(one) == url_shape(other)
     assert url_shape("a/3f2504e0-4f89-11d3-9a0c-0305e82c3301") == url_shape("a/deadbeef01")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.neighbours import pywb
-from tests.recover.kept import capture, copy, opened
+from tests.recover.sample_captures import capture, copy, opened
 from unlost.html.archive_toolbar import remove_archive_toolbar
 from unlost.html.links import extract_links
 

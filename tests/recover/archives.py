@@ -1,4 +1,4 @@
-"""The lost site in three real archives: a WARC each, a pywb each, before each a proxy that counts what it is asked."""
+"""The reference site in three real archives: each a WARC file served by pywb behind a proxy that counts requests."""
 
 import base64
 import hashlib
@@ -17,14 +17,14 @@ from tests.neighbours import pywb
 from tests.neighbours.fault_proxy import Proxy, proxying
 from tests.neighbours.faults import Answering, Talk
 from tests.recover.aside import aside
+from tests.recover.random_pages import ARCHIVES
 from tests.recover.registry import registry
 from tests.recover.site import Held, Site
-from tests.recover.streets import ARCHIVES
 from unlost.clock import SystemClock
 
 
 def digest_of(body: bytes) -> str:
-    """Return the digest of a payload as WARCs have it."""
+    """Return the digest of a payload as in WARC files."""
     return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
 
 
@@ -54,7 +54,7 @@ def _write(writer: WARCWriter, held: Held) -> None:
 
 
 def write_warc(path: Path, captures: Iterable[Held]) -> list[int]:
-    """Write captures into a WARC; return the places to damage: the heads of some, the middles of others."""
+    """Write captures to a WARC file; return the offsets to damage."""
     damaged = []
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
@@ -67,7 +67,7 @@ def write_warc(path: Path, captures: Iterable[Held]) -> list[int]:
 
 
 def damage(path: Path, offsets: Iterable[int]) -> None:
-    """Overwrite some bytes; an index that was made before still names what they belong to."""
+    """Overwrite bytes at some offsets; an existing index still lists the records."""
     with path.open("r+b") as file:
         for offset in offsets:
             file.seek(offset)
@@ -75,9 +75,9 @@ def damage(path: Path, offsets: Iterable[int]) -> None:
 
 
 def _passing(proxy: Proxy, lost: frozenset[str]) -> Answering:
-    """Return what a proxy does: a record that cannot be read is an error of the server.
+    """Return the handler of a proxy, which responds with a server error for an unreadable record.
 
-    pywb itself says 503, as if it had too much to do, and is then left in peace for a minute, too long for tests.
+    pywb itself responds with 503, after which a client waits a minute, too long for tests.
     """
 
     async def answering(talk: Talk) -> None:
@@ -93,7 +93,10 @@ def _passing(proxy: Proxy, lost: frozenset[str]) -> Answering:
 class Archives:
     """The running archives.
 
-    servers: by id, asked directly. proxies: by id, as the command asks them. registry: the file that names them.
+    Attributes:
+        servers: pywb servers by id.
+        proxies: Proxies by id, to which the command sends requests.
+        registry: The registry file.
     """
 
     servers: dict[str, pywb.Pywb]
@@ -101,16 +104,16 @@ class Archives:
     registry: Path
 
     def forget(self) -> None:
-        """Forget what was asked until now."""
+        """Discard the recorded requests."""
         for proxy in self.proxies.values():
             proxy.server.asked.clear()
 
     def lists(self) -> dict[str, list[str]]:
-        """Return the questions to each index."""
+        """Return the index queries by archive."""
         return {name: [path for path in proxy.server.paths if "/cdx" in path] for name, proxy in self.proxies.items()}
 
     def replays(self) -> list[tuple[str, str]]:
-        """Return the archive and the path of every request for a copy."""
+        """Return archive and path of every request for a capture."""
         return [
             (name, path)
             for name, proxy in self.proxies.items()
@@ -121,7 +124,7 @@ class Archives:
 
 @contextmanager
 def archives(site: Site, folder: Path) -> Iterator[Archives]:
-    """Run three pywb that hold the site."""
+    """Run three pywb servers that hold the site."""
     with ExitStack() as stack:
         servers, proxies, entries = {}, {}, []
         for name in ARCHIVES:

@@ -1,4 +1,4 @@
-"""Runs a server of the test's in a thread, so that a command, which is another process, can ask it."""
+"""Runs a test server in a background thread, so that commands in other processes can send requests to it."""
 
 import asyncio
 import threading
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 @contextmanager
 def aside(server: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Yield what a server's own block yields, while it runs in the loop of another thread.
+    """Enter an async context manager in the event loop of another thread, and yield its value.
 
-    Its lists may be read from here at any time; its coroutines must not be called.
+    The value's data may be read at any time; its coroutines must not be called from this thread.
     """
     ready, loop = threading.Event(), asyncio.new_event_loop()
     ended, yielded, errors = asyncio.Event(), [], []

@@ -1,4 +1,4 @@
-"""`unlost recover` as its users run it: a process, with a home of its own."""
+"""`unlost recover` as a process with its own home directory."""
 
 import json
 import os
@@ -13,30 +13,32 @@ from tests.recover.expected import Run
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How it ended. events: the objects of `--json`, in order; said: what it said to people."""
+    """The result of a process. events: the objects of `--json` in order; said: its standard error."""
 
     code: int
     events: list[dict[str, Any]]
     said: str
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events of one kind."""
+        """Return the events with a name."""
         return [event for event in self.events if event["event"] == kind]
 
     @property
     def requests(self) -> int:
-        """How many copies it says that it asked for."""
+        """Number of captures that it reports as requested."""
         return sum(int(each["replay"]) for each in self.of("done")[-1]["requests"].values())
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One recovery, which may be run again and again.
+    """A recovery that can be run repeatedly.
 
-    registry: the archives. folder: what is recovered into; its parent is this test's own.
-    home: where limits are counted.
-    is_linked_only: whether only links are followed, on the site's own hosts, and rejected pages are dropped. The site's
-        data say what comes of that; what comes of the defaults is tested elsewhere.
+    Attributes:
+        registry: The registry of archives.
+        folder: The folder of the recovery; its parent belongs to the test.
+        home: The home directory, in which rate limits are stored.
+        is_linked_only: Whether to follow only links on the site's own hosts and drop rejected pages, as the reference
+            model expects. The defaults are tested elsewhere.
     """
 
     registry: Path
@@ -46,23 +48,23 @@ class Command:
 
     @property
     def summary(self) -> Path:
-        """The file with a line for each resource."""
+        """The summary file, with a line for each resource."""
         return self.folder.parent / f"{self.folder.name}.tsv"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the process is told beside its arguments."""
+        """The environment of the process."""
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
         return plain | {"UNLOST_HOME": str(self.home), "UNLOST_CONTACT": "me@example.org", "PYTHONUTF8": "1"}
 
     def arguments(self, start: str, *more: str) -> list[str]:
-        """Return what stands behind `unlost`."""
+        """Return the command-line arguments."""
         places = ["--archives", str(self.registry), "-o", str(self.folder), "--summary", str(self.summary)]
         linked = ["--no-page-requisites", "--drop-rejected", *([] if "--policy" in more else ["--linked-only"])]
         return ["recover", start, *places, "--json", *(linked if self.is_linked_only else []), *more]
 
     def run(self, start: str, *more: str, before: tuple[str, ...] = (), timeout: float = 120) -> Done:
-        """Run it to its end. before: what runs it, such as `prlimit`."""
+        """Run the process to its end. before: a command that runs it, such as `prlimit`."""
         done = subprocess.run(
             [*before, UNLOST, *self.arguments(start, *more)],
             capture_output=True,
@@ -74,7 +76,7 @@ class Command:
         return ended(done.returncode, done.stdout, done.stderr)
 
     def start(self, start: str, *more: str) -> subprocess.Popen[bytes]:
-        """Start it, and leave it running."""
+        """Start the process."""
         return subprocess.Popen(
             [UNLOST, *self.arguments(start, *more)],
             stdout=subprocess.PIPE,
@@ -85,13 +87,13 @@ class Command:
 
 
 def ended(code: int, out: bytes, said: bytes) -> Done:
-    """Return how a process ended. An event that was cut off by a signal is left out."""
+    """Return the result of a process. An event truncated by a signal is left out."""
     lines = out.decode().splitlines(keepends=True)
     return Done(code, [json.loads(line) for line in lines if line.endswith("\n")], said.decode())
 
 
 def options(run: Run, urls: Path | None = None) -> list[str]:
-    """Return a run's options as the command has them."""
+    """Return the options of a run as command-line arguments."""
     named = {
         "--policy": run.policy if run.policy != "knowledgeable" else None,
         "--at": run.at,

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.recover.archives import Archives, archives
-from tests.recover.town import town
+from tests.recover.reference_site import reference_site
 
 
 @pytest.fixture(scope="session")
 def running_archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archives]:
     """Run three pywb that hold the lost site."""
-    with archives(town(), tmp_path_factory.mktemp("archives")) as running:
+    with archives(reference_site(), tmp_path_factory.mktemp("archives")) as running:
         yield running

@@ -1,17 +1,15 @@
-"""What must come of the lost site, told from its data alone: a slow, obvious reading of the rules.
+"""The expected outcome of recovering the reference site: a slow, obvious model of the rules.
 
-It walks the links that are declared beside each capture; nothing of `unlost` is used. What the rules leave open is
-decided here, each decision in one place:
+It walks the links declared with each capture and uses nothing of `unlost`. It decides what the rules leave open:
 
-- of a resource that archives have only as an error, as empty or as a redirect elsewhere, nothing is wanted: MISSING;
-- so is what archives have only as pages that say themselves that they are none: what they link to is not wanted;
-- a copy that comes with other bytes than its archive lists is cut: an older one that is whole is taken instead;
-- a redirect within the site is kept if there is nothing better, and what it leads to is wanted in its place;
-- the steps from list to list count for the depth as all links do, and lists may be too deep, too;
-- of a requisite that no list can have, since it is outside the folder, the first archive's will do;
-- what only a script names is wanted where a list has it, or where no lists are asked for; if there is no good copy of
-  it, it is not wanted, and so not missing;
-- requisites are close to the page that they are found by only if a date is asked for (`at`), else the last ones.
+- a resource of which archives have only errors, empty bodies or redirects to other sites is MISSING;
+- so is one of which they have only soft 404s and parked pages, whose links are not followed;
+- a capture whose bytes differ from its listed digest is truncated, and an older complete one is chosen instead;
+- a redirect within the site is chosen if there is nothing better, and its target is enqueued;
+- links between sitemaps count for the depth like all links, and sitemaps may be too deep;
+- for a requisite outside the folder, which no listing covers, the capture of the first archive is chosen;
+- a URL named only in a script is enqueued if it is listed, or if no listings are queried; it is never missing;
+- requisites are close in time to their page only with a date (`at`); otherwise the latest is chosen.
 """
 
 import re
@@ -24,7 +22,7 @@ from tests.recover.site import GUESS, HOST, LIST, PAGE, REQUISITE, ROOT, Held, S
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the command is asked for; the fields are its options. migrated: archives whose pages are changed."""
+    """The options of the command. migrated: archives that change pages."""
 
     start: str = ROOT
     policy: str = "knowledgeable"
@@ -45,7 +43,7 @@ class Run:
 
     @property
     def folder(self) -> str:
-        """The beginning of the names of its pages."""
+        """The prefix of the names of its pages."""
         return bare(self.start)
 
 
@@ -53,14 +51,14 @@ MISSING = None
 
 
 def outcome(site: Site, run: Run) -> dict[str, Held | None]:
-    """Return for each resource that is wanted the capture that must be recovered, or MISSING."""
+    """Return the capture to be recovered for each enqueued resource, or MISSING."""
     walk = _Walk(site, run)
     walk.go()
     return walk.found
 
 
 def listed_only(site: Site, run: Run) -> set[str]:
-    """Return the names that archives list in the scope and that must not be fetched."""
+    """Return the names that archives list in scope and that must not be fetched."""
     found = outcome(site, run)
     held = {name for name, captures in _groups(site, run).items() if captures}
     return {name for name in held if name not in found and _is_below(name, run)}
@@ -147,7 +145,7 @@ def _moment(date: str) -> datetime:
 
 
 def _is_below(name: str, run: Run) -> bool:
-    """Return whether a page is in the folder that was begun from, or on another host of the domain if those count."""
+    """Return whether a page is in the start folder, or with subdomains on another host of the domain."""
     if run.subdomains and name.partition("/")[0].endswith(f".{HOST}"):
         return True
     return name == run.folder or name.startswith((f"{run.folder}/", f"{run.folder}?"))

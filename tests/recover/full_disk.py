@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.kept import body_of, capture, copy, opened
+from tests.recover.sample_captures import body_of, capture, copy, opened
 from tests.small_disk import AS_IT_SHOULD_BE
 from unlost.errors import InputError
 

@@ -1,4 +1,4 @@
-"""A half-dead site: a web server on this machine that still has some of its pages."""
+"""A local web server of a site that still has some of its pages."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Response(NamedTuple):
-    """What the server responds with."""
+    """A response of the server."""
 
     body: bytes = b""
     status: int = 200
@@ -21,8 +21,11 @@ class Response(NamedTuple):
 class HalfDead:
     """A running server.
 
-    base: its URL, with a slash at the end. pages: responses by path; any other path is 404.
-    requested: the path of every request, in order; agents: the user agents.
+    Attributes:
+        base: Its URL with a trailing slash.
+        pages: Responses by path; other paths yield 404.
+        requested: Paths of all requests in order.
+        agents: User agents of all requests in order.
     """
 
     base: str
@@ -33,13 +36,13 @@ class HalfDead:
 
 @contextmanager
 def half_dead(pages: Mapping[str, Response]) -> Iterator[HalfDead]:
-    """Run such a site on a port of the loopback interface."""
+    """Run the server on a loopback port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
-            """Write no log."""
+            """Disable the log."""
 
         def do_GET(self) -> None:
             """Respond to a request."""

@@ -1,4 +1,4 @@
-"""Reads what a recovery left: its summary, and its WARCs by warcio, which checks every digest."""
+"""Reads the output of a recovery: the summary, and the WARC files with warcio, which verifies every digest."""
 
 import io
 import sqlite3
@@ -15,7 +15,7 @@ from tests.recover.archives import digest_of
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the summary; of what is missing there is only the address."""
+    """A line of the summary; a missing resource has only a URL."""
 
     uri: str
     is_missing: bool
@@ -29,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record of a WARC. body: of a revisit, that of the record with the same digest; date: 14 digits."""
+    """A WARC record. body: for a revisit, that of its original. date: 14 digits."""
 
     uri: str
     date: str
@@ -56,15 +56,17 @@ def _line(text: str) -> Line:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the WARCs of a recovery, in order; the last one may be open."""
+    """Return the WARC files of a recovery in order; the last one may be open."""
     return sorted((folder / "warc").glob("*.warc.gz*"))
 
 
 def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Kept]:
-    """Return the copies in all WARCs by file and offset, and check every record.
+    """Return the captures in all WARC files by file and offset, and verify every record.
 
-    may_be_torn: whether the last file may end in the middle of a record, which then does not count; nor does a copy
-        behind which its provenance is missing.
+    Args:
+        folder: The folder of the recovery.
+        may_be_torn: Whether the last file may end with an incomplete record, or one without its metadata; these are
+            not returned.
     """
     found: dict[tuple[str, int], Kept] = {}
     bodies: dict[str, bytes] = {}
@@ -85,9 +87,9 @@ def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Ke
 
 
 def _members(data: bytes) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the offset and the text of every gzip member; None for the text of one that is not whole.
+    """Yield offset and text of every gzip member; None for the text of an incomplete one.
 
-    Not left to warcio, which takes what is cut off for the end.
+    warcio would take an incomplete member for the end of the file.
     """
     offset = 0
     while offset < len(data):
@@ -104,7 +106,7 @@ def _members(data: bytes) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
-    """Return what is kept in a record if it is a copy."""
+    """Return the capture in a record, if it is a response or revisit."""
     found: list[Kept | None] = []
     for record in ArchiveIterator(io.BytesIO(text), check_digests="raise"):
         head, body = record.rec_headers, record.content_stream().read()
@@ -131,6 +133,6 @@ def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
 
 
 def listed_only(folder: Path) -> set[str]:
-    """Return the names that archives listed and that were not fetched, as the state of a recovery has them."""
+    """Return the names in the database that archives listed and that were not fetched."""
     with closing(sqlite3.connect(folder / "state.sqlite")) as state:
         return {name for (name,) in state.execute("SELECT name FROM resource WHERE standing = 'listed'")}

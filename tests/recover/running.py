@@ -1,4 +1,4 @@
-"""Recoveries of a small site from archives in memory."""
+"""Recoveries of a small site from in-memory archives."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> H
 
 
 class Run:
-    """A recovery in a folder, run as often as wanted."""
+    """A recovery in a folder that can be run repeatedly."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class Run:
         self.events: list[tuple[str, dict[str, object]]] = []
 
     def planned(self, **plan: Any) -> RecoverOptions:  # noqa: ANN401
-        """Return a plan that follows links on the site's own hosts, and drops rejected pages, unless told otherwise."""
+        """Return options that by default follow links on the site's own hosts and drop rejected pages."""
         linked = {"policy": RecoverPolicy.KNOWLEDGEABLE, "page_requisites": False, "drop_rejected": True}
         return RecoverOptions(SITE, **{**linked, **plan})
 
     def __call__(self, **options: Any) -> RecoveryRunResult:  # noqa: ANN401  those of Recovery
-        """Run it."""
+        """Run the recovery once."""
         return asyncio.run(asyncio.wait_for(self._run(options), _PATIENCE_SECONDS))
 
     async def _run(self, options: dict[str, Any]) -> RecoveryRunResult:
@@ -67,7 +67,7 @@ class Run:
                 warcs.close()
 
     def outcome(self) -> dict[str, str | None]:
-        """Return what is recovered, as `archive date`, and what is missing, as None, by path."""
+        """Return archive and date of recovered resources, and None for missing ones, by path."""
         with RecoveryState(self.folder) as state:
             return {
                 entry.uri.removeprefix(SITE): f"{entry.archive} {entry.datetime}" if entry.archive else None
@@ -76,10 +76,10 @@ class Run:
             }
 
     def with_defaults(self, **plan: Any) -> "Run":  # noqa: ANN401
-        """Recover with the defaults of a plan from now on, but for these options; return itself."""
+        """Use the default options except these from now on; return self."""
         self.plan = RecoverOptions(SITE, **plan)
         return self
 
     def told(self, event: str) -> list[dict[str, object]]:
-        """Return what was told by a word."""
+        """Return the events with a name."""
         return [fields for name, fields in self.events if name == event]

@@ -1,6 +1,6 @@
-"""A lost site as data: its resources, the captures that archives hold of each, the links in each capture.
+"""A lost site as data: its resources, their captures in archives, and the links of each capture.
 
-Links are declared beside the bytes that they stand in, so that what follows from them needs nobody who reads pages.
+Links are declared in addition to the bytes that contain them, so that the expected outcome needs no parser.
 """
 
 import gzip
@@ -21,8 +21,10 @@ GUESS = "guess"
 class Ref:
     """A link.
 
-    name: of what it leads to; use: page, requisite, list, or guess, which only a script names;
-    spelled: as it stands in the page, unescaped.
+    Attributes:
+        name: Name of its target.
+        use: page, requisite, list, or guess (named only in a script).
+        spelled: Its text in the page, unescaped.
     """
 
     name: str
@@ -34,13 +36,17 @@ class Ref:
 class Held:
     """One capture in one archive.
 
-    date: 14 digits. uri: as the archive spells it. body: as it is read, without codings; of a revisit, that of the
-    capture that it refers to.
-    location: of a redirect, as the header says it; target: the name of what it leads to, None if it is another site.
-    coding: what the stored bytes are in: gzip, br or chunked; revisit_of: the address and date of the original.
-    damaged: how the archive's own file of it is damaged: `lost`, it can never give it; `cut`, it gives other bytes
-        than it lists, and does not say so. Empty if it is not.
-    rejected: the verdict on a page that says itself that it is none; empty if it does not.
+    Attributes:
+        date: Its datetime, 14 digits.
+        uri: Its URL in the archive's spelling.
+        body: Its decoded body; for a revisit, that of its original.
+        location: The Location header of a redirect.
+        target: Name of the redirect target; None for another site.
+        coding: Coding of the stored bytes: gzip, br or chunked.
+        revisit_of: URL and date of the original.
+        damaged: How the archive's file is damaged: `lost`, the capture cannot be read; `cut`, its bytes differ from
+            the listed digest. Empty if intact.
+        rejected: The verdict on a soft 404 or parked page; empty for others.
     """
 
     archive: str
@@ -59,11 +65,11 @@ class Held:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is what was wanted: a page that is there, not empty, and does not say that it is another."""
+        """Whether it is a good capture: successful, not empty, and not rejected."""
         return self.status == 200 and bool(self.body) and not self.damaged and not self.rejected
 
     def stored(self) -> bytes:
-        """Return the body as it is in the archive's file."""
+        """Return the body as stored in the archive's file."""
         if self.coding == "gzip":
             return gzip.compress(self.body, mtime=0)
         if self.coding == "br":
@@ -76,10 +82,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A page or a part of one.
+    """A page or page requisite.
 
-    name: its identity, without scheme and `www.`. case: what it is an example of.
-    also: further spellings under which an answer may speak of it.
+    Attributes:
+        name: Its URL without scheme and `www.`.
+        case: What it is an example of.
+        also: Further spellings that output may contain.
     """
 
     name: str
@@ -95,7 +103,7 @@ class Site:
     resources: dict[str, Resource] = field(default_factory=dict)
 
     def add(self, name: str, *held: Held, case: str = "", also: tuple[str, ...] = ()) -> None:
-        """Add a resource. What has no captures is archived nowhere."""
+        """Add a resource. Without captures it is in no archive."""
         if name in self.resources:
             raise AssertionError(f"{name} is there twice")
         self.resources[name] = Resource(name, held, case, also)
@@ -107,7 +115,7 @@ class Site:
                 yield resource, held
 
     def names(self) -> dict[str, str]:
-        """Return the name for every spelling that stands anywhere: in lists, in links, with and without `www.`."""
+        """Return the name by spelling: as in listings and links, with and without `www.`."""
         spellings: dict[str, str] = {}
         for resource in self.resources.values():
             for text in (resource.name, *resource.also, *(held.uri for held in resource.held)):
@@ -119,7 +127,7 @@ class Site:
 
 
 def bare(uri: str) -> str:
-    """Return an address without scheme, `www.`, fragment and final slash: what never tells two resources apart."""
+    """Return a URL without scheme, `www.`, fragment and final slash, which do not distinguish resources."""
     text = uri.partition("#")[0].removeprefix("http://").removeprefix("https://").removeprefix("www.")
     return text.removesuffix("/")
 
@@ -130,17 +138,17 @@ def a(path: str, spelled: str | None = None) -> Ref:
 
 
 def part(path: str, spelled: str | None = None) -> Ref:
-    """Return a link to something that a page is shown with."""
+    """Return a link to a page requisite."""
     return Ref(_name(path), REQUISITE, spelled or path)
 
 
 def listing(path: str, spelled: str | None = None) -> Ref:
-    """Return a link to a list of pages."""
+    """Return a link to a sitemap or feed."""
     return Ref(_name(path), LIST, spelled or path)
 
 
 def guess(path: str, spelled: str | None = None) -> Ref:
-    """Return an address that stands in a script, and nowhere else."""
+    """Return a URL that occurs only in a script."""
     return Ref(_name(path), GUESS, spelled or path)
 
 

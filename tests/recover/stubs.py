@@ -1,4 +1,4 @@
-"""An archive in memory, for tests of the crawl: it holds what a test says, and notes what it was asked."""
+"""An in-memory `ArchiveClient` that records its requests."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from unlost.registry.models import Archive, ArchiveKind
 
 @dataclass(frozen=True)
 class Held:
-    """A stored copy. digest: as the index gives it; None for the true one, empty for none."""
+    """A stored capture. digest: as in the index; None for the true one, empty for none."""
 
     uri: str
     datetime: str
@@ -28,14 +28,16 @@ class Held:
 
 
 def digest_of_bytes(body: bytes) -> str:
-    """Return the digest of a body, as indexes have it."""
+    """Return the digest of a body as in indexes."""
     return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
 
 
 class Stub:
-    """A repository. before: is called with each question before it is answered, and may raise.
+    """An in-memory archive client.
 
-    asked: `list PREFIX`, `captures URI` and `fetch DATETIME URI`, in the order in which they came.
+    Attributes:
+        before: Called with each request before it is processed; may raise.
+        asked: All requests in order: `list PREFIX`, `captures URI` and `fetch DATETIME URI`.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class Stub:
 
     @property
     def fetched(self) -> list[str]:
-        """The addresses of the copies that were fetched."""
+        """URLs of the captures that were fetched."""
         return [question.split(" ", 2)[2] for question in self.asked if question.startswith("fetch")]
 
     def _capture(self, held: Held) -> Capture:
@@ -65,7 +67,7 @@ class Stub:
         )  # fmt: skip
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield what is held of a page."""
+        """Yield the captures of a URL."""
         self._ask(f"captures {uri}")
         key = addresses.key(uri)
         for held in self.held:
@@ -75,7 +77,7 @@ class Stub:
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Yield what is held below a prefix."""
+        """Yield the captures with a prefix."""
         if not self._lister:
             raise UnsupportedError("no lists", self.archive.id)
         self._ask(f"list {prefix}")
@@ -87,7 +89,7 @@ class Stub:
             raise self._list_error
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return the very copy."""
+        """Return this capture."""
         self._ask(f"fetch {capture.datetime} {capture.uri}")
         for held in self.held:
             if (held.uri, held.datetime) == (capture.uri, capture.datetime):
@@ -96,9 +98,9 @@ class Stub:
         return None
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Not asked by a recovery."""
+        """Fail: a recovery does not call this."""
         raise NotImplementedError
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Not asked by a recovery."""
+        """Fail: a recovery does not call this."""
         raise NotImplementedError

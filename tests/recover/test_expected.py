@@ -7,15 +7,15 @@ import brotli
 from tests.neighbours.pywb import Pywb
 from tests.recover.archives import Archives
 from tests.recover.expected import MISSING, Run, listed_only, outcome
+from tests.recover.reference_site import reference_site
 from tests.recover.site import HOST, Held
-from tests.recover.specials import WINS
-from tests.recover.town import town
+from tests.recover.special_cases import WINS
 
 
 def test_the_model_chooses_what_was_written_by_hand() -> None:
     """In every special case the capture that the model expects is the one that stands beside the case."""
-    found = outcome(town(), Run())
-    forgotten = listed_only(town(), Run())
+    found = outcome(reference_site(), Run())
+    forgotten = listed_only(reference_site(), Run())
     told = {
         name: None if found.get(name) is None else (found[name].archive, int(found[name].date[:4]))  # type: ignore[union-attr]
         for name in WINS
@@ -26,7 +26,7 @@ def test_the_model_chooses_what_was_written_by_hand() -> None:
 
 def test_there_is_enough_of_everything() -> None:
     """Some hundred resources are recovered, some missing, some only listed, and all archives are needed."""
-    found = outcome(town(), Run())
+    found = outcome(reference_site(), Run())
     recovered = [held for held in found.values() if held is not None]
     assert len(recovered) >= 300
     assert {held.archive for held in recovered} == {"a", "b", "c"}
@@ -38,7 +38,7 @@ def test_there_is_enough_of_everything() -> None:
         f"{HOST}/special/only-parked.html",
     ]
     forgotten = {f"{HOST}/forgotten/{number}.html" for number in range(5)}
-    assert listed_only(town(), Run()) == {
+    assert listed_only(reference_site(), Run()) == {
         *forgotten,
         f"{HOST}/forms/commented.html",
         f"{HOST}/special/spam.html",
@@ -65,7 +65,10 @@ def test_what_is_expected_is_served(running_archives: Archives) -> None:
     """Each capture that must be recovered, in whichever run, comes from its archive with its bytes."""
     runs = [Run(), Run(at="20080101000000"), Run(policy="exhaustive", requisites=True, subdomains=True)]
     wanted = {
-        (held.archive, held.date, held.uri): held for run in runs for held in outcome(town(), run).values() if held
+        (held.archive, held.date, held.uri): held
+        for run in runs
+        for held in outcome(reference_site(), run).values()
+        if held
     }
     faults = [fault(running_archives.servers[held.archive], held) for held in wanted.values()]
     assert [each for each in faults if each] == []
@@ -73,7 +76,9 @@ def test_what_is_expected_is_served(running_archives: Archives) -> None:
 
 def test_what_is_missing_is_in_no_archive(running_archives: Archives) -> None:
     """What is linked and archived nowhere is 404 everywhere."""
-    missing = [name for name, held in outcome(town(), Run()).items() if held is MISSING and "/only-" not in name]
+    missing = [
+        name for name, held in outcome(reference_site(), Run()).items() if held is MISSING and "/only-" not in name
+    ]
     for server in running_archives.servers.values():
         for name in missing:
             answer = server.fetch("20100101000000", f"http://{name}")
@@ -82,13 +87,13 @@ def test_what_is_missing_is_in_no_archive(running_archives: Archives) -> None:
 
 def test_what_is_damaged_is_listed_and_never_served(running_archives: Archives) -> None:
     """An index names a capture, and its archive has only an error for it, or serves other bytes as if all were well."""
-    (cut,) = [held for _, held in town().captures() if held.damaged == "cut"]
+    (cut,) = [held for _, held in reference_site().captures() if held.damaged == "cut"]
     answer = running_archives.servers[cut.archive].fetch(cut.date, cut.uri)
     assert (answer.status, answer.headers["x-town"]) == (200, f"{cut.archive} {cut.date}")
     assert answer.body[:1000] == cut.body[:1000]
     assert answer.body != cut.body
 
-    (held,) = [held for _, held in town().captures() if held.damaged == "lost"]
+    (held,) = [held for _, held in reference_site().captures() if held.damaged == "lost"]
     server = running_archives.servers[held.archive]
     assert [row["timestamp"] for row in server.rows(held.uri)] == [held.date]
     answer = server.fetch(held.date, held.uri)
@@ -100,7 +105,11 @@ def test_each_archive_lists_exactly_what_it_holds(running_archives: Archives) ->
     """The list of the whole host has a row for every capture, in the archive's own spelling."""
     for name, server in running_archives.servers.items():
         rows = [*server.rows(f"{HOST}&matchType=domain")]
-        held = [(held.uri, held.date) for _, held in town().captures() if held.archive == name and HOST in held.uri]
+        held = [
+            (held.uri, held.date)
+            for _, held in reference_site().captures()
+            if held.archive == name and HOST in held.uri
+        ]
         assert sorted((row["url"], row["timestamp"]) for row in rows) == sorted(
             each for each in held if "evil" not in each[0]
         )

@@ -12,7 +12,7 @@ import pytest
 
 from tests.archives.sampling.killable import Commands, commands
 from tests.killing import Killer
-from tests.recover.checking import check
+from tests.recover.assertions import assert_recovered
 from tests.recover.command import Command
 from tests.recover.expected import Run
 from tests.recover.reading import Kept, files, kept
@@ -91,7 +91,7 @@ def needed(lost: Village, starting: Commands, tmp_path_factory: pytest.TempPathF
     lost.asked.clear()
     starting.start(command.home, command.arguments(ROOT, "--connections", str(CONNECTIONS)))
     assert starting.ended() == 0
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
     return len(lost.replays()), _size(command.folder)
 
 
@@ -118,7 +118,7 @@ def test_killed_at_any_point_it_goes_on(
         killing.ended()
         assert asked_again(lost.asked, have) == []
         if code == 0:  # on a busy machine a kill may come so late that little is left: then it was done before the next
-            check(SITE, Run(), command.folder, command.summary)
+            assert_recovered(SITE, Run(), command.folder, command.summary)
             command = replace(command, folder=command.folder.with_name(f"again-{kills}.recovery"))
             assert not command.folder.exists(), "no kill has come since it was begun anew"
             have, replays = {}, 0
@@ -134,7 +134,7 @@ def test_killed_at_any_point_it_goes_on(
     starting.start(command.home, arguments)
     assert starting.ended() == 0
     assert asked_again(lost.asked, have) == []
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
     # Those that are on their way, and those that have come and are not kept yet.
     on_their_way = POINTS // ROUNDS * (CONNECTIONS + CONNECTIONS // 4) * len(lost.archives)
     assert needed[0] <= replays + len(lost.replays()) <= needed[0] + on_their_way
@@ -154,7 +154,7 @@ def test_killed_before_it_has_anything(lost: Village, starting: Commands, tmp_pa
     lost.watch = None
     starting.start(command.home, arguments)
     assert starting.ended() == 0
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 def test_two_at_once_do_not_write_the_same_folder(lost: Village, tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_two_at_once_do_not_write_the_same_folder(lost: Village, tmp_path: Path)
     assert refused[0].code in (2, 3)
     assert str(command.folder.name) in refused[0].said
     assert first.returncode == 0
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.checking import brief, check, told, wanted
+from tests.recover.assertions import assert_recovered, format_expected, format_line, lines_by_name
 from tests.recover.command import Command, ended
 from tests.recover.expected import Run, outcome
 from tests.recover.reading import kept
@@ -42,10 +42,10 @@ def command(lost: Village, tmp_path: Path) -> Command:
 
 def check_part(command: Command) -> int:
     """Check that all that was recovered so far is as it must be; return how much that is."""
-    expected, found = outcome(SITE, Run()), told(SITE, Run(), command.summary)
+    expected, found = outcome(SITE, Run()), lines_by_name(SITE, Run(), command.summary)
     recovered = {name: line for name, line in found.items() if not line.is_missing}
-    assert {name: brief(line) for name, line in recovered.items()} == {
-        name: wanted(expected[name]) for name in recovered
+    assert {name: format_line(line) for name, line in recovered.items()} == {
+        name: format_expected(expected[name]) for name in recovered
     }
     kept(command.folder)
     return len(recovered)
@@ -94,7 +94,7 @@ def test_a_daily_limit_stops_only_its_archive(lost: Village, tmp_path: Path) -> 
     done = command.run(ROOT)
     assert done.code == 0, done.said
     assert len(lost.replays()) == OF_A - SENT
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.usefixtures("far_from_midnight")
@@ -129,7 +129,7 @@ def test_an_archive_that_dies_stops_only_itself(lost: Village, command: Command)
     done = command.run(ROOT)
     assert done.code == 0, done.said
     assert not [path for _, path in lost.replays() if any(path.endswith(f"/{date}id_/{uri}") for uri, date in have)]
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 def test_an_archive_that_is_not_there_is_not_waited_for(lost: Village, command: Command) -> None:
@@ -139,12 +139,12 @@ def test_an_archive_that_is_not_there_is_not_waited_for(lost: Village, command: 
     assert done.code == 4, done.said
     assert {event["archive"]: event["outcome"] for event in done.of("listed")} == {"a": "done", "b": "failed"}
     assert check_part(command) == REACHED_IN_A
-    found = told(SITE, Run(), command.summary)
+    found = lines_by_name(SITE, Run(), command.summary)
     assert [name for name, line in found.items() if line.is_missing] == []
     lost.do(lost.archives["b"].open())
     done = command.run(ROOT)
     assert done.code == 0, done.said
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.long
@@ -161,7 +161,7 @@ def test_an_archive_that_hangs_is_given_up(lost: Village, command: Command) -> N
     lost.archives["a"].hangs = False
     lost.watch = None
     assert command.run(ROOT).code == 0
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 def test_a_stop_file_stops_it_cleanly(lost: Village, command: Command) -> None:
@@ -178,7 +178,7 @@ def test_a_stop_file_stops_it_cleanly(lost: Village, command: Command) -> None:
     lost.watch = None
     done = command.run(ROOT, "--stop-file", str(stop))
     assert done.code == 0, done.said
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.parametrize("after", [1, 2, 4, 9, 17])
@@ -210,7 +210,7 @@ def test_ctrl_c_loses_nothing(after: int, lost: Village, command: Command) -> No
         if any(path.endswith(f"/{each.date}id_/{each.uri}") for each in have.values())
     ]
     assert again == []
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.parametrize("size", [4_096, 60_000, 200_000])
@@ -232,7 +232,7 @@ def test_a_full_disk_breaks_nothing(size: int, lost: Village, command: Command) 
         if any(path.endswith(f"/{each.date}id_/{each.uri}") for each in have.values())
     ]
     assert again == []
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 def test_what_archives_gain_is_added(lost: Village, command: Command) -> None:
@@ -246,7 +246,7 @@ def test_what_archives_gain_is_added(lost: Village, command: Command) -> None:
     done = command.run(ROOT)
     assert done.code == 0, done.said
     assert len(lost.replays()) == 1
-    check(SITE, Run(), command.folder, command.summary)
+    assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 def test_there_are_enough_pages() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.recover.kept import body_of, capture, captures, copies, copy, kept_headers, opened, text_of
+from tests.recover.sample_captures import body_of, capture, captures, copies, copy, expected_headers, opened, text_of
 from tests.virtual_clock import VirtualClock
 from unlost.archives.base import FetchedCapture
 from unlost.capture import Capture
@@ -55,7 +55,7 @@ def test_what_is_stored_comes_back(given_copies: list[FetchedCapture], index: Ca
             records.append(record)
             again = warcs.open(record)
             assert again.body.read() == body
-            assert again.headers == tuple(kept_headers(each.headers))
+            assert again.headers == tuple(expected_headers(each.headers))
             assert (again.truncated, again.source) == (each.truncated, each.source)
             came = replace(each.capture, digest=record.capture.digest, length=len(body), revisit=False, revisit_of=None)
             assert again.capture == record.capture == came

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.full_disk import fill
-from tests.recover.kept import capture, copy, opened
+from tests.recover.sample_captures import capture, copy, opened
 from tests.small_disk import run_on_small_disk, small_files
 from unlost.errors import InputError
 

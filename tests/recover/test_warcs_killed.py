@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from threading import Timer
 
-from tests.recover.kept import body_of, opened
+from tests.recover.sample_captures import body_of, opened
 from tests.recover.test_warcs import checked
 from tests.waiting import said
 from unlost.recover.warc_records import RecoveryRecord
@@ -39,7 +39,7 @@ def test_killed_at_any_point_nothing_that_was_stored_is_lost(tmp_path: Path) -> 
     drawn = random.Random(seed)  # noqa: S311
     stored = torn = 0
     starter = subprocess.Popen(
-        [sys.executable, "-m", "tests.recover.keeping"],
+        [sys.executable, "-m", "tests.recover.store_until_killed"],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     with starter:

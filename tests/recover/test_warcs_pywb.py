@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.neighbours import pywb
-from tests.recover.kept import capture, copy, opened
+from tests.recover.sample_captures import capture, copy, opened
 
 
 def test_pywb_replays_what_was_kept(tmp_path: Path) -> None:

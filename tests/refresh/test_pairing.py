@@ -1,4 +1,4 @@
-"""Pairing: the core agrees with the slow model, nothing is lost, and memory does not matter."""
+"""Pairing of visits: the core matches the Python model, loses nothing, and has bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,8 +33,8 @@ _visits = st.builds(
 
 
 @given(st.lists(_visits, max_size=30))
-def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
-    """Cells, changes and what became of the visits are those of the model."""
+def test_core_pairing_matches_the_reference_model(visits: list[Visit]) -> None:
+    """Cells, changes and counts of visits equal those of the Python model."""
     history = ChangeHistory.from_visits(visits)
     found, tally = pairs(visits)
     counted = {
@@ -50,14 +50,14 @@ def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
 
 
 @given(_visits, _visits)
-def test_two_visits_fall_into_the_cell_of_the_model(last: Visit, this: Visit) -> None:
-    """What a harvest decides by is what was learned."""
+def test_cell_of_two_visits_matches_the_reference_model(last: Visit, this: Visit) -> None:
+    """Harvests decide by the same cells that were learned."""
     assert format_cell(compute_cell(last, this)) == cell(last, this)
 
 
 @given(st.lists(_visits, max_size=30))
-def test_what_goes_to_the_disk_comes_back(visits: list[Visit]) -> None:
-    """With no room in memory the history is the same."""
+def test_spilled_visits_are_read_back(visits: list[Visit]) -> None:
+    """The history is the same without memory for visits."""
     pairing = VisitPairing(0)
     pairing.add_rows([visit.row for visit in visits])
     spilled, kept = ChangeHistory(pairing.finish()), ChangeHistory.from_visits(visits)
@@ -66,8 +66,8 @@ def test_what_goes_to_the_disk_comes_back(visits: list[Visit]) -> None:
     assert list(spilled.hosts()) == list(kept.hosts())
 
 
-def test_the_last_successful_visit_is_compared() -> None:
-    """A visit that failed in between does not make a pair, nor does it break one."""
+def test_visits_are_compared_with_the_last_successful_one() -> None:
+    """A failed visit neither forms nor breaks a pair."""
     visits = [
         Visit("http://a.example/", "x", etag='"1"', time=0),
         Visit("http://a.example/", time=1000, status=503),
@@ -76,8 +76,8 @@ def test_the_last_successful_visit_is_compared() -> None:
     assert ChangeHistory.from_visits(visits).matrix().changed[7] == 1  # date missing, tag same: a lie
 
 
-def test_text_and_bytes_are_told_apart() -> None:
-    """A new session id is a change of bytes, and not one of text."""
+def test_changes_of_text_and_bytes_are_counted_separately() -> None:
+    """A new session id changes the bytes but not the text."""
     visits = [Visit("http://a.example/", f"body {time}", "words", time=time * 1000) for time in range(4)]
     history = ChangeHistory.from_visits(visits)
     assert history.core.bytes_and_text() == [0, 3, 0, 0]

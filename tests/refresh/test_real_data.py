@@ -1,4 +1,4 @@
-"""Learning from WARCs that others wrote."""
+"""Learning from WARC files of other crawlers."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -25,8 +25,8 @@ def learned(*names: str) -> tuple[ChangeHistory, Problems]:
 
 
 @pytest.mark.real_data
-def test_two_crawls_of_a_site_are_one_history() -> None:
-    """Pairs and changes are those that warcio's records say, revisits by digest among them."""
+def test_two_crawls_of_a_site_form_one_history() -> None:
+    """Pairs and changes match those computed from warcio's records, including revisits by digest."""
     names = ("iana-2020.warc.gz", "iana-2021.warc.gz")
     visits: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for name in names:
@@ -51,8 +51,8 @@ def test_two_crawls_of_a_site_are_one_history() -> None:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("path", sorted(WARCS.rglob("*.warc*")), ids=lambda path: path.name)
-def test_whatever_a_file_is_every_visit_is_counted(path: object) -> None:
-    """Odd and broken files give what they have, and say what they have not."""
+def test_every_visit_of_every_file_is_counted(path: object) -> None:
+    """Unusual and damaged files give their readable visits and report the rest."""
     history, _ = learned(str(path))
     tally = history.tally
     assert history.visits == sum(

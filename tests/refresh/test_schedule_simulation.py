@@ -1,11 +1,11 @@
-"""When to look again, on a web whose changes are known."""
+"""Scheduling of visits on a simulated web with known changes."""
 
 from unlost.research.refresh_simulation import simulate_schedules
 from unlost.research.simulated_web import MIXTURES, simulate_visits
 
 
-def test_a_schedule_finds_more_with_as_many_visits() -> None:
-    """Than going round by turns; and none of them makes more visits than it may."""
+def test_schedule_detects_more_changes_with_equal_visits() -> None:
+    """More than round robin, and never with more visits than allowed."""
     scores = {
         score.name: score for score in simulate_schedules(simulate_visits(MIXTURES["honest"], 80, 20, 7), 12, 1 / 3)
     }
@@ -16,7 +16,7 @@ def test_a_schedule_finds_more_with_as_many_visits() -> None:
     assert 0 < turns.fresh < turns.checks
 
 
-def test_with_all_visits_every_schedule_knows_everything() -> None:
-    """There is nothing to choose."""
+def test_schedules_with_all_visits_detect_every_change() -> None:
+    """All schedules are equivalent without a limit."""
     for score in simulate_schedules(simulate_visits(MIXTURES["honest"], 10, 9, 7), 6, 1.0):
         assert score.freshness == 1.0

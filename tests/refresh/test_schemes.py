@@ -1,4 +1,4 @@
-"""The matrix of the study and everything that follows from it."""
+"""The study's matrix and everything derived from it."""
 
 import pytest
 
@@ -34,8 +34,8 @@ FRONT = [
 ]
 
 
-def test_the_front_is_that_of_the_study() -> None:
-    """64 schemes are good, 28 of them undominated, at seven points, with these figures."""
+def test_pareto_front_matches_the_study() -> None:
+    """64 schemes pass the filters, 28 are undominated, at seven points, with the published figures."""
     good = filter_scores(score_all_schemes(STUDY), 0.99, 0.5)
     best = pareto_front(good)
     found = [
@@ -53,16 +53,16 @@ def test_the_front_is_that_of_the_study() -> None:
     assert rounded == FRONT
 
 
-def test_without_bounds_the_front_is_longer() -> None:
-    """112 schemes at 28 points; above 65 % usefulness, a quarter of all changes is missed."""
+def test_unfiltered_front_is_longer() -> None:
+    """112 schemes at 28 points; above 65 % usefulness a quarter of the changes is missed."""
     judged = score_all_schemes(STUDY)
     assert len(judged) == 512
     assert (len(pareto_front(judged)), len(distinct_scores(pareto_front(judged), STUDY.used_cells))) == (112, 28)
     assert round(100 * max(one.reliability for one in judged if one.usefulness > 0.65), 2) == 72.06
 
 
-def test_no_scheme_of_the_front_is_dominated_and_every_other_is() -> None:
-    """The front is what its name says."""
+def test_front_contains_exactly_the_undominated_schemes() -> None:
+    """Every other scheme is dominated."""
     judged = score_all_schemes(STUDY)
     best = {one.scheme for one in pareto_front(judged)}
     for one in judged:
@@ -82,8 +82,8 @@ def test_two_obvious_schemes_are_dominated() -> None:
     assert (four.missed, four.unnecessary) == (1_706, 2_132_044)
 
 
-def test_the_choice_is_the_most_useful_that_is_sure() -> None:
-    """Sure is what the lower end of the interval says; of nothing that is sure, nothing is chosen."""
+def test_chosen_scheme_is_the_most_useful_with_sufficient_reliability() -> None:
+    """The lower bound of the interval decides; None if no scheme suffices."""
     judged = score_all_schemes(STUDY)
     assert scheme_name(getattr(choose_scheme(judged, 0.999), "scheme", -1), STUDY.used_cells) == "Scheme 1 variant"
     assert choose_scheme(judged, 0.9999) != choose_scheme(judged, 0.999)
@@ -93,16 +93,16 @@ def test_the_choice_is_the_most_useful_that_is_sure() -> None:
     assert choose_scheme(judged, 0.999, low) is None
 
 
-def test_intervals_are_wilsons() -> None:
-    """As published for 348 missed of 599,143; all of 0 to 1 of nothing."""
+def test_intervals_are_wilson_intervals() -> None:
+    """As published for 348 missed of 599,143; [0, 1] without cases."""
     found = score_scheme(STUDY, NAMED_SCHEMES["Scheme 1 variant"]).reliability_interval
     assert (round(100 * found.low, 4), round(100 * found.high, 4)) == (99.9355, 99.9477)
     assert (wilson_interval(0, 0).low, wilson_interval(0, 0).high) == (0, 1)
     assert wilson_interval(10, 10).high == 1
 
 
-def test_the_other_tables_are_those_of_the_study() -> None:
-    """Presence and errors of each indicator, and what schemes do where both are there."""
+def test_other_tables_match_the_study() -> None:
+    """Presence and errors of each indicator, and schemes on pages with both indicators."""
     date, tag = measure_indicator(STUDY, "date"), measure_indicator(STUDY, "tag")
     assert (date.present, date.missed, date.unnecessary) == (5_178_421, 1_780, 1_659_866)
     assert (tag.present, tag.missed, tag.unnecessary) == (3_123_939, 520, 553_905)
@@ -114,7 +114,7 @@ def test_the_other_tables_are_those_of_the_study() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1/2", "1/2 " * 10, "a/b " * 9])
-def test_what_is_no_matrix_is_refused(text: str) -> None:
-    """With a message that says what a matrix is."""
+def test_invalid_matrix_is_rejected(text: str) -> None:
+    """The message describes the expected format."""
     with pytest.raises(UsageError, match="nine pairs"):
         DecisionMatrix.parse(text)

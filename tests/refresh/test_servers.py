@@ -1,4 +1,4 @@
-"""What real servers do with tags and dates: the table of docs/refresh.md."""
+"""ETag and Last-Modified of real servers: the table of docs/refresh.md."""
 
 import os
 import tempfile
@@ -47,8 +47,8 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("kind", EXPECTED)
-def test_servers_do_what_the_table_says(kind: str, folder: Path, tmp_path: Path) -> None:
-    """Each server treats tags and dates in its own way, and the table has it right."""
+def test_servers_behave_as_documented(kind: str, folder: Path, tmp_path: Path) -> None:
+    """ETag and date handling of each server matches the documented table."""
     with serving(kind, folder, tmp_path) as port:
         _, plain = asked(port, "/page.html")
         tag = plain["etag"]
@@ -69,8 +69,8 @@ def test_servers_do_what_the_table_says(kind: str, folder: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("kind", "claim"), [("nginx", "alike"), ("Apache", "alike"), ("Caddy", "same")])
-def test_tags_of_codings_are_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
-    """A page that came plain and then in gzip has not changed, whatever its server did to the tag."""
+def test_etags_of_content_codings_belong_to_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
+    """A page received plain and gzipped is unchanged, whatever the server does to its ETag."""
     with serving(kind, folder, tmp_path) as port:
         plain, coded = asked(port, "/page.html")[1], asked(port, "/page.html", Accept_Encoding="gzip")[1]
     first, second = visit_from_headers(URI, 0, 200, plain), visit_from_headers(URI, 90_000, 200, coded)

@@ -1,4 +1,4 @@
-"""The made-up web: the truth is known, every misbehaviour is one, and the learner stands up to them."""
+"""The simulated web has the specified misbehaviour, and learned policies cope with it."""
 
 import pytest
 
@@ -28,8 +28,8 @@ def scored(trait: str, name: str) -> SimulationScore:
     return way.score
 
 
-def test_the_same_web_is_made_again() -> None:
-    """By name, size and seed; another seed makes another."""
+def test_simulated_web_is_reproducible() -> None:
+    """Equal name, size and seed give the same web; another seed does not."""
     assert web_of("flapping") == web_of("flapping")
     one, other = (list(simulate_visits(MIXTURES["study"], 5, 4, seed)) for seed in (1, 2))
     assert one != other
@@ -45,28 +45,28 @@ def test_mixtures_have_every_trait() -> None:
 
 @pytest.mark.parametrize("trait", ["honest", "date-only", "tag-only", "weak-tags", "clock-skew", "head-differs",
     "never-304", "malformed-dates"])  # fmt: skip
-def test_who_is_honest_is_never_missed(trait: str) -> None:
-    """Whatever else is odd, where headers are right, Scheme 3 misses nothing."""
+def test_reliable_hosts_are_never_missed(trait: str) -> None:
+    """With correct headers Scheme 3 misses nothing."""
     assert scored(trait, "Scheme 3").missed == 0
     assert scored(trait, "Scheme 3").changed > 0
 
 
 @pytest.mark.parametrize("trait", ["date-frozen", "tag-frozen", "session-id", "counter", "variants", "same-second",
     "length-only"])  # fmt: skip
-def test_who_lies_is_missed(trait: str) -> None:
-    """A change behind the same headers is one that Scheme 3 misses."""
+def test_unreliable_hosts_are_missed(trait: str) -> None:
+    """Scheme 3 misses changes with unchanged headers."""
     assert scored(trait, "Scheme 3").missed > 0
 
 
 @pytest.mark.parametrize(("trait", "name"), [("inode-tags", "Scheme 2"), ("date-now", "Scheme 1"),
     ("gzip-tags", "Scheme 2"), ("flapping", "Scheme 4"), ("head-differs", "Scheme 2")])  # fmt: skip
-def test_who_cries_wolf_is_downloaded_in_vain(trait: str, name: str) -> None:
-    """Headers that change without need cost more than a third of what could be saved."""
+def test_hosts_with_needless_changes_are_downloaded_unnecessarily(trait: str, name: str) -> None:
+    """Needless header changes cost more than a third of the possible savings."""
     assert scored(trait, name).usefulness < 0.67
 
 
-def test_conditional_requests_are_answered_as_servers_do() -> None:
-    """Always 304 misses every change, never 304 saves nothing, an honest server neither."""
+def test_simulated_conditional_requests_follow_server_behaviour() -> None:
+    """Always 304 misses every change, never 304 saves nothing, a correct server does neither."""
     found = {}
     for trait in ("honest", "always-304", "never-304"):
         way = ConditionalMethod(SimulationScore(trait))
@@ -82,16 +82,16 @@ def test_unsolicited_304_is_a_visit_without_a_body() -> None:
     assert tally["successful"] + tally["not_modified"] == sum(12 for pages in web_of("unsolicited-304") for _ in pages)
 
 
-def test_stale_copies_have_their_age_and_texts_their_digest() -> None:
-    """What the added indicators need is there."""
+def test_stale_responses_have_age_and_texts_have_digests() -> None:
+    """The simulation provides what additional indicators need."""
     assert any(seen.visit.age for pages in web_of("stale-node") for page in pages for seen in page)
     history = build_history(web_of("session-id"), 12)
     assert history.core.bytes_and_text()[1] > history.core.bytes_and_text()[3] > 0
     assert any(seen.visit.digest == "sorry" for pages in web_of("soft-404") for page in pages for seen in page)
 
 
-def test_the_learner_keeps_its_promise_where_schemes_cannot() -> None:
-    """With liars about, it misses few changes where the best obvious scheme misses many, and saves at least half."""
+def test_learned_policy_reaches_the_target_where_schemes_fail() -> None:
+    """With unreliable hosts it misses few changes and saves at least half."""
     done = run_trial(MIXTURES["liars"], 700, 12, 11, LearningOptions(0.99), 6)
     scores = {score.name: score for score in done.scores}
     ours = scores["learned"]

@@ -1,1 +1,1 @@
-"""The web service, as its clients see it."""
+"""Tests of the web service, the job queue, HTML pages and email."""

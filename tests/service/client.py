@@ -1,4 +1,4 @@
-"""A client of the service that shows what came over the network, and the service that has found everything already."""
+"""A client that records responses as they were sent, and a service with fixed results."""
 
 import http.client
 import os
@@ -14,10 +14,14 @@ from tests.neighbours.process import running
 ROOT = Path(__file__).parents[2]
 
 
-class Answer(NamedTuple):
-    """An answer. headers: names in lower case; those that came more than once are joined by a comma.
+class HttpResponse(NamedTuple):
+    """A response.
 
-    names: the names of the headers as they were sent.
+    Attributes:
+        status: HTTP status.
+        headers: Values by name in lower case; repeated headers are joined by a comma.
+        body: The body.
+        names: Header names as they were sent.
     """
 
     status: int
@@ -32,14 +36,14 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """Asks one service."""
+    """Sends requests to one service."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.base = f"http://127.0.0.1:{port}"
 
-    def ask(self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
-        """Send a request as it is written here; redirects are not followed."""
+    def request(self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> HttpResponse:
+        """Send a request with exactly this path and these headers, without following redirects."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
@@ -50,12 +54,12 @@ class Client:
             found: dict[str, str] = {}
             for name, value in answer.getheaders():
                 found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
-            return Answer(answer.status, found, answer.read(), frozenset(name for name, _ in answer.getheaders()))
+            return HttpResponse(answer.status, found, answer.read(), frozenset(name for name, _ in answer.getheaders()))
         finally:
             connection.close()
 
     def raw(self, data: bytes) -> bytes:
-        """Send bytes and return all that comes back until the connection is closed."""
+        """Send bytes, and return all that is received until the connection is closed."""
         with socket.create_connection(("127.0.0.1", self.port), 30) as connection:
             connection.sendall(data)
             answer = b""
@@ -65,20 +69,20 @@ class Client:
 
 
 def is_ready(port: int) -> bool:
-    """Return whether a service answers."""
+    """Return whether a service responds."""
     try:
-        return Client(port).ask("/health").status == 200
+        return Client(port).request("/health").status == 200
     except OSError:
         return False
 
 
 @contextmanager
-def prepared(folder: Path, published: Path | None = None) -> Iterator[Client]:
-    """Run the service that has found everything already."""
+def run_fixed_service(folder: Path, published: Path | None = None) -> Iterator[Client]:
+    """Run the service with fixed results."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def command(port: int) -> list[str | Path]:
-        return [sys.executable, "-m", "tests.service.prepared", str(port), *([published] if published else [])]
+        return [sys.executable, "-m", "tests.service.fixed_results", str(port), *([published] if published else [])]
 
     with running(command, is_ready, folder, environment) as port:
         yield Client(port)

@@ -1,14 +1,14 @@
-"""One service for all tests that only ask it."""
+"""One service for all tests that only read from it."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.service.client import Client, prepared
+from tests.service.client import Client, run_fixed_service
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Run the service that has found everything already."""
-    with prepared(tmp_path_factory.mktemp("service")) as client:
+    """Run the service with fixed results."""
+    with run_fixed_service(tmp_path_factory.mktemp("service")) as client:
         yield client

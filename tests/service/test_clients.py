@@ -1,4 +1,4 @@
-"""Other people's clients at the service, with real archives behind it: memento-client, pywb, and schemathesis."""
+"""Third-party clients with the service and real archives: memento-client, pywb and schemathesis."""
 
 import http.client
 import json
@@ -27,8 +27,8 @@ print(json.dumps(found, default=str))
 """
 
 
-class World:
-    """Two archives and the service that asks them. page: an address that is both alive and in the archives."""
+class Environment:
+    """Two archives and a service. `page` is a URL that is both live and archived."""
 
     def __init__(self, service: Client, archives: list[pywb.Pywb], registry: Path, page: str) -> None:
         self.service = service
@@ -38,8 +38,8 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Run them: the first archive has copies of 2010 and 2014, the second one of 2012, of both pages."""
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """Run archives with captures of two pages: of 2010 and 2014 in the first, of 2012 in the second."""
     folder = tmp_path_factory.mktemp("world")
     port = free_port()
     page = f"http://127.0.0.1:{port}/health"
@@ -61,67 +61,67 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 for name, each in zip(("first", "second"), archives, strict=True)
             )
         )
-        environment = {**os.environ, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
+        variables = {**os.environ, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
 
         def command(_: int) -> list[str | Path]:
             return [UNLOST, "serve", "--port", str(port), "--archives", registry]
 
-        with running(command, lambda _: is_ready(port), folder, environment):
-            yield World(Client(port), archives, registry, page)
+        with running(command, lambda _: is_ready(port), folder, variables):
+            yield Environment(Client(port), archives, registry, page)
 
 
-def test_all_copies_of_both_archives(world: World) -> None:
-    """By date, whoever has them; the command says the same as the service."""
-    answer = world.service.ask(f"/timemap/text/{LOST}")
+def test_clients_find_all_mementos(environment: Environment) -> None:
+    """Ordered by date; the command has the same result as the service."""
+    answer = environment.service.request(f"/timemap/text/{LOST}")
     assert answer.status == 200
     assert [line[:4] for line in answer.text.splitlines()] == ["2010", "2012", "2014"]
-    home = {"UNLOST_HOME": str(world.registry.parent / "home"), "UNLOST_CONTACT": "me@example.org"}
-    done = unlost("timemap", LOST, "--format", "text", "--archives", str(world.registry), env=home)
+    home = {"UNLOST_HOME": str(environment.registry.parent / "home"), "UNLOST_CONTACT": "me@example.org"}
+    done = unlost("timemap", LOST, "--format", "text", "--archives", str(environment.registry), env=home)
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, answer.text, b"")
-    done = unlost("timegate", LOST, "2012", "--archives", str(world.registry), env=home)
+    done = unlost("timegate", LOST, "2012", "--archives", str(environment.registry), env=home)
     assert done.returncode == 0
     moment, address = done.stdout.decode().split()
     assert moment == "20120601120000"
-    assert world.service.ask(f"/memento/2012/{LOST}").headers["location"] == address
-    done = unlost("timegate", "http://never.example/", "--json", "--archives", str(world.registry), env=home)
+    assert environment.service.request(f"/memento/2012/{LOST}").headers["location"] == address
+    done = unlost("timegate", "http://never.example/", "--json", "--archives", str(environment.registry), env=home)
     assert (done.returncode, json.loads(done.stdout)["closest"]) == (1, None)
 
 
 @pytest.mark.parametrize(
     ("date", "year"), [("Sun, 01 Apr 2012 12:00:00 GMT", "2012"), ("Tue, 01 Jan 2030 00:00:00 GMT", "2014")]
 )
-def test_memento_client(world: World, date: str, year: str) -> None:
-    """It follows the TimeGate to the closest copy; it reads first, last and previous once the TimeMap is cached.
+def test_memento_client(environment: Environment, date: str, year: str) -> None:
+    """It follows the TimeGate to the closest memento; it reads first, last and previous once the TimeMap is cached.
 
-    The TimeGates of pywb name only the closest memento, so before that no other relation is known.
+    TimeGates of pywb link only the closest memento, so before that no other relation is known.
     """
     python = NEIGHBOURS / "memento-client" / "bin" / "python"
-    command: list[str | Path] = [python, "-c", CLIENT, f"{world.service.base}/timegate/", world.page, date]
+    command: list[str | Path] = [python, "-c", CLIENT, f"{environment.service.base}/timegate/", environment.page, date]
     for is_cached in (False, True):
         if is_cached:
-            assert world.service.ask(f"/timemap/link/{world.page}").status == 200
+            assert environment.service.request(f"/timemap/link/{environment.page}").status == 200
         done = subprocess.run(command, capture_output=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr.decode()
         found = json.loads(done.stdout)
         assert found["mementos"]["closest"]["datetime"].startswith(year)
-    assert found["original_uri"] == world.page
-    assert found["timegate_uri"] == f"{world.service.base}/timegate/{world.page}"
+    assert found["original_uri"] == environment.page
+    assert found["timegate_uri"] == f"{environment.service.base}/timegate/{environment.page}"
     assert found["mementos"]["closest"]["http_status_code"] == 200
     assert found["mementos"]["first"]["datetime"].startswith("2010")
     assert found["mementos"]["last"]["datetime"].startswith("2014")
     assert found["mementos"]["prev"]["datetime"].startswith("2010" if year == "2012" else "2012")
 
 
-def test_a_copy_is_passed_on(world: World) -> None:
-    """From the archive that has it, as it was captured."""
-    answer = world.service.ask(f"/memento/proxy/2012/{LOST}")
+def test_memento_is_proxied(environment: Environment) -> None:
+    """From its archive, byte by byte."""
+    answer = environment.service.request(f"/memento/proxy/2012/{LOST}")
     assert (answer.status, answer.body) == (200, b"<p>as of 2012-06-01T12:00:00Z</p>")
     assert answer.headers["memento-datetime"] == "Fri, 01 Jun 2012 12:00:00 GMT"
 
 
-def test_pywb_with_the_service_as_its_index(world: World, tmp_path: Path) -> None:
-    """A pywb without any archive of its own lists and shows pages that others have."""
-    base = world.service.base
+def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path) -> None:
+    """A pywb without an archive of its own lists and replays pages of others."""
+    base = environment.service.base
     source = {
         "type": "memento",
         "timegate_url": f"{base}/timegate/{{url}}",
@@ -134,8 +134,8 @@ def test_pywb_with_the_service_as_its_index(world: World, tmp_path: Path) -> Non
     def command(port: int) -> list[str | Path]:
         return [pywb.WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", tmp_path]
 
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    with running(command, pywb._answers, tmp_path, environment) as port:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with running(command, pywb._answers, tmp_path, variables) as port:
         server = pywb.Pywb(port)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", f"/t/timemap/link/{LOST}")
@@ -150,7 +150,7 @@ def test_pywb_with_the_service_as_its_index(world: World, tmp_path: Path) -> Non
 
 
 def test_schemathesis(service: Client, tmp_path: Path) -> None:
-    """Whatever it makes up from the description, no answer is a fault, and every one is as described."""
+    """No generated request causes an internal error, and every response matches the description."""
     begin = time.monotonic()
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     done = subprocess.run(
@@ -164,4 +164,4 @@ def test_schemathesis(service: Client, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout.decode()[-4_000:]
     assert time.monotonic() - begin < 30
-    assert service.ask("/health").status == 200
+    assert service.request("/health").status == 200

@@ -1,4 +1,4 @@
-"""Requests that nobody should send: nothing gets out of its header, its line or its page, and nothing breaks."""
+"""Malicious requests: no header injection, no unlimited requests."""
 
 import socket
 import time
@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from tests.service.client import Client
-from tests.service.prepared import HEAD_SECONDS, PAGE
+from tests.service.fixed_results import HEAD_SECONDS, PAGE
 
 PATHS = [
     "/timemap/link/http://a.example/%0d%0aX-Injected:%20yes",
@@ -45,26 +45,26 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:50])
-def test_nothing_gets_into_headers(service: Client, path: str) -> None:
-    """The answer is one of a few, its headers are ours, and none of its lines is the request's."""
+def test_requests_cannot_inject_headers(service: Client, path: str) -> None:
+    """The response has only expected headers and no line of the request."""
     raw = service.raw(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
     head, _, _ = raw.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
     assert status.split()[1] in (b"200", b"302", b"400", b"404")
     assert not any(line.lower().startswith(b"x-injected") for line in lines)
     assert all(32 <= byte < 127 for line in lines for byte in line)
-    assert service.ask("/health").status == 200
+    assert service.request("/health").status == 200
 
 
-def test_archives_get_nothing_into_headers(service: Client) -> None:
-    """What an archive lists may be anything: in Location and Link it is one line of ASCII."""
+def test_archives_cannot_inject_headers(service: Client) -> None:
+    """Any URL in a TimeMap becomes one line of ASCII in Location and Link."""
     for path in ("/timegate/http://evil.example/", "/memento/2014/http://evil.example/"):
         raw = service.raw(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
         head = raw.partition(b"\r\n\r\n")[0]
         assert head.startswith(b"HTTP/1.1 302")
         assert b"\nX-Injected" not in head
         assert all(32 <= byte < 127 for line in head.split(b"\r\n") for byte in line)
-    moved = service.ask("/memento/proxy/2014/http://moved.example/")
+    moved = service.request("/memento/proxy/2014/http://moved.example/")
     assert moved.status == 302
     assert moved.headers["location"].endswith("/http://elsewhere.example/%252F%0D%0AX-Injected:%20yes")
 
@@ -93,8 +93,8 @@ def test_archives_get_nothing_into_headers(service: Client) -> None:
          "not ascii", "space", "rubbish", "host", "host 2",
          "two hosts", "long host"],
 )  # fmt: skip
-def test_requests_have_bounds(service: Client, request_: bytes, status: bytes) -> None:
-    """What is too long or no HTTP is refused, however it goes on, and the service answers others."""
+def test_request_size_is_limited(service: Client, request_: bytes, status: bytes) -> None:
+    """Requests that are too large or not HTTP are rejected, and others are served."""
     begin = time.monotonic()
     try:
         raw = service.raw(request_)
@@ -102,13 +102,13 @@ def test_requests_have_bounds(service: Client, request_: bytes, status: bytes) -
         raw = b""  # it closed before everything was sent
     assert time.monotonic() - begin < HEAD_SECONDS - 1, "it was closed by its bytes, not by the clock"
     assert raw == b"" or raw.split()[1] == status
-    assert service.ask("/health").status == 200
+    assert service.request("/health").status == 200
 
 
 @pytest.mark.parametrize("size", [7, 1_000])
 @pytest.mark.parametrize("head", [b"X: " + b"y" * 49_152, b"X: y\r\n" * 300], ids=["large", "many"])
-def test_headers_have_bounds_however_they_arrive(service: Client, head: bytes, size: int) -> None:
-    """In few packets or in many, as headers or as trailers after the body."""
+def test_header_size_is_limited_for_fragmented_data(service: Client, head: bytes, size: int) -> None:
+    """In any number of packets, as headers or as trailers after the body."""
     begin = b"POST / HTTP/1.1\r\nHost: a\r\n"
     for before in (begin, begin + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"):
         with socket.create_connection(("127.0.0.1", service.port), 30) as connection:
@@ -125,15 +125,15 @@ def test_headers_have_bounds_however_they_arrive(service: Client, head: bytes, s
         assert answer == b"" or b"expected at most" in answer
 
 
-def test_requests_come_within_a_time(service: Client) -> None:
-    """Whoever connects and says nothing, or never comes to the end, is let go; whoever was answered may ask again."""
+def test_request_headers_time_out(service: Client) -> None:
+    """Connections without a complete request are closed; keep-alive connections can be reused."""
     begins = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /he")
     with ThreadPoolExecutor() as together:
         answers = list(together.map(service.raw, begins))
     assert [b"200 OK" in answer for answer in answers] == [False, False, True]
 
 
-def test_the_host_of_a_request_is_an_address_or_nothing(service: Client) -> None:
-    """Links in answers name the host by which the service was called, and nothing else can be put there."""
-    answer = service.ask(f"/timemap/link/{PAGE}")
+def test_invalid_host_header_is_rejected(service: Client) -> None:
+    """Links in responses use the Host header only if it is valid."""
+    answer = service.request(f"/timemap/link/{PAGE}")
     assert f"<{service.base}/timegate/{PAGE}>" in answer.text

@@ -1,4 +1,4 @@
-"""Letters to owners through a real mail server: over TLS or not at all, tried again, never with a secret in a log."""
+"""Emails to owners through a real mail server: TLS, retries, and no secrets in logs."""
 
 import logging
 import re
@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from tests.neighbours.smtp_sink import PASSWORD, USER, receiving
 from tests.recover.village import running, village
-from tests.service.jobs.serving import ORDER as SENT
-from tests.service.jobs.serving import serving
-from tests.service.jobs.shelf import ORDER
-from tests.service.pages.visits import Visitor
+from tests.service.jobs.in_memory_store import ORDER
+from tests.service.jobs.service_process import ORDER as SENT
+from tests.service.jobs.service_process import run_service
+from tests.service.pages.visitor import Visitor
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from unlost.errors import UsageError
@@ -39,7 +39,7 @@ from unlost.web.jobs_api import _download_name
 
 
 def letter(to: str = "me@example.org") -> EmailMessage:
-    """Return some letter."""
+    """Return a message."""
     message = EmailMessage()
     message["To"], message["From"], message["Subject"] = to, "unlost@example.org", "x"
     message.set_content("hello")
@@ -47,21 +47,21 @@ def letter(to: str = "me@example.org") -> EmailMessage:
 
 
 def server(scheme: str, port: int, ca: Path | None, password: str = PASSWORD) -> MailServer:
-    """Return where letters are handed over."""
+    """Return the settings of the mail server."""
     user = f"{USER}@" if scheme == "smtp" else ""
     return parse_mail_server(f"{scheme}://{user}127.0.0.1:{port}", "unlost@example.org", password, ca)
 
 
 @pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("smtps", "smtps"), ("none", "smtp+plain")])
-def test_a_letter_arrives(tmp_path: Path, tls: str, scheme: str) -> None:
-    """By STARTTLS, by TLS from the first byte, or on this machine without."""
+def test_email_is_delivered(tmp_path: Path, tls: str, scheme: str) -> None:
+    """By STARTTLS, by implicit TLS, and locally without TLS."""
     with receiving(tmp_path, tls=tls) as sink:
         server(scheme, sink.port, sink.ca).send(letter())
     assert [each["Subject"] for each in sink.got] == ["x"]
 
 
-def test_nothing_is_sent_in_the_open(tmp_path: Path) -> None:
-    """A server without TLS, or with a certificate that nobody vouches for, gets neither letter nor password."""
+def test_nothing_is_sent_without_tls(tmp_path: Path) -> None:
+    """A server without TLS or with an untrusted certificate gets neither email nor password."""
     with receiving(tmp_path, tls="none") as sink, pytest.raises(MailError, match="STARTTLS"):
         server("smtp", sink.port, None).send(letter())
     with receiving(tmp_path) as sink, pytest.raises(MailError, match="certificate"):
@@ -73,8 +73,8 @@ def test_nothing_is_sent_in_the_open(tmp_path: Path) -> None:
         parse_mail_server("smtp+plain://me@localhost", "a@b")
 
 
-def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
-    """What is said of a refused login has no secret in it, nor has what is shown of the server."""
+def test_login_error_does_not_contain_the_password(tmp_path: Path) -> None:
+    """The repr of the server does not contain it, either."""
     with receiving(tmp_path) as sink:
         wrong = server("smtp", sink.port, sink.ca, "wrong-secret")
         with pytest.raises(MailError, match="refused the login") as told:
@@ -84,7 +84,7 @@ def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
 
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]]:
-    """Have jobs, and letters about them."""
+    """Create a job store and an outbox with emails."""
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
@@ -95,10 +95,10 @@ def post(tmp_path: Path) -> Iterator[tuple[JobStore, MailOutbox, MailRenderer, V
 
 
 @pytest.mark.parametrize("name", ["Win: http://evil.example", "Call 0800 1234", "Dr. Zoë O'Neill-Smith"])
-def test_emails_have_only_our_own_words(
+def test_emails_contain_no_customer_text(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], name: str
 ) -> None:
-    """No name, no path, no user name and password of a URL; its host as code, shortened, and not in the subject."""
+    """No name, path or credentials of a URL; the host is shortened, marked as code, and not in the subject."""
     jobs, letters, texts, clock = post
     host = f"{'call-0800-now.' * 5}evil.example"
     sent = {"url": f"http://log-in:here@{host}/your-account-is-locked?now", "mail": "me@example.org", "name": name}
@@ -116,8 +116,8 @@ def test_emails_have_only_our_own_words(
     assert "evil" not in message["Subject"]
 
 
-def test_every_email_can_be_unsubscribed_from(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
-    """By a header, also by one click (RFC 8058), and by a link; the URL is in one piece as it is sent."""
+def test_emails_have_unsubscribe_links(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
+    """By headers (RFC 8058) and by a link, whose URL is not wrapped."""
     jobs, letters, texts, clock = post
     jobs.submit(ORDER)
     (due,) = letters.claim()
@@ -129,8 +129,8 @@ def test_every_email_can_be_unsubscribed_from(post: tuple[JobStore, MailOutbox, 
     assert f'href="{stop}"' in message.get_body(("html",)).get_content()  # type: ignore[union-attr]
 
 
-def test_what_letters_say(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
-    """Each has its link in text and in HTML, where nothing that somebody typed acts; headers stay what they are."""
+def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
+    """Every email has its link in text and HTML; user input is escaped and does not change headers."""
     jobs, letters, texts, clock = post
     evil = replace(ORDER, name="<b>Me</b>", url="http://lost.example/?a=<script>&b")
     number = jobs.submit(evil).number
@@ -177,10 +177,10 @@ def test_what_letters_say(post: tuple[JobStore, MailOutbox, MailRenderer, Virtua
     assert "a gave no whole list" in complete.get_content()
 
 
-def test_a_server_that_is_full_is_tried_again(
+def test_temporary_failure_is_retried(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is refused for now comes later, what is refused for good is given up; neither log has a link or password."""
+    """Temporary errors are retried, permanent ones are not; logs contain no links or passwords."""
     jobs, letters, texts, clock = post
     jobs.submit(ORDER)
     jobs.submit(replace(ORDER, mail="nobody@example.org"))
@@ -206,7 +206,7 @@ def test_a_server_that_is_full_is_tried_again(
 
 
 def test_connections_are_reused(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
-    """A hundred emails go over a few connections, each once; a server that closed them is connected to again."""
+    """A hundred emails use a few connections; a connection that the server closed is reopened."""
     jobs, letters, texts, clock = post
     jobs.rules.set_limits(OrderLimits(per_mail=0, per_client=0, per_address=0))
     for number in range(100):
@@ -229,10 +229,10 @@ def test_connections_are_reused(post: tuple[JobStore, MailOutbox, MailRenderer, 
     assert (len(first.got), len(first.connections)) == (2, 2)
 
 
-def test_a_letter_that_cannot_be_written(
+def test_unrenderable_email_does_not_block_others(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is given up, and the next one is sent all the same."""
+    """It is dropped, and the next one is sent."""
     jobs, letters, texts, clock = post
     jobs.submit(replace(ORDER, mail="odd@example.org"))
     jobs.submit(ORDER)
@@ -259,8 +259,8 @@ def test_a_letter_that_cannot_be_written(
     name=st.text(max_size=200),
     host=st.from_regex(r"[a-z0-9äß一-三-]{1,60}(\.[a-z0-9-]{1,20}){0,3}", fullmatch=True),
 )
-def test_whatever_an_order_says_its_letter_can_be_written(mail: str, name: str, host: str) -> None:
-    """Every order that is taken has a letter with one receiver, the one that was named, and headers of one line."""
+def test_email_is_rendered_for_any_order(mail: str, name: str, host: str) -> None:
+    """Every valid order gives an email with one recipient and single-line headers."""
     try:
         order = parse_order({"url": f"http://{host}/", "mail": mail, "name": name}, ())
     except UsageError:
@@ -275,14 +275,14 @@ def test_whatever_an_order_says_its_letter_can_be_written(mail: str, name: str, 
     assert getaddresses(read.get_all("To", [])) == [("", order.mail)]
 
 
-def test_a_service_with_mail(tmp_path: Path) -> None:
-    """The whole way: the letter of a service leads to a page that confirms the order; no secret is in its log."""
+def test_service_sends_emails(tmp_path: Path) -> None:
+    """The link in an email opens the confirmation page; no secret is logged."""
     with running(village()) as lost, receiving(tmp_path) as sink:
         more = ("--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org")
         secret = {"UNLOST_SMTP_PASSWORD": PASSWORD}
         registry = lost.registry(tmp_path)
-        with serving(tmp_path, registry, *more, "--smtp-ca", str(sink.ca), "--workers", "0", env=secret) as service:
-            key = service.ask("POST", "/api/jobs", SENT).json["key"]
+        with run_service(tmp_path, registry, *more, "--smtp-ca", str(sink.ca), "--workers", "0", env=secret) as service:
+            key = service.request("POST", "/api/jobs", SENT).json["key"]
             wait_until(lambda: bool(sink.got))
             body = sink.got[0].get_body(("plain",))
             assert body is not None
@@ -297,8 +297,8 @@ def test_a_service_with_mail(tmp_path: Path) -> None:
     assert key not in logged
 
 
-def test_who_was_removed_is_in_no_letter(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
-    """What a mail server said of an address goes with it, and what it says of it later is not kept."""
+def test_removed_job_gets_no_email(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
+    """Error messages of the mail server are deleted and not stored later."""
     jobs, letters, *_ = post
     number = jobs.submit(ORDER).number
     (due,) = letters.claim()
@@ -308,8 +308,8 @@ def test_who_was_removed_is_in_no_letter(post: tuple[JobStore, MailOutbox, MailR
     assert [(each.mail, each.message, each.due) for each in letters.log(number)] == [("", "", None)]
 
 
-def test_a_host_with_letters_beyond_ascii(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
-    """It is written as the network knows it, in letters and in names of files, and not as escaped bytes."""
+def test_international_host_in_email(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
+    """It is shown in Unicode in emails and in ASCII in file names."""
     jobs, letters, texts, _ = post
     job = jobs.submit(parse_order({"url": "http://bücher.example/", "mail": "me@example.org"}, ()))
     (due,) = letters.claim()

@@ -1,11 +1,11 @@
-"""What clients of MemGator rely on: endpoints, formats to the byte, how an address may be written, errors."""
+"""Compatibility with MemGator: endpoints, formats, spellings of URLs, errors."""
 
 import json
 
 import pytest
 
 from tests.service.client import Client
-from tests.service.prepared import PAGE, copies
+from tests.service.fixed_results import PAGE, copies
 from unlost.dates import to_http, to_iso
 
 ROWS = copies(PAGE)
@@ -13,12 +13,12 @@ SPAN = f'from="{to_http(ROWS[0].datetime)}"; until="{to_http(ROWS[-1].datetime)}
 
 
 def line(place: int, rel: str) -> str:
-    """Return the entry of a copy."""
+    """Return the entry of a memento."""
     return f'<{ROWS[place].uri}>; rel="{rel}"; datetime="{to_http(ROWS[place].datetime)}",\n'
 
 
-def test_link_to_the_byte(service: Client) -> None:
-    """Entries end with a comma and a newline, the last without a comma; RFC 7089 adds from and until."""
+def test_link_timemap_equals_memgator(service: Client) -> None:
+    """Entries end with a comma and a newline; RFC 7089 adds from and until."""
     base = service.base
     lists = "".join(
         f'<{base}/timemap/{form}/{PAGE}>; rel="timemap"; type="{kind}",\n'
@@ -38,17 +38,17 @@ def test_link_to_the_byte(service: Client) -> None:
         + lists
         + f'<{base}/timegate/{PAGE}>; rel="timegate"\n'
     )
-    assert service.ask(f"/timemap/link/{PAGE}").text == expected
+    assert service.request(f"/timemap/link/{PAGE}").text == expected
 
 
-def test_one_memento_is_first_and_last(service: Client) -> None:
+def test_single_memento_is_first_and_last(service: Client) -> None:
     """As `first last memento`."""
-    assert 'rel="first last memento"' in service.ask("/timemap/link/http://one.example/").text
+    assert 'rel="first last memento"' in service.request("/timemap/link/http://one.example/").text
 
 
-def test_json(service: Client) -> None:
-    """Names, order and dates as MemGator has them."""
-    answer = service.ask(f"/timemap/json/{PAGE}")
+def test_json_timemap(service: Client) -> None:
+    """The same names, order and dates."""
+    answer = service.request(f"/timemap/json/{PAGE}")
     listed = [{"datetime": to_iso(row.datetime), "uri": row.uri} for row in ROWS]
     base = service.base
     assert answer.headers["content-type"] == "application/json"
@@ -61,9 +61,9 @@ def test_json(service: Client) -> None:
     ]
 
 
-def test_cdxj_to_the_byte(service: Client) -> None:
-    """Headers, then a line for each copy."""
-    answer = service.ask(f"/timemap/cdxj/{PAGE}")
+def test_cdxj_timemap_equals_memgator(service: Client) -> None:
+    """Headers, then one line per memento."""
+    answer = service.request(f"/timemap/cdxj/{PAGE}")
     base = service.base
     rels = ("first memento", "memento", "memento", "last memento")
     maps = ", ".join(f'"{form}_format": "{base}/timemap/{form}/{PAGE}"' for form in ("link", "json", "cdxj"))
@@ -83,16 +83,16 @@ def test_cdxj_to_the_byte(service: Client) -> None:
 
 
 @pytest.mark.parametrize("place", ["memento", "api"])
-def test_descriptions_name_five(service: Client, place: str) -> None:
-    """`/memento/{format}` and `/api/{format}` give first, last, previous, next and closest, of a long list, too."""
-    answer = service.ask(f"/{place}/json/2009/http://many.example/")
+def test_descriptions_have_five_mementos(service: Client, place: str) -> None:
+    """`/memento/{format}` and `/api/{format}` have first, last, previous, next and closest."""
+    answer = service.request(f"/{place}/json/2009/http://many.example/")
     told = json.loads(answer.text)["mementos"]
     assert answer.status == 200
     assert {"first", "last", "prev", "next", "closest"} <= told.keys()
     assert len(told.get("list", [])) <= 5
     assert told["closest"]["datetime"].startswith("2009-01-01")
-    assert service.ask(f"/{place}/link/2009/http://many.example/").text.count("memento") <= 6
-    assert service.ask(f"/{place}/cdxj/2009/http://many.example/").headers["content-type"] == "application/cdxj+ors"
+    assert service.request(f"/{place}/link/2009/http://many.example/").text.count("memento") <= 6
+    assert service.request(f"/{place}/cdxj/2009/http://many.example/").headers["content-type"] == "application/cdxj+ors"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_descriptions_name_five(service: Client, place: str) -> None:
     [("1990", 0), ("2002", 1), ("200202", 1), ("20140210", 2), ("2014021000", 2), ("20140210000001", 2), ("2030", 3)],
 )
 def test_memento_redirects(service: Client, date: str, place: int) -> None:
-    """Dates of 4 to 14 digits in the path lead to the closest copy."""
-    answer = service.ask(f"/memento/{date}/{PAGE}")
+    """Dates of 4 to 14 digits in the path redirect to the closest memento."""
+    answer = service.request(f"/memento/{date}/{PAGE}")
     assert (answer.status, answer.headers["location"]) == (302, ROWS[place].uri)
 
 
@@ -142,8 +142,8 @@ def test_memento_redirects(service: Client, date: str, place: int) -> None:
     ],
 )
 def test_malformed_requests(service: Client, path: str) -> None:
-    """400 as text, which says what was expected."""
-    answer = service.ask(path)
+    """Status 400 with the expected value as text."""
+    answer = service.request(path)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8"), answer.text
     assert answer.text.strip()
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -166,27 +166,27 @@ def test_malformed_requests(service: Client, path: str) -> None:
         ("http://a.example/../b", "http://a.example/../b"),
     ],
 )
-def test_addresses_as_clients_write_them(service: Client, written: str, meant: str) -> None:
-    """Unescaped once, a space is %20, http:// in front unless there is a scheme, the query is the page's own."""
-    answer = service.ask(f"/timemap/link/{written}")
+def test_url_spellings(service: Client, written: str, meant: str) -> None:
+    """Percent-encoding is decoded once, `http://` is added if there is no scheme, and the query belongs to the page."""
+    answer = service.request(f"/timemap/link/{written}")
     assert (answer.status, answer.text) == (404, f"No mementos of {meant} were found\n")
 
 
-def test_a_part_of_a_list(service: Client) -> None:
-    """Of a span of time; `2014-…` that is no span belongs to the page."""
-    part = service.ask(f"/timemap/link/20020120142510-20140210000001/{PAGE}")
+def test_timemap_of_a_date_span(service: Client) -> None:
+    """`2014-…` that is not a date span belongs to the URL."""
+    part = service.request(f"/timemap/link/20020120142510-20140210000001/{PAGE}")
     assert part.status == 200
     assert [row.uri in part.text for row in ROWS] == [False, True, True, False]
-    assert part.headers["etag"] != service.ask(f"/timemap/link/{PAGE}").headers["etag"]
-    assert service.ask(f"/timemap/link/20210101000000-20220101000000/{PAGE}").status == 404
-    assert service.ask(f"/timemap/link/20211301000000-20220101000000/{PAGE}").status == 400
-    assert "http://2014-2015/a" in service.ask("/timemap/link/2014-2015/a").text
+    assert part.headers["etag"] != service.request(f"/timemap/link/{PAGE}").headers["etag"]
+    assert service.request(f"/timemap/link/20210101000000-20220101000000/{PAGE}").status == 404
+    assert service.request(f"/timemap/link/20211301000000-20220101000000/{PAGE}").status == 400
+    assert "http://2014-2015/a" in service.request("/timemap/link/2014-2015/a").text
 
 
 def test_headers(service: Client) -> None:
-    """Scripts of other sites may read the answers."""
+    """Responses have CORS headers."""
     for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/timegate/http://nothing.example/", "/about", "/no"):
-        headers = service.ask(path).headers
+        headers = service.request(path).headers
         assert headers["access-control-allow-origin"] == "*"
         assert {"Link", "Location", "X-Memento-Count", "Server"} <= set(
             headers["access-control-expose-headers"].split(", ")
@@ -196,11 +196,11 @@ def test_headers(service: Client) -> None:
 
 def test_text_and_summary(service: Client) -> None:
     """Plain lines, and counts by archive and year."""
-    text = service.ask(f"/timemap/text/{PAGE}")
+    text = service.request(f"/timemap/text/{PAGE}")
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
     assert [row.uri in line for row, line in zip(ROWS, text.text.splitlines(), strict=True)] == [True] * 4
-    summary = json.loads(service.ask(f"/summary/json/{PAGE}").text)
+    summary = json.loads(service.request(f"/summary/json/{PAGE}").text)
     assert summary["years"] == {"1996": 1, "2002": 1, "2014": 1, "2020": 1}
     assert "a.org" in summary["archives"]
-    assert "1996" in service.ask(f"/summary/text/{PAGE}").text
-    assert service.ask("/summary/xml/a").status == 400
+    assert "1996" in service.request(f"/summary/text/{PAGE}").text
+    assert service.request("/summary/xml/a").status == 400

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: what it reads is what happened."""
+"""Metrics in the Prometheus text format."""
 
 import re
 
@@ -11,7 +11,7 @@ _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\}
 
 
 def samples(text: str) -> dict[str, float]:
-    """Return all samples of a text in the format that Prometheus reads: every line is in it, with help and type."""
+    """Parse all samples; every sample must have a help text and a type."""
     found: dict[str, float] = {}
     kinds: dict[str, str] = {}
     for line in text.splitlines():
@@ -33,13 +33,13 @@ def samples(text: str) -> dict[str, float]:
 
 
 def test_requests_are_counted(service: Client) -> None:
-    """By endpoint and status, with how long they took; what archives answered, too."""
-    service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
-    before = samples(service.ask("/metrics").text)
+    """By endpoint and status, with durations and upstream results."""
+    service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+    before = samples(service.request("/metrics").text)
     for _ in range(3):
-        service.ask("/timemap/link/http://nothing.example/")
-        service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
-    answer = service.ask("/metrics")
+        service.request("/timemap/link/http://nothing.example/")
+        service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+    answer = service.request("/metrics")
     after = samples(answer.text)
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     name = 'unlost_requests_total{endpoint="timemap",status="404"}'
@@ -55,8 +55,8 @@ def test_requests_are_counted(service: Client) -> None:
     assert after['unlost_explored_hits_total{archive="a.org"}'] == 1
 
 
-def test_buckets_grow() -> None:
-    """Each bucket holds those before it."""
+def test_buckets_are_cumulative() -> None:
+    """Each bucket includes the previous ones."""
     metrics = Metrics()
     for seconds in (0.0005, 0.003, 0.003, 7.0, 1_000.0):
         metrics.count_request("timemap", 200, seconds)
@@ -67,7 +67,7 @@ def test_buckets_grow() -> None:
 
 
 def test_labels_are_escaped() -> None:
-    """Whatever an archive is called, its line is one."""
+    """A line break in an archive's name does not start another line."""
     metrics = Metrics()
     metrics.count_upstream(
         AggregateResult("http://a/", Mementos(), (ArchiveReport('a"\\\n', "routed", "hit"),), (), 0.0, 0.0)

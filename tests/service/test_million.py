@@ -1,4 +1,4 @@
-"""A million mementos in one TimeMap: `unlost serve` sends them all, and stays small."""
+"""A TimeMap of a million mementos with bounded memory."""
 
 import http.client
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 from tests.cli.run import UNLOST
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 
 PAGE = "http://example.com/page"
 COUNT = 1_000_000
@@ -16,7 +16,7 @@ GROWTH = 64 << 20
 
 
 def entries(base: str) -> Iterator[bytes]:
-    """Yield a TimeMap with a memento for each second of twelve days, an hour at a time."""
+    """Yield a TimeMap with a memento per second of twelve days, an hour at a time."""
     yield f'<{PAGE}>; rel="original",\n'.encode()
     names = ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon", "Tue")
     for hour in range(-(-COUNT // 3600)):
@@ -29,14 +29,14 @@ def entries(base: str) -> Iterator[bytes]:
 
 
 def memory(pid: int, name: str) -> int:
-    """Return a figure of the memory of a process, in bytes."""
+    """Return a memory figure of a process in bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 
 @contextmanager
 def serving_million() -> Iterator[str]:
-    """Serve the TimeMap, rendered while it is sent; yield the URL of the archive."""
+    """Serve the TimeMap as a stream, and yield the URL of the archive."""
 
     class Archive(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -68,11 +68,11 @@ def serve_command(archive: str, folder: Path) -> tuple[list[str | Path], dict[st
     return [UNLOST, "serve", "--port", "0", "--archives", str(registry), "--deadline", "60"], environment
 
 
-def test_all_are_served_in_little_memory(tmp_path: Path) -> None:
-    """The process that serves grows by at most 64 MB, from before the request until after the response."""
-    with serving_million() as archive, started(*serve_command(archive, tmp_path)) as process:
-        client = listening_at(process)
-        assert client.ask("/timemap/link/http://other.example/").status == 404  # all that is loaded late is loaded
+def test_large_timemap_is_served_with_little_memory(tmp_path: Path) -> None:
+    """The server's memory grows by at most 64 MB."""
+    with serving_million() as archive, run_process(*serve_command(archive, tmp_path)) as process:
+        client = wait_for_client(process)
+        assert client.request("/timemap/link/http://other.example/").status == 404  # all that is loaded late is loaded
         before = memory(process.pid, "VmRSS")
         Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak is that of the present
         connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)

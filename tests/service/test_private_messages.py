@@ -1,4 +1,4 @@
-"""URLs of databases and paths of files reach no client, whatever fails."""
+"""Responses to errors contain no URLs of databases or paths of files."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.archive_status import ArchiveStatus, describe_archives
 from unlost.errors import ArchiveFileError, DateError, FailedError, InputError, UriError
@@ -29,7 +29,7 @@ from unlost.web.responses import Message, error_response
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """Have a database whose path is a secret."""
+    """Create a database whose path is a secret."""
     found = Database(file_url(tmp_path / "a-secret-path.sqlite"))
     found.prepare()
     yield found
@@ -37,21 +37,21 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def away(file: Path) -> None:
-    """Have no database."""
+    """Remove the database."""
     file.unlink()
     file.mkdir()
 
 
 def damaged(file: Path) -> None:
-    """Have something else in its place."""
+    """Replace the database by another file."""
     file.write_bytes(b"not a database " * 1_000)
 
 
 @pytest.mark.parametrize("harm", [away, damaged])
-def test_a_database_that_fails(
+def test_database_errors_are_not_exposed(
     database: Database, tmp_path: Path, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The response is 503 and says nothing of where it is; the log does."""
+    """The response is 503 without the path; the log has it."""
     number = JobStore(database).submit(ORDER).number
     database.close()
     for file in tmp_path.glob("a-secret-path.sqlite-*"):
@@ -83,8 +83,8 @@ def test_a_database_that_fails(
     assert "a-secret-path" in caplog.text
 
 
-def test_files_of_the_service() -> None:
-    """What cannot be read is not the client's fault, and is not named; what the client sent wrongly is."""
+def test_file_paths_are_not_exposed() -> None:
+    """An unreadable file is not a client error and is not named; an invalid request is."""
     answer = error_response(InputError("/a/secret/cache.sqlite: damaged"))
     assert (answer.status, b"secret" in answer.body) == (503, False)
     for error in (UriError("no URL", "bad-uri"), DateError("no date")):
@@ -95,8 +95,8 @@ def test_files_of_the_service() -> None:
     assert b"status 500" in proxy._error_response(FailedError("status 500", "a", "status")).body
 
 
-def test_what_went_wrong_with_an_archive() -> None:
-    """Anybody sees the kind of a failure; only administrators see its message, which may have paths and URLs."""
+def test_archive_errors_are_not_exposed() -> None:
+    """The kind of failure is public; only administrators see the message."""
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/")
     standing = ArchiveStatus(archive, True, "why", failure="malformed: /a/secret.cdx: of http://private.example/")
     assert "secret" not in json.dumps(describe_archives([standing], VirtualClock(), is_public=True))
@@ -104,8 +104,8 @@ def test_what_went_wrong_with_an_archive() -> None:
     assert "secret" in json.dumps(describe_archives([standing], VirtualClock()))
 
 
-def test_a_job_that_fails(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its owner is not shown the path of a file that cannot be read."""
+def test_job_errors_are_not_exposed(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner does not see the path of an unreadable file."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER, is_confirmed=True).number
     job = jobs.claim("w", 60)

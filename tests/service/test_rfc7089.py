@@ -1,9 +1,9 @@
-"""RFC 7089, item by item, at a real server."""
+"""Conformance with RFC 7089."""
 
 import pytest
 
 from tests.service.client import Client
-from tests.service.prepared import DATES, PAGE, copies
+from tests.service.fixed_results import DATES, PAGE, copies
 from unlost.dates import to_http
 from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problems
@@ -13,7 +13,7 @@ URIMS = [each.uri for each in copies(PAGE)]
 
 
 def links(value: str) -> LinkFormatTimeMap:
-    """Return what a Link header says; nothing in it may be unreadable."""
+    """Parse a Link header."""
     problems = Problems()
     found = read_timemap(value.encode(), problems)
     assert problems.total == 0
@@ -33,17 +33,17 @@ def links(value: str) -> LinkFormatTimeMap:
         ("Tue, 01 Jan 2030 00:00:00 GMT", 3),
     ],
 )
-def test_timegate_redirects_to_the_closest(service: Client, asked: str | None, place: int) -> None:
-    """302 with Location; without a date the last copy, outside the range the first or the last."""
-    answer = service.ask(GATE, headers={"Accept-Datetime": asked} if asked else {})
+def test_timegate_redirects_to_the_closest_memento(service: Client, asked: str | None, place: int) -> None:
+    """302 with Location; without a date the last memento, outside of the range the first or last."""
+    answer = service.request(GATE, headers={"Accept-Datetime": asked} if asked else {})
     assert (answer.status, answer.headers["location"]) == (302, URIMS[place])
     assert answer.headers["vary"].lower() == "accept-datetime, prefer"
     assert "memento-datetime" not in answer.headers
 
 
 def test_timegate_links(service: Client) -> None:
-    """Original, TimeMap with type, from and until, and copies: first, last, previous, next, the chosen one."""
-    answer = service.ask(GATE, headers={"Accept-Datetime": "Fri, 01 Mar 2002 00:00:00 GMT"})
+    """Original, TimeMap with type, from and until, and first, last, previous, next and selected memento."""
+    answer = service.request(GATE, headers={"Accept-Datetime": "Fri, 01 Mar 2002 00:00:00 GMT"})
     told = links(answer.headers["link"])
     assert told.original == PAGE
     assert told.timemaps[0].uri == f"{service.base}/timemap/link/{PAGE}"
@@ -72,17 +72,17 @@ def test_timegate_links(service: Client) -> None:
         "Mon, 10 Feb 2014 00:00:01 GMT; x",
     ],
 )
-def test_timegate_refuses_other_dates(service: Client, asked: str) -> None:
-    """An Accept-Datetime that cannot be read, or is not in GMT, is 400, with what was expected."""
-    answer = service.ask(GATE, headers={"Accept-Datetime": asked})
+def test_timegate_rejects_invalid_dates(service: Client, asked: str) -> None:
+    """A malformed Accept-Datetime, or one that is not in GMT, gives 400."""
+    answer = service.request(GATE, headers={"Accept-Datetime": asked})
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert "GMT" in answer.text
     assert answer.headers["vary"].lower() == "accept-datetime, prefer"
 
 
 def test_timegate_without_mementos(service: Client) -> None:
-    """404 keeps Vary, and counts nothing."""
-    answer = service.ask("/timegate/http://nothing.example/")
+    """404 has Vary and no count."""
+    answer = service.request("/timegate/http://nothing.example/")
     assert (answer.status, answer.headers["x-memento-count"]) == (404, "0")
     assert answer.headers["vary"].lower() == "accept-datetime, prefer"
     assert answer.headers["content-type"].startswith("text/plain")
@@ -92,9 +92,9 @@ def test_timegate_without_mementos(service: Client) -> None:
 
 
 @pytest.mark.parametrize("page", [PAGE, "http://one.example/"])
-def test_timemap_lists(service: Client, page: str) -> None:
-    """Original, self with from and until, TimeGate, and every copy by date."""
-    answer = service.ask(f"/timemap/link/{page}")
+def test_timemap_contents(service: Client, page: str) -> None:
+    """Original, self with from and until, TimeGate, and all mementos by date."""
+    answer = service.request(f"/timemap/link/{page}")
     told = links(answer.text)
     expected = list(copies(page))[: 1 if "one" in page else None]
     assert (answer.status, answer.headers["content-type"]) == (200, "application/link-format")
@@ -132,9 +132,9 @@ def test_timemap_lists(service: Client, page: str) -> None:
     ],
 )
 def test_head_equals_get(service: Client, path: str) -> None:
-    """The same status and headers, and no body."""
-    service.ask(path)
-    get, head = service.ask(path), service.ask(path, "HEAD")
+    """The same status and headers without a body."""
+    service.request(path)
+    get, head = service.request(path), service.request(path, "HEAD")
     volatile = ("date", "cache-control")
     assert head.body == b""
     assert head.status == get.status
@@ -145,7 +145,7 @@ def test_head_equals_get(service: Client, path: str) -> None:
 
 def test_proxied_mementos(service: Client) -> None:
     """They have Memento-Datetime, and Link with the original."""
-    answer = service.ask(f"/memento/proxy/2014/{PAGE}")
+    answer = service.request(f"/memento/proxy/2014/{PAGE}")
     assert answer.status == 200
     assert answer.headers["memento-datetime"] == to_http(DATES[2])
     assert links(answer.headers["link"]).original == PAGE

@@ -1,4 +1,4 @@
-"""A TimeGate of `unlost serve` before an archive whose TimeMap takes longer than any client waits."""
+"""A TimeGate for an archive whose TimeMap takes very long."""
 
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -6,13 +6,13 @@ from pathlib import Path
 from threading import Event, Thread
 
 from tests.cli.run import UNLOST
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 
 PAGE = "http://example.com/page"
 
 
-def test_a_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
-    """The TimeGate of the archive responds at once, and so does ours; HEAD equals GET."""
+def test_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
+    """The archive's TimeGate responds at once, and so does the service; HEAD equals GET."""
     ended = Event()
 
     class Archive(BaseHTTPRequestHandler):
@@ -40,14 +40,14 @@ def test_a_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
     environment = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
     command: list[str | Path] = [UNLOST, "serve", "--port", "0", "--archives", str(registry)]
     try:
-        with started(command, environment) as process:
-            client = listening_at(process)
+        with run_process(command, environment) as process:
+            client = wait_for_client(process)
             begun = time.monotonic()
             for path in (f"/timegate/{PAGE}", f"/memento/2014/{PAGE}"):
-                answer = client.ask(path)
+                answer = client.request(path)
                 assert (answer.status, answer.headers["location"]) == (302, f"http://a.example/20140210000001/{PAGE}")
                 assert "x-memento-count" not in answer.headers, "it is not known"
-                assert client.ask(path, "HEAD").status == 302
+                assert client.request(path, "HEAD").status == 302
             assert time.monotonic() - begun < 5, "half of the deadline"
     finally:
         ended.set()

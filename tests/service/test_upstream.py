@@ -1,4 +1,4 @@
-"""`unlost serve` before a slow archive: the options for requests at once, and nothing is lost while clients wait."""
+"""`unlost serve` with a slow archive: options for concurrent requests."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from threading import Lock, Thread
 import pytest
 
 from tests.cli.run import UNLOST
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 
 CLIENTS = 24
 SECONDS = 0.3
@@ -20,14 +20,14 @@ TIMEMAP = b'<http://a/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT
 
 @dataclass
 class Load:
-    """How many requests the archive has at once, and had at most."""
+    """Current and maximum number of concurrent requests."""
 
     now: int = 0
     most: int = 0
     lock: Lock = field(default_factory=Lock)
 
     def add(self, number: int) -> None:
-        """Count one more, or one less."""
+        """Add to the number of requests."""
         with self.lock:
             self.now += number
             self.most = max(self.most, self.now)
@@ -39,7 +39,7 @@ class _Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[tuple[Load, Path]]:
-    """Run an archive that takes a third of a second for each TimeMap; yield its load and a registry without limits."""
+    """Run an archive that takes a third of a second per TimeMap; yield its load and a registry without limits."""
     load = Load()
 
     class Archive(BaseHTTPRequestHandler):
@@ -72,13 +72,13 @@ def slow(tmp_path: Path) -> Iterator[tuple[Load, Path]]:
 
 @pytest.mark.parametrize(("options", "most"), [((), CLIENTS), (("--upstream-initial", "9", "--upstream-max", "4"), 4)])
 def test_no_memento_is_lost_while_requests_wait(slow: tuple[Load, Path], options: tuple[str, ...], most: int) -> None:
-    """The archive gets as many requests at once as it may; all are within the deadline."""
+    """The archive gets the allowed number of concurrent requests, and all responses are in time."""
     load, registry = slow
     environment = {"UNLOST_HOME": str(registry.parent), "UNLOST_CONTACT": "me@example.org"}
     command: list[str | Path] = [UNLOST, "serve", "--port", "0", "--archives", registry, "--deadline", "20", *options]
-    with started(command, environment) as process, ThreadPoolExecutor(CLIENTS) as clients:
-        client = listening_at(process)
+    with run_process(command, environment) as process, ThreadPoolExecutor(CLIENTS) as clients:
+        client = wait_for_client(process)
         pages = [f"/timemap/link/http://site{number}.example/" for number in range(2 * CLIENTS)]
-        answers = list(clients.map(client.ask, pages))
+        answers = list(clients.map(client.request, pages))
     assert {(each.status, each.headers["x-memento-count"]) for each in answers} == {(200, "1")}
     assert 0.7 * most < load.most <= most

@@ -5,8 +5,8 @@ The validator finds a header only by its name in the usual case, and so do these
 
 import pytest
 
-from tests.service.client import Answer, Client
-from tests.service.prepared import DATES, PAGE, copies
+from tests.service.client import Client, HttpResponse
+from tests.service.fixed_results import DATES, PAGE, copies
 from unlost import dates
 from unlost.memento.timemap import LinkFormatTimeMap, TimeMapEntry, read_timemap
 from unlost.problems import Problems
@@ -17,19 +17,19 @@ COPY = f"/memento/proxy/2014/{PAGE}"
 URIMS = [each.uri for each in copies(PAGE)]
 
 
-def header(answer: Answer, name: str) -> str:
-    """Return a header, looked up by its name as it was sent."""
+def header(answer: HttpResponse, name: str) -> str:
+    """Return a header by its name as it was sent."""
     assert name in answer.names
     return answer.headers[name.lower()]
 
 
-def timegate(service: Client, date: str | None, page: str = PAGE) -> Answer:
+def timegate(service: Client, date: str | None, page: str = PAGE) -> HttpResponse:
     """Request a TimeGate."""
-    return service.ask(f"/timegate/{page}", headers={} if date is None else {"Accept-Datetime": date})
+    return service.request(f"/timegate/{page}", headers={} if date is None else {"Accept-Datetime": date})
 
 
-def links(answer: Answer) -> LinkFormatTimeMap:
-    """Return the links of a response; each has to be readable."""
+def links(answer: HttpResponse) -> LinkFormatTimeMap:
+    """Parse the links of a response."""
     problems = Problems()
     found = read_timemap(header(answer, "Link").encode(), problems)
     assert not problems.total
@@ -37,15 +37,15 @@ def links(answer: Answer) -> LinkFormatTimeMap:
 
 
 def listed(service: Client, page: str = PAGE) -> LinkFormatTimeMap:
-    """Return the TimeMap; each entry has to be readable."""
+    """Parse the TimeMap."""
     problems = Problems()
-    found = read_timemap(service.ask(f"/timemap/link/{page}").body, problems)
+    found = read_timemap(service.request(f"/timemap/link/{page}").body, problems)
     assert not problems.total
     return found
 
 
 def ends(found: LinkFormatTimeMap) -> tuple[list[TimeMapEntry], list[TimeMapEntry]]:
-    """Return the mementos that are called first, and those that are called last."""
+    """Return the mementos with relation first and last."""
     return [each for each in found.mementos if each.first], [each for each in found.mementos if each.last]
 
 
@@ -64,8 +64,8 @@ def ends(found: LinkFormatTimeMap) -> tuple[list[TimeMapEntry], list[TimeMapEntr
     ],
 )
 def test_header_names_have_their_usual_case(service: Client, path: str, names: set[str]) -> None:
-    """Each name begins with a capital, as do its parts, whichever part of the service sends it."""
-    answer = service.ask(path)
+    """Each part of a name is capitalized, in all endpoints."""
+    answer = service.request(path)
     assert names <= answer.names
     assert [name for name in answer.names if name == name.lower()] == []
 
@@ -79,8 +79,8 @@ def test_header_names_have_their_usual_case(service: Client, path: str, names: s
          b"\r\nLocation: "),
     ],
 )  # fmt: skip
-def test_names_on_the_wire(service: Client, request_: bytes, expected: bytes) -> None:
-    """Also what the server itself adds, for HEAD, and for each of several pipelined requests."""
+def test_header_names_on_the_wire(service: Client, request_: bytes, expected: bytes) -> None:
+    """Also for headers of the server, for HEAD, and for pipelined requests."""
     heads = [part.partition(b"\r\n\r\n")[0] for part in service.raw(request_).split(b"HTTP/1.1 ")[1:]]
     assert len(heads) == request_.count(b"Host: ")
     for head in heads:
@@ -131,7 +131,7 @@ def test_timegate_first_and_last_are_those_of_the_timemap(service: Client, page:
 
 
 @pytest.mark.parametrize("date", [None, "", "  "])
-def test_timegate_without_a_date_gives_the_last(service: Client, date: str | None) -> None:
+def test_timegate_without_date_redirects_to_the_last_memento(service: Client, date: str | None) -> None:
     """Without Accept-Datetime, or with a blank one."""
     answer = timegate(service, date)
     assert (answer.status, header(answer, "Location")) == (302, URIMS[-1])
@@ -140,14 +140,14 @@ def test_timegate_without_a_date_gives_the_last(service: Client, date: str | Non
 @pytest.mark.parametrize(
     ("date", "place"), [("Mon, 01 Jan 1900 00:00:00 GMT", 0), ("Thu, 01 Jan 2026 00:00:00 GMT", -1)]
 )
-def test_timegate_outside_the_range(service: Client, date: str, place: int) -> None:
+def test_timegate_with_date_outside_the_range(service: Client, date: str, place: int) -> None:
     """A date before the first memento gives the first, a date after the last gives the last."""
     answer = timegate(service, date)
     assert (answer.status, header(answer, "Location")) == (302, URIMS[place])
 
 
 @pytest.mark.parametrize("date", ["broken", "Mon, 31 Feb 2014 00:00:01 GMT", "Sun, 31 Dec 1899 23:59:59 GMT"])
-def test_timegate_refuses_a_broken_date(service: Client, date: str) -> None:
+def test_timegate_rejects_malformed_dates(service: Client, date: str) -> None:
     """Status 400."""
     assert timegate(service, date).status == 400
 
@@ -161,7 +161,7 @@ def test_timegate_refuses_a_broken_date(service: Client, date: str) -> None:
         ("Fri, 01 Jan 9990 00:00:00 GMT", "99991231235959"),
     ],
 )
-def test_a_memento_dated_in_the_future_is_not_the_last(service: Client, date: str | None, expected: str) -> None:
+def test_memento_with_future_date_is_not_the_last(service: Client, date: str | None, expected: str) -> None:
     """It is selected only for a date in the future; TimeMaps list it after the last."""
     page = "http://future.example/"
     assert header(timegate(service, date, page), "Location") == f"http://a.org/web/{expected}/{page}"
@@ -172,8 +172,8 @@ def test_a_memento_dated_in_the_future_is_not_the_last(service: Client, date: st
         ("2099", False, False),
         ("9999", False, False),
     ]
-    assert service.ask(f"/memento/json/2026/{page}").text.count("2020-12-31") == 2, "last and closest"
-    assert service.ask(f"/summary/json/{page}").text.count("2020-12-31") == 1
+    assert service.request(f"/memento/json/2026/{page}").text.count("2020-12-31") == 2, "last and closest"
+    assert service.request(f"/summary/json/{page}").text.count("2020-12-31") == 1
 
 
 # ---------------------------------------------------------------- TimeMap
@@ -181,7 +181,7 @@ def test_a_memento_dated_in_the_future_is_not_the_last(service: Client, date: st
 
 def test_timemap(service: Client) -> None:
     """200 with a Content-Type; link-format with original, self, TimeGate, and a datetime for each memento."""
-    answer = service.ask(MAP)
+    answer = service.request(MAP)
     assert (answer.status, header(answer, "Content-Type")) == (200, "application/link-format")
     found = listed(service)
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")
@@ -196,7 +196,7 @@ def test_timemap(service: Client) -> None:
 
 def test_memento(service: Client) -> None:
     """200 with Memento-Datetime, and Link with original, TimeGate, TimeMap and mementos."""
-    answer = service.ask(COPY)
+    answer = service.request(COPY)
     assert (answer.status, header(answer, "Memento-Datetime")) == (200, dates.to_http(DATES[2]))
     found = links(answer)
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")

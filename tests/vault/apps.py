@@ -1,4 +1,4 @@
-"""The same small site in four frameworks, each behind the vault's middleware; servers import it by its name."""
+"""One small site in four frameworks with the vault's middleware; test servers import this module by name."""
 
 import gzip
 import os
@@ -47,13 +47,13 @@ def answer(path: str, match: str | None, since: str | None) -> tuple[int, dict[s
 
 
 def pieces() -> Iterator[bytes]:
-    """Yield a page in pieces."""
+    """Yield a page in chunks."""
     for number in range(5):
         yield f"<p>piece {number}</p>".encode()
 
 
 async def pieces_later() -> AsyncIterator[bytes]:
-    """Yield them to whoever waits."""
+    """Yield the chunks asynchronously."""
     for piece in pieces():
         yield piece
 
@@ -63,7 +63,7 @@ api = FastAPI(openapi_url=None)
 
 @api.api_route("/{path:path}", methods=["GET", "HEAD"])
 async def any_path(request: Request) -> Response:
-    """Answer any request."""
+    """Handle any request."""
     if request.url.path == "/stream":
         return StreamingResponse(pieces_later(), media_type="text/html")
     given = request.headers
@@ -77,7 +77,7 @@ flask = Flask(__name__)
 @flask.route("/", defaults={"path": ""})
 @flask.route("/<path:path>")
 def flask_path(path: str) -> FlaskResponse:
-    """Answer any request."""
+    """Handle any request."""
     if path == "stream":
         return FlaskResponse(pieces(), mimetype="text/html")
     given = flask_request.headers
@@ -86,7 +86,7 @@ def flask_path(path: str) -> FlaskResponse:
 
 
 def django_path(request: HttpRequest) -> HttpResponseBase:
-    """Answer any request."""
+    """Handle any request."""
     if request.path == "/stream":
         return StreamingHttpResponse(pieces(), content_type="text/html")
     given = request.headers

@@ -1,4 +1,4 @@
-"""A small digital library with SQLite, as its server has it: the site that the proof loses and gets back."""
+"""A small digital library with SQLite: the dynamic site that the experiment loses and recovers."""
 
 import random
 import sqlite3
@@ -47,7 +47,7 @@ def answer(path, database):
 
 
 def make_library(folder: Path, items: int = 125) -> Path:
-    """Make the server's files: a script, a template, settings, a database, documents; return their folder."""
+    """Create the server's files (script, template, settings, database, documents) and return their folder."""
     rng = random.Random(7)  # noqa: S311  not for secrets
     root = folder / "library"
     for name in ("data", "documents", "templates", "settings", "tools"):
@@ -71,7 +71,7 @@ def make_library(folder: Path, items: int = 125) -> Path:
 
 
 def change(root: Path, statement: str) -> None:
-    """Change the database."""
+    """Execute a statement on the database."""
     database = sqlite3.connect(root / "data" / "library.db")
     with database:
         database.execute(statement)

@@ -1,4 +1,4 @@
-"""The library as its server runs it, behind the vault's middleware if there is one; gunicorn imports it by its name."""
+"""The library's WSGI application, with the vault's middleware if configured; gunicorn imports this module by name."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Pages and blocks that lie: nothing is written outside the target, nothing wrong is given out."""
+"""Hostile pages and blocks: no writes outside the target, no false content."""
 
 import gzip
 import hashlib
@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vault.made import listing, packed, server_files, static_site
-from tests.vault.test_coding import coded
+from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.vault.test_erasure_code import coded
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.vault import slow_decoder
@@ -102,16 +102,16 @@ def test_nothing_is_written_outside_the_target(tmp_path: Path) -> None:
     assert not (tmp_path / "u" / "near").is_symlink(), "a link never takes the place of a folder that was written to"
 
 
-def test_what_is_no_tar_leaves_nothing(tmp_path: Path) -> None:
-    """A version that is whole and no packed tar is an error, and no folder is left behind."""
+def test_invalid_tar_leaves_no_files(tmp_path: Path) -> None:
+    """A complete version that is not a tar archive raises an error and leaves no folder."""
     for content in (b"no gzip at all", gzip.compress(b"no tar" * 200), tar_of(member("a"))[:600]):
         with pytest.raises(InputError):
             recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "back", DecryptionKeys())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> None:
-    """A block with other bytes and a hash that fits them spoils nothing while there are enough true ones."""
+def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) -> None:
+    """A forged block with a valid hash does no harm while there are spare blocks."""
     content = tar_of(member("good"))
     blocks = blocks_of(content, needed=3, count=6)
     other = bytes(len(blocks[0].data))
@@ -126,8 +126,8 @@ def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> 
     assert not (tmp_path / "no").exists()
 
 
-def test_signed_blocks_alone_are_taken_if_that_is_wanted() -> None:
-    """What somebody else signed, or nobody, is passed over; a signature that does not fit is a forgery."""
+def test_only_signed_blocks_are_accepted_with_trusted_keys() -> None:
+    """Blocks with another or no signature are ignored; an invalid signature counts as forged."""
     block = blocks_of(tar_of(member("a")))[0]
     ours, theirs = bytes(range(32)), bytes(range(1, 33))
     key = frozenset({signing_public_key(ours).hex()})
@@ -147,8 +147,8 @@ def test_versions_are_never_mixed(tmp_path: Path) -> None:
     assert sorted(short.missing for short in done.incomplete) == [1, 1]
 
 
-def test_pages_that_were_changed_on_their_way(tmp_path: Path) -> None:
-    """Line ends collapsed, pages in UTF-16 or cut, letters changed: what is whole is used, the rest counted."""
+def test_blocks_survive_changes_of_the_page(tmp_path: Path) -> None:
+    """Collapsed white space, UTF-16, truncation, changed characters: intact blocks are used, others counted."""
     block = blocks_of(tar_of(member("a")))[0]
     page = b"<p>x</p>" + wrap_in_carrier(serialize_block(block), Carrier.COMMENT)
     assert gathered(b" ".join(page.split())).pages_with_blocks == 1
@@ -165,19 +165,19 @@ def test_pages_that_were_changed_on_their_way(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
-def test_any_bytes_are_read_without_harm(noise: bytes, start: int, length: int) -> None:
-    """Whatever is put into the text of a block, it is a block, or counted, or nothing."""
+def test_arbitrary_bytes_do_not_break_the_block_parser(noise: bytes, start: int, length: int) -> None:
+    """Noise inside a block gives a block, a counted problem, or nothing."""
     text = serialize_block(blocks_of(b"abc")[0])
     problems: Counter[str] = Counter()
     for block in find_blocks(text[:start] + noise + text[start + length :], problems):
         assert hashlib.sha256(block.data).hexdigest() == block.header.sha256
 
 
-def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Alone, with nothing of unlost imported, it gives the packed files that were coded."""
+def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The stand-alone decoder restores the packed files without importing unlost."""
     assert "unlost" not in Path(slow_decoder.__file__).read_text().split('"""', 2)[2].replace("unlost-vault-1", "")
     server, site = server_files(tmp_path), static_site(tmp_path)
-    made = packed(tmp_path / "v", server, site)
+    made = pack_site(tmp_path / "v", server, site)
     inject_blocks(made.vault, site)
     for page in list(iter_html_files(site))[:18]:
         page.unlink()
@@ -192,10 +192,10 @@ def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.C
     assert "tar.gz" in capsys.readouterr().out
 
 
-def test_a_forged_manifest_does_not_matter(tmp_path: Path) -> None:
-    """A manifest that is none is passed over: the files need none."""
+def test_forged_manifest_is_ignored(tmp_path: Path) -> None:
+    """An invalid manifest is ignored; files are recovered without it."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     found = BlockCollector()
     collect_blocks(site, found)
     lie = blocks_of(gzip.compress(b'{"format":"unlost-vault-manifest-1","segments":[{"id":"../x"}]}'), wrap="json.gz")
@@ -215,10 +215,10 @@ def manifest_page(value: object, date: str = "20990101000000") -> BlockCollector
     return found
 
 
-def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
-    """One that names no files, or files that nobody has, is not believed although it is the last one."""
+def test_false_manifest_does_not_prevent_recovery(tmp_path: Path) -> None:
+    """A later manifest without files, or with unavailable ones, is not used."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     segment = {
         "name": "../../etc", "id": "../../x", "kind": "files", "source": "", "version": "00", "size": 1, "block": 64,
         "needed": 10**30, "count": 10**30, "wrap": "tar.gz", "files": [["/etc/passwd", "file", 1, 0, 0]],
@@ -233,8 +233,8 @@ def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"back-0", "back-1", "srv", "v", "www"}
 
 
-def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None:
-    """Zeros without end, a header as long as memory, a sparse file of a terabyte: all are short when packed."""
+def test_decompression_bombs_are_rejected(tmp_path: Path) -> None:
+    """Endless zeros, a huge header, a sparse file of a terabyte."""
     zeros = gzip.compress(bytes(40 << 20), 9)
     with pytest.raises(InputError, match="a manifest"):
         parse_manifest(zeros)
@@ -259,8 +259,8 @@ def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None
     assert not (tmp_path / "no").exists()
 
 
-def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> None:
-    """Each link alone stays inside; followed one after the other they would not."""
+def test_links_escaping_through_other_links_are_removed(tmp_path: Path) -> None:
+    """Each link alone points inside the folder, but together they point outside."""
     content = tar_of(
         member("d/e", tarfile.SYMTYPE, ".."), member("x", tarfile.SYMTYPE, "d/e/../.."), member("d/good"),
         member("y", tarfile.SYMTYPE, "d/e/.."), member("self", tarfile.SYMTYPE, "self"),
@@ -270,8 +270,8 @@ def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> Non
     assert not (tmp_path / "t" / "back" / "y").is_symlink()
 
 
-def test_pages_full_of_beginnings_are_read_in_one_go() -> None:
-    """A page of a hundred thousand blocks that never end takes no longer than any of its length."""
+def test_pages_full_of_begin_markers_are_parsed_in_linear_time() -> None:
+    """A hundred thousand unterminated blocks take no longer than other pages of that size."""
     problems: Counter[str] = Counter()
     body = BEGIN_MARKER * 200_000
     assert list(find_blocks(body, problems)) == []
@@ -281,8 +281,8 @@ def test_pages_full_of_beginnings_are_read_in_one_go() -> None:
     assert problems == Counter(cut=200_000)
 
 
-def test_numbers_beyond_the_code_are_no_blocks() -> None:
-    """More blocks than there can be, more needed than made, blocks too long, sizes that do not fit: none is read."""
+def test_block_numbers_out_of_range_are_rejected() -> None:
+    """Too many blocks, more needed than exist, too large blocks, inconsistent sizes."""
     text = serialize_block(blocks_of(tar_of(member("a")), needed=2, count=4)[0])
     for old, new in (
         (b"count=4", b"count=30001"),
@@ -304,12 +304,12 @@ def test_numbers_beyond_the_code_are_no_blocks() -> None:
 
 
 @pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-16", "shift_jis", "iso-2022-jp", "gb18030"])
-def test_pages_in_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None:
-    """Readers of the page see its text as before, finders the block; taken out, the page is what it was."""
+def test_pages_of_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None:
+    """The visible text does not change, the block is found, and removal restores the page."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     before = f"<html><head></head><body><p>日本 {charset}</p></body></html>".encode(charset)
     (site / "other.html").write_bytes(before)
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     body = (site / "other.html").read_bytes()
     assert gathered(body).pages_with_blocks == 1
     text = body.decode(charset)
@@ -318,7 +318,7 @@ def test_pages_in_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None
     assert strip_blocks(body) == before
 
 
-def test_the_format_page_shows_the_decoder_that_is_shipped() -> None:
-    """The program in docs/vault-format.md is the one in the package."""
+def test_format_documentation_prints_the_shipped_decoder() -> None:
+    """docs/vault-format.md contains the decoder of the package."""
     page = Path(__file__).parents[2] / "docs" / "vault-format.md"
     assert page.read_text().endswith(f"```python\n{Path(slow_decoder.__file__).read_text()}```\n")

@@ -1,4 +1,4 @@
-"""Middleware under real servers, with real clients: what is carried, and what is left as it is."""
+"""Middleware under real servers with real clients: which responses carry blocks, and which are unchanged."""
 
 import gzip
 import http.client
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.neighbours.process import is_open, running
-from tests.vault.made import listing, packed, server_files, static_site
+from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from unlost.vault.collector import BlockCollector
 from unlost.vault.encryption import DecryptionKeys
 from unlost.vault.recovery import is_complete, recover_files
@@ -33,7 +33,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from unlost.vault.pages import read_page_list
 
     server = server_files(folder)
-    packed(folder / "v", server, static_site(folder, 1), extra_pages=2, wish={"pages": read_page_list(pages)})
+    pack_site(folder / "v", server, static_site(folder, 1), extra_pages=2, options={"pages": read_page_list(pages)})
     return folder
 
 
@@ -69,8 +69,8 @@ def carries(body: bytes) -> bool:
     return BlockCollector().add_page(body, "") > 0
 
 
-def test_pages_bring_the_files_back(port: int, vault: Path, tmp_path: Path) -> None:
-    """Two thirds of the pages, fetched by a client, bring all server files back."""
+def test_served_pages_restore_the_files(port: int, vault: Path, tmp_path: Path) -> None:
+    """Two thirds of the pages, fetched over HTTP, suffice."""
     found = BlockCollector()
     for number in range(10, 30):
         status, headers, body = ask(port, f"/page/{number}")
@@ -90,8 +90,8 @@ def test_all_clients_get_the_same_bytes(port: int) -> None:
     assert len({ask(port, "/page/3", user_agent=agent)[2] for agent in agents}) == 1
 
 
-def test_streams_carry_a_block_at_their_end(port: int) -> None:
-    """A page that comes in pieces, of a length that nobody told, has its block behind the last of them."""
+def test_streamed_page_ends_with_a_block(port: int) -> None:
+    """A chunked response without Content-Length has its block after the last chunk."""
     _, headers, body = ask(port, "/stream")
     assert "content-length" not in headers
     assert body.startswith(b"<p>piece 0</p>")
@@ -100,8 +100,8 @@ def test_streams_carry_a_block_at_their_end(port: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/data.json", "/packed", "/range", "/attached", "/fixed", "/not-html", "/missing"])
-def test_what_is_no_plain_page_is_left_as_it_is(port: int, path: str) -> None:
-    """JSON, compressed answers, ranges, downloads, no-transform, pictures called HTML and errors are not touched."""
+def test_responses_other_than_plain_html_are_unchanged(port: int, path: str) -> None:
+    """JSON, compressed responses, ranges, downloads, no-transform, images declared as HTML, errors."""
     status, headers, body = ask(port, path)
     assert b"FILE_RECOVERY" not in body
     assert int(headers["content-length"]) == len(body)
@@ -110,14 +110,14 @@ def test_what_is_no_plain_page_is_left_as_it_is(port: int, path: str) -> None:
         assert gzip.decompress(body) == b"<p>packed</p>"
 
 
-def test_head_is_left_as_it_is(port: int) -> None:
-    """An answer to HEAD has no body, and says of the page what the application says."""
+def test_head_response_is_unchanged(port: int) -> None:
+    """A response to HEAD has the application's headers and no body."""
     status, headers, body = ask(port, "/tagged", "HEAD")
     assert (status, body, headers["etag"]) == (200, b"", '"one"')
 
 
-def test_tags_tell_blocks_and_still_match(port: int) -> None:
-    """A page's tag changes with its block; whoever has that one gets 304; one from before the vault, a page."""
+def test_etag_includes_blocks_and_still_matches(port: int) -> None:
+    """The current ETag gives 304; one from before the vault gives the page."""
     status, headers, body = ask(port, "/page/1")
     assert status == 200
     tag = headers["etag"]
@@ -132,8 +132,8 @@ def test_tags_tell_blocks_and_still_match(port: int) -> None:
     assert ask(port, "/page/1", if_modified_since="Wed, 31 Dec 2025 00:00:00 GMT")[0] == 200
 
 
-def test_pages_that_nobody_planned_carry_what_their_name_says(port: int) -> None:
-    """A page that came later carries a block, too, and always the same."""
+def test_unplanned_page_carries_the_block_of_its_path(port: int) -> None:
+    """A page added later carries a block, and always the same one."""
     first, second = ask(port, "/page/99")[2], ask(port, "/page/99")[2]
     assert first == second
     assert carries(first)

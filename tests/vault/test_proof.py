@@ -1,4 +1,4 @@
-"""The dissertation's experiment: a digital library over 24 weeks, three archives that crawl it; then no server."""
+"""The dissertation's experiment: a digital library over 24 weeks, three archives that crawl it, then server loss."""
 
 import json
 import random
@@ -17,9 +17,9 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.neighbours.process import is_open, running
-from tests.vault.keepers import Habits, Keeper, registry, serve, time_of
+from tests.vault.fixtures import listing
 from tests.vault.library import change, make_library
-from tests.vault.made import listing
+from tests.vault.simulated_archives import ArchiveProfile, SimulatedArchive, registry_toml, serve_archives, week_start
 from unlost import dates
 from unlost.vault.block import find_blocks
 from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
@@ -40,17 +40,17 @@ CUT = 7_500
 LINKED, MOVED, ALL_MOVED, GONE, LAST = 10, 13, 16, 19, 24
 """The weeks of the dissertation's table of events: a page gets a link, some blocks move, all do, the site is gone."""
 
-HABITS = (
-    Habits("deep", 0.3, is_deep=True),
-    Habits("cutting", 0.45, most=CUT, forgets=0.03),
-    Habits("minifying", 0.4, minifies=True, forgets=0.03),
+PROFILES = (
+    ArchiveProfile("deep", 0.3, is_deep=True),
+    ArchiveProfile("cutting", 0.45, most=CUT, forgets=0.03),
+    ArchiveProfile("minifying", 0.4, minifies=True, forgets=0.03),
 )
 PATHS = [*(f"/item/{number}" for number in range(ITEMS)), *(f"/pdf/{number}.pdf" for number in range(40))]
 
 
 @contextmanager
 def serving(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str]:
-    """Serve a library, behind the middleware if there is a vault, and give its address."""
+    """Serve a library, with the middleware if there is a vault, and yield its URL."""
     here, programs = Path(__file__).parent, Path(sys.executable).parent
 
     def command(port: int) -> list[str | Path]:
@@ -79,9 +79,11 @@ def fetched(address: str) -> tuple[int, bytes]:
 class Proof:
     """The experiment.
 
-    weeks: in which archives crawl, and from the second on files are recovered. back: which snapshot of the server came
-    back in each week, None for none. whole: whether archives held enough blocks of any version. lost: what each page of
-    the site was when it was there for the last time, without blocks.
+    Attributes:
+        weeks: Weeks in which archives crawl; from the second one on, files are recovered.
+        back: The recovered snapshot of the server by week; None for none.
+        whole: Whether archives had enough blocks of any version, by week.
+        lost: Last response of each page of the site, without blocks.
     """
 
     folder: Path
@@ -93,38 +95,38 @@ class Proof:
     lost: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     def run(self) -> "Proof":
-        """Go through all weeks."""
+        """Simulate all weeks."""
         self.root, self.vault = make_library(self.folder, ITEMS), self.folder / "vault"
         (self.folder / "home").mkdir()
         rng = random.Random(11)  # noqa: S311  not for secrets
-        self.keepers = [Keeper(habits, self.folder / habits.name, rng) for habits in HABITS]
+        self.archives = [SimulatedArchive(profile, self.folder / profile.name, rng) for profile in PROFILES]
         with serving(self.root, self.folder / "bare") as site:
             self._pack(site, "directory", 1)
-        with ExitStack() as archives:
-            servers = serve(self.keepers, archives)
-            (self.folder / "archives.toml").write_text(registry(self.keepers, servers))
+        with ExitStack() as stack:
+            servers = serve_archives(self.archives, stack)
+            (self.folder / "archives.toml").write_text(registry_toml(self.archives, servers))
             with serving(self.root, self.folder / "server", self.vault) as site:
                 for week in (week for week in self.weeks if week < GONE):
                     self._change(site, week)
-                    for keeper in self.keepers:
-                        keeper.visit(site, PATHS, week)
+                    for archive in self.archives:
+                        archive.visit(site, PATHS, week)
                     if week > 1:
-                        self._look(site, week)
+                        self._recover(site, week)
             with serving(self.root, self.folder / "bare") as bare:
                 self.lost = {path: fetched(bare + path) for path in ("/", *PATHS, "/none")}
             for week in (week for week in self.weeks if week >= GONE):
-                self._look(site, week)
+                self._recover(site, week)
         return self
 
-    def _said(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    def _run_vault(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
         env = {"UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "owner@example.org"}
         done = unlost("vault", *words, env=env)
         assert done.returncode in codes, done.stderr.decode()
         return dict(json.loads(done.stdout)) if done.stdout else {"code": done.returncode}
 
     def _pack(self, site: str, segments: str, week: int) -> None:
-        """Pack the server as it is now for the pages that its site has, and remember it."""
-        self._said(
+        """Pack the current server files for the pages of the site, and store a snapshot."""
+        self._run_vault(
             "pack", str(self.root), "--pages", f"{site}/", "--vault", str(self.vault), "--carrier", "template",
             "--page-limit", str(PAGE_LIMIT), "--segments", segments, "--delay", "0", "--date", _date(week), "--json",
         )  # fmt: skip
@@ -141,13 +143,15 @@ class Proof:
             change(self.root, "UPDATE items SET title = title || ', revised'")
             self._pack(site, "one", week)
 
-    def _look(self, site: str, week: int) -> None:
-        """Recover from the archives, compare, and let an update go on if they hold enough."""
+    def _recover(self, site: str, week: int) -> None:
+        """Recover from the archives, compare, and finish an update if they have enough blocks."""
         target = self.folder / "back"
         shutil.rmtree(target, ignore_errors=True)
         archives = ("--archives", str(self.folder / "archives.toml"))
         recovery = ("--recovery", str(self.folder / f"recovery-{week}"))
-        said = self._said("recover", f"{site}/", "-o", str(target), "--json", *archives, *recovery, codes=(0, 1, 4))
+        said = self._run_vault(
+            "recover", f"{site}/", "-o", str(target), "--json", *archives, *recovery, codes=(0, 1, 4)
+        )
         came = listing(target / "library") if target.exists() else {}
         matches = [number for number, each in enumerate(self.snapshots) if each == came]
         self.back[week] = matches[-1] if matches and not said["short"] else None
@@ -156,21 +160,21 @@ class Proof:
             self.problems[kind] = self.problems.get(kind, 0) + count
         state = open_vault(self.vault)
         if len(state.generations) == 2 and week < GONE:
-            status = self._said(
+            status = self._run_vault(
                 "status", "--vault", str(self.vault), "--site", f"{site}/", "--ask-archives", "--delay", "0", "--json",
                 *archives, codes=(0, 1),
             )  # fmt: skip
             assert status["places"]["live"]["generations"][0]["whole"], "the old version stays until then"
             recovery_folder = str(self.folder / f"recovery-{week}")
             held = ("--held-in", recovery_folder, "--vault", str(self.vault), "--date", _date(week))
-            code = self._said("advance", *held, codes=(0, 1))["code"]
+            code = self._run_vault("advance", *held, codes=(0, 1))["code"]
             assert (code == 0) >= status["next_stage_is_safe"], "what the last copies hold, all of them do"
 
     def _is_held(self) -> bool:
-        """Return whether what the archives serve has enough blocks of one version of every segment."""
+        """Return whether the archives have enough blocks of one version of every segment."""
         found = BlockCollector()
-        for keeper in self.keepers:
-            collect_blocks(keeper.warcs, found)
+        for archive in self.archives:
+            collect_blocks(archive.warcs, found)
         indices = block_indices(found)
         generations = open_vault(self.vault).generations
         return any(
@@ -179,7 +183,7 @@ class Proof:
 
 
 def _date(week: int) -> str:
-    return dates.from_epoch(str(int(time_of(week))))
+    return dates.from_epoch(str(int(week_start(week))))
 
 
 @pytest.fixture(
@@ -194,8 +198,8 @@ def proof(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Proof(tmp_path_factory.mktemp("proof"), request.param).run()
 
 
-def test_all_server_files_come_back_from_the_second_week_on(proof: Proof) -> None:
-    """Each week, 100 % of the files of one version, also when everything changes and after the site is gone."""
+def test_all_server_files_are_recoverable_from_the_second_week(proof: Proof) -> None:
+    """Every week 100 % of the files of one version, also after a complete change and the loss of the site."""
     assert [week for week, is_whole in proof.whole.items() if is_whole and proof.back[week] is None] == []
     assert [week for week, is_whole in proof.whole.items() if not is_whole] == []
     assert proof.back.keys() == set(proof.weeks) - {1}
@@ -204,20 +208,20 @@ def test_all_server_files_come_back_from_the_second_week_on(proof: Proof) -> Non
     assert all(proof.back[week] == last for week in proof.weeks if week >= GONE)
 
 
-def test_archives_did_what_archives_do(proof: Proof) -> None:
-    """The plan held although one cut pages inside their blocks, one minified and one kept dates; that was not idle."""
-    deep, cutting, minifying = proof.keepers
+def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
+    """The archives did truncate pages inside blocks, minify, and drop captures."""
+    deep, cutting, minifying = proof.archives
     assert cutting.truncated > 0
     assert proof.problems.get("cut", 0) > 0
-    assert all(b"\n" not in body for _, mime, body in minifying.kept.values() if mime == "text/html")
+    assert all(b"\n" not in body for _, mime, body in minifying.captures.values() if mime == "text/html")
     visited = [week for week in proof.weeks if week < GONE]
     assert len(list(deep.warcs.glob("*.warc.gz"))) == len(visited)
-    blocks = [list(find_blocks(body, Counter())) for _, _, body in minifying.kept.values()]
+    blocks = [list(find_blocks(body, Counter())) for _, _, body in minifying.captures.values()]
     assert any(blocks)
 
 
-def test_the_recovered_site_runs(proof: Proof) -> None:
-    """The library that came back, served again, answers every address as the lost one did."""
+def test_recovered_site_runs(proof: Proof) -> None:
+    """The recovered library, served again, gives the same responses as the lost one."""
     with serving(proof.folder / "back" / "library", proof.folder / "again") as site:
         assert {path: fetched(site + path) for path in proof.lost} == proof.lost
         assert b"revised" in fetched(f"{site}/item/77")[1]

@@ -1,4 +1,4 @@
-"""Updates in stages: whatever archives have seen so far, one complete version can be recovered."""
+"""Staged updates: whatever archives have crawled so far, one complete version can be recovered."""
 
 import random
 import shutil
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.vault.made import listing, packed, server_files, static_site
+from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from unlost.errors import UsageError
 from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
 from unlost.vault.encryption import DecryptionKeys
@@ -35,17 +35,17 @@ def gathered(place: Path) -> BlockCollector:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("limit", [214 << 10, 6 << 10])
-def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: int) -> None:
-    """All files change; an archive that forgets old copies sees a fifth of the pages at a time: it always has one."""
+def test_staged_update_always_leaves_one_version_recoverable(tmp_path: Path, seed: int, limit: int) -> None:
+    """An archive that overwrites captures and refreshes a fifth of the pages at a time always has one version."""
     rng = random.Random(seed)  # noqa: S311  not for secrets
     server, site, archive = server_files(tmp_path), static_site(tmp_path, 80), tmp_path / "archive"
     vault = tmp_path / "v"
-    inject_blocks(packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}).vault, site)
+    inject_blocks(pack_site(vault, server, site, limit=limit, options={"loss_tolerance": 0.6}).vault, site)
     refresh(archive, site, 0.9, rng)
     first = listing(server)
     shutil.rmtree(server)
     server = server_files(tmp_path, seed=99)
-    made = packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}, at="20260201000000")
+    made = pack_site(vault, server, site, limit=limit, options={"loss_tolerance": 0.6}, at="20260201000000")
     assert len(made.vault.generations) == 2
     second = listing(server)
     inject_blocks(made.vault, site)
@@ -67,27 +67,29 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
     assert listing(tmp_path / "end" / "srv") == second
 
 
-def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
-    """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
+def test_unstaged_update_loses_both_versions_temporarily(tmp_path: Path) -> None:
+    """Without staging, neither version is complete while half of the pages are refreshed."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    settings: dict[str, Any] = {"wish": {"may_be_lost": 0.2}}
-    inject_blocks(packed(tmp_path / "v", server, site, **settings).vault, site)
+    settings: dict[str, Any] = {"options": {"loss_tolerance": 0.2}}
+    inject_blocks(pack_site(tmp_path / "v", server, site, **settings).vault, site)
     shutil.copytree(site, tmp_path / "archive")
     shutil.rmtree(server)
-    made = packed(tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"may_be_lost": 0.2, "at_once": True})
+    made = pack_site(
+        tmp_path / "v", server_files(tmp_path, seed=99), site, options={"loss_tolerance": 0.2, "skips_staging": True}
+    )
     inject_blocks(made.vault, site)
     for page in list(iter_html_files(site))[::2]:
         shutil.copy(page, tmp_path / "archive" / page.relative_to(site))
     assert recover_files(gathered(tmp_path / "archive"), tmp_path / "no", DecryptionKeys()).complete == {}
 
 
-def test_only_changed_segments_move(tmp_path: Path) -> None:
-    """A change in one folder changes the pages of its segment and those of the manifest, and no others."""
+def test_only_changed_segments_get_new_pages(tmp_path: Path) -> None:
+    """A change in one folder changes only the pages of its segment and of the manifest."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site, segments="directory").vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site, segments="directory").vault, site)
     before = {page: page.read_bytes() for page in iter_html_files(site)}
     (server / "lib" / "deep" / "run.sh").write_text("#!/bin/sh\necho other\n")
-    made = packed(tmp_path / "v", server, site, segments="directory", at="20260202000000")
+    made = pack_site(tmp_path / "v", server, site, segments="directory", at="20260202000000")
     assert made.changed == ("srv/lib",)
     inject_blocks(made.vault, site)
     changed = {"/" + page.relative_to(site).as_posix() for page, body in before.items() if page.read_bytes() != body}
@@ -99,25 +101,25 @@ def test_only_changed_segments_move(tmp_path: Path) -> None:
     assert len(changed) < len(before)
 
 
-def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
-    """Where neither both blocks fit nor enough pages are left for one each, nobody is left without a warning."""
+def test_pages_without_room_for_both_versions_carry_one_or_fail(tmp_path: Path) -> None:
+    """If too few pages have room, packing fails with a message."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"may_be_lost": 0.1, "block": 1600}}
-    packed(tmp_path / "v", server, site, **settings)
+    settings: dict[str, Any] = {"limit": 3 << 10, "options": {"loss_tolerance": 0.1, "block_size": 1600}}
+    pack_site(tmp_path / "v", server, site, **settings)
     shutil.rmtree(server)
     state = (tmp_path / "v" / "vault.json").read_bytes()
     with pytest.raises(UsageError, match="--at-once"):
-        packed(tmp_path / "v", server_files(tmp_path, seed=99), site, **settings)
+        pack_site(tmp_path / "v", server_files(tmp_path, seed=99), site, **settings)
     assert (tmp_path / "v" / "vault.json").read_bytes() == state
 
 
-def test_fewer_pages_leave_what_others_carry(tmp_path: Path) -> None:
-    """A site that lost pages gets fewer blocks of the same files; those that it carried before can still be had."""
+def test_removed_pages_do_not_move_other_blocks(tmp_path: Path) -> None:
+    """A site that lost pages gets fewer blocks of the same version; earlier captures stay usable."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    before = packed(tmp_path / "v", server, site).vault.newest
+    before = pack_site(tmp_path / "v", server, site).vault.newest
     for page in list(iter_html_files(site))[:12]:
         page.unlink()
-    made = packed(tmp_path / "v", server, site, at="20260202000000").vault
+    made = pack_site(tmp_path / "v", server, site, at="20260202000000").vault
     assert made.newest.files[0].shape.count < before.files[0].shape.count
     assert inject_blocks(made, site).changed == 29
     assert is_complete(recover_files(gathered(site), tmp_path / "back", DecryptionKeys()))

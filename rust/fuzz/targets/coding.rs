@@ -1,8 +1,8 @@
-//! Any bytes as a body in any codings: no more than was wanted, and the same however it comes in pieces.
+//! Decodes any bytes in any codings: the limit holds, and the result does not depend on how the input is split.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::coding::{Body, Undoing, Wanted, codings_of};
+use unlost_core::warc::coding::{Body, BodyDecoder, BodyOptions, codings_of};
 
 const LIMIT: u64 = 1 << 16;
 const NAMES: [&str; 8] = [
@@ -16,38 +16,41 @@ const NAMES: [&str; 8] = [
     "chunked, gzip",
 ];
 
-fn undone(codings: &[String], data: &[u8], piece: usize) -> Body {
-    let wanted = Wanted {
+fn decode_body(codings: &[String], data: &[u8], piece: usize) -> Body {
+    let body_options = BodyOptions {
         with_digest: true,
-        kept: 1 << 10,
+        head: 1 << 10,
         limit: LIMIT,
     };
-    let mut undoing = Undoing::new(codings, wanted);
+    let mut body_decoder = BodyDecoder::new(codings, body_options);
     for part in data.chunks(piece) {
-        undoing.feed(part);
+        body_decoder.feed(part);
     }
-    undoing.finish()
+    body_decoder.finish()
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The first byte says which two codings a header names; a line before the body, if there is one, names others.
+    // The first byte selects two codings of a header; a line before the body, if there is one, names others.
     let Some((&first, data)) = data.split_first() else {
         return;
     };
     let (outer, inner) = (usize::from(first) % 8, usize::from(first) / 8 % 8);
-    let (told, body) = match data.iter().position(|&byte| byte == b'\n') {
+    let (header_value, body) = match data.iter().position(|&byte| byte == b'\n') {
         Some(end) if first >= 128 => data.split_at(end),
         _ => (&b""[..], data),
     };
     let fields = [
         ("Transfer-Encoding", NAMES[outer].as_bytes()),
         ("content-encoding", NAMES[inner].as_bytes()),
-        ("Content-Encoding", told),
+        ("Content-Encoding", header_value),
     ];
-    let fields = &fields[..if told.is_empty() { 2 } else { 3 }];
+    let fields = &fields[..if header_value.is_empty() { 2 } else { 3 }];
     let codings = codings_of(|| fields.iter().copied());
-    let whole = undone(&codings, body, usize::MAX);
+    let whole = decode_body(&codings, body, usize::MAX);
     assert!(whole.refusal.is_some() || whole.len <= LIMIT);
-    assert!(whole.kept.len() <= 1 << 10 && whole.kept.len() as u64 <= whole.len);
-    assert_eq!(whole, undone(&codings, body, 1 + usize::from(first) % 7));
+    assert!(whole.head.len() <= 1 << 10 && whole.head.len() as u64 <= whole.len);
+    assert_eq!(
+        whole,
+        decode_body(&codings, body, 1 + usize::from(first) % 7)
+    );
 });

@@ -1,14 +1,14 @@
-//! Any bytes as a date: none, or one that is written as it is read; and as the days of a filter.
+//! Parses any bytes as a date: none, or one that round-trips; and as dates of a filter.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::httpdate;
-use unlost_core::holdings::filter::DateRange;
+use unlost_core::memento::httpdate;
+use unlost_core::mementomap::filter::DateRange;
 
 fuzz_target!(|text: &[u8]| {
     for digits in [
-        httpdate::read(text),
-        httpdate::read_iso(text),
+        httpdate::parse(text),
+        httpdate::parse_iso(text),
         httpdate::from_digits(text),
     ] {
         let Some(digits) = digits else {
@@ -16,9 +16,9 @@ fuzz_target!(|text: &[u8]| {
         };
         assert!(digits.iter().all(u8::is_ascii_digit));
         let written = httpdate::to_http(&digits);
-        assert_eq!(httpdate::read(&written), Some(digits));
+        assert_eq!(httpdate::parse(&written), Some(digits));
         assert_eq!(
-            httpdate::read_iso(&httpdate::to_iso(&digits)),
+            httpdate::parse_iso(&httpdate::to_iso(&digits)),
             Some(digits)
         );
         let seconds = httpdate::to_seconds(&digits);

@@ -1,11 +1,11 @@
-//! Any bytes as a filter, also with checksums that fit: an answer or an error, never a panic; and what a look-up finds
-//! damaged, a check does too.
+//! Opens any bytes as a filter, also with valid checksums: a result or an error, never a panic; damage found by a query
+//! is also found by a check.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::filter::{Filter, has_each, xxh64};
+use unlost_core::mementomap::filter::{Filter, contains_each, xxh64};
 
-/// The same bytes as a filter of one partition whose checksums are right.
+/// The same bytes as a filter of one partition with valid checksums.
 fn mended(data: &[u8]) -> Option<Vec<u8>> {
     let text = data.windows(2).position(|pair| pair == b"\n\n")? + 2;
     let mut mended = data.to_vec();
@@ -16,7 +16,7 @@ fn mended(data: &[u8]) -> Option<Vec<u8>> {
     Some(mended)
 }
 
-fn ask(data: &[u8]) {
+fn check_filter(data: &[u8]) {
     let Ok(filter) = Filter::open(data) else {
         return;
     };
@@ -25,19 +25,19 @@ fn ask(data: &[u8]) {
         assert!((1..=16).contains(&header.bits));
     }
     let hashes: Vec<u64> = (0..100u64).map(|i| xxh64(&i.to_le_bytes())).collect();
-    let mut asked = [hashes.as_slice(), &[0, u64::MAX, xxh64(data)]].concat();
-    asked.dedup();
-    // Opened again: what was checked once is not checked any more.
+    let mut queries = [hashes.as_slice(), &[0, u64::MAX, xxh64(data)]].concat();
+    queries.dedup();
+    // Opened again: verified partitions are not verified again.
     let again = Filter::open(data).expect("it was opened before");
-    match has_each(&again, &asked, 1) {
-        Ok(answers) => assert_eq!(answers.len(), asked.len()),
+    match contains_each(&again, &queries, 1) {
+        Ok(results) => assert_eq!(results.len(), queries.len()),
         Err(_) => assert!(!is_sound),
     }
 }
 
 fuzz_target!(|data: &[u8]| {
-    ask(data);
+    check_filter(data);
     if let Some(mended) = mended(data) {
-        ask(&mended);
+        check_filter(&mended);
     }
 });

@@ -1,15 +1,16 @@
-//! Any bytes as an index, counted and described: the map holds what the rows name, statistics count the same rows; no panic.
+//! Counts and describes any bytes as an index: the map covers what the rows name, statistics count the same rows; no
+//! panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::Layout as Columns;
-use unlost_core::holdings::lookup::{Asked, Form, Layout, TextMap, with_crew};
-use unlost_core::holdings::stats::{Estimator, Gatherer};
-use unlost_core::holdings::{Builder, Effort, Excluded, Progress, Wanted};
+use unlost_core::index::Layout as Columns;
+use unlost_core::mementomap::lookup::{Layout, QueryKind, SearchableMap, TextMap, with_workers};
+use unlost_core::mementomap::stats::{Estimator, StatisticsCollector};
+use unlost_core::mementomap::{BuildOptions, Builder, Excluded, Progress, RowFilter};
 use unlost_core::uri::RuleSet;
 
-fn effort(block_bytes: usize) -> Effort {
-    Effort {
+fn build_options(block_bytes: usize) -> BuildOptions {
+    BuildOptions {
         threads: 1,
         memory: 1 << 12,
         line_limit: 300,
@@ -18,39 +19,39 @@ fn effort(block_bytes: usize) -> Effort {
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The first byte says what is wanted, and how much is looked at at a time.
+    // The first byte selects the row filter and the block size.
     let Some((&first, text)) = data.split_first() else {
         return;
     };
     let layout = (first & 1 > 0).then_some(Columns::Urls { column: None });
-    let wanted = Wanted {
+    let row_filter = RowFilter {
         by_year: first & 2 > 0,
         status: if first & 4 > 0 {
             vec![b"200".to_vec()]
         } else {
             Vec::new()
         },
-        without: if first & 8 > 0 {
+        exclude: if first & 8 > 0 {
             vec![Excluded::Robots, Excluded::Sitemaps]
         } else {
             Vec::new()
         },
-        ..Wanted::default()
+        ..RowFilter::default()
     };
     let block = 1 + usize::from(first >> 4) * 16;
     let progress = Progress::default();
-    let mut gatherer = Gatherer::new(Wanted::default(), effort(block));
+    let mut gatherer = StatisticsCollector::new(RowFilter::default(), build_options(block));
     if gatherer.add_file(text, layout.clone(), &progress).is_ok() {
         let _ = gatherer.finish();
     }
-    let mut estimator = Estimator::new(Wanted::default(), effort(block), None);
+    let mut estimator = Estimator::new(RowFilter::default(), build_options(block), None);
     if estimator.add_file(text, layout.clone(), &progress).is_ok() {
         let found = estimator.finish();
         let (about, low, high) = found.uris.estimate();
         assert!(low <= about && about <= high);
     }
     let written = [block, 1 << 16].map(|block| {
-        let mut builder = Builder::new(wanted.clone(), effort(block), false);
+        let mut builder = Builder::new(row_filter.clone(), build_options(block), false);
         let (tally, _) = builder.add_file(text, layout.clone(), &progress).ok()?;
         let mut out = Vec::new();
         builder
@@ -60,7 +61,7 @@ fuzz_target!(|data: &[u8]| {
             .ok()?;
         Some((tally, out))
     });
-    // Where blocks are cut makes no difference, but for one so short that it does not tell what the columns are.
+    // Block boundaries do not matter, except for a first block too short to detect the layout.
     let [Some(first_made), Some((tally, map))] = &written else {
         return;
     };
@@ -70,27 +71,27 @@ fuzz_target!(|data: &[u8]| {
     if first & 15 != 1 {
         return;
     }
-    // A list of addresses: whatever was counted is held.
+    // A URL list: everything counted is held.
     let map_layout = Layout {
         frequency: Some(1),
         rolled_up: false,
     };
-    let form = Form::Text(TextMap::new(map.as_slice(), map_layout));
+    let form = SearchableMap::Text(TextMap::new(map.as_slice(), map_layout));
     for line in text.split(|&byte| byte == b'\n') {
-        let answers = with_crew(&form, Asked::Uris(RuleSet::Wayback), 1, |mut crew| {
-            crew.give(std::iter::once(line).collect());
-            crew.finish()
+        let results = with_workers(&form, QueryKind::Uris(RuleSet::Wayback), 1, |mut pool| {
+            pool.submit(std::iter::once(line).collect());
+            pool.finish()
         });
-        let answers = answers.expect("a map is in order");
-        let mut alone = Builder::new(wanted.clone(), effort(1 << 16), false);
+        let results = results.expect("a map is in order");
+        let mut alone = Builder::new(row_filter.clone(), build_options(1 << 16), false);
         let counted = alone
             .add_file(line, layout.clone(), &progress)
             .is_ok_and(|(tally, _)| tally.counted > 0);
         if counted && !text.starts_with(b"\x1f\x8b") && !text.starts_with(b"\x28\xb5\x2f\xfd") {
             assert!(
-                answers
+                results
                     .iter()
-                    .all(|answer| answer.get(0).is_ok_and(|answer| answer.found.is_some()))
+                    .all(|answer| answer.get(0).is_ok_and(|answer| answer.matched.is_some()))
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Any bytes as an index row's key and address: a normal key that stays as it is, or an error; never a panic.
+//! Normalizes any bytes as an index row's key and URL: an idempotent key, or an error; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use unlost_core::uri::{
 };
 
 fuzz_target!(|row: &[u8]| {
-    // Names of policies are read from the same bytes: one that is read is written as a name of the same policy.
+    // Policy names are parsed from the same bytes: a valid one round-trips to the same policy.
     if let Some(policy) = std::str::from_utf8(row)
         .ok()
         .and_then(|name| name.parse::<Policy>().ok())
@@ -21,7 +21,7 @@ fuzz_target!(|row: &[u8]| {
     };
     let suffixes = Suffixes::built_in(Section::All);
     for rules in RuleSet::ALL {
-        // The fast way says the same, where it says anything.
+        // The fast path gives the same result, if any.
         if let Some(plain) = plain_uri(key, 0) {
             let mut normal = Vec::new();
             normal_key(key, rules, &mut normal).expect("a plain key is a key");

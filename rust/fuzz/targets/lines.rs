@@ -1,18 +1,22 @@
-//! Any bytes as an index file, after one for the longest line: the lines are those of the text, the key column is that of
-//! the lines; never a panic.
+//! Reads any bytes as an index file, after a byte for the maximum line length: the lines are those of the text, the key
+//! column is that of the lines; never a panic.
 #![no_main]
 
 use std::io::{Cursor, Read};
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::{Damage, Lines, Source, is_header, read_key_column};
+use unlost_core::index::is_header;
+use unlost_core::index::read_key_column;
+use unlost_core::input::Damage;
+use unlost_core::input::Lines;
+use unlost_core::input::Source;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&limit, file)) = input.split_first() else {
         return;
     };
     let limit = usize::from(limit);
-    // A few bytes of a frame may stand for gigabytes of text: what is compared is its beginning.
+    // A few bytes of a frame may expand to gigabytes of text: only its beginning is compared.
     let mut source = Source::new(file).expect("memory does not fail");
     let mut text = Vec::new();
     let most = 1 << 20;
@@ -61,7 +65,7 @@ fuzz_target!(|input: &[u8]| {
 
     let column = read_key_column(Cursor::new(owned), limit).expect("memory does not fail");
     assert_eq!(
-        (column.rows, column.left_out, column.keys),
+        (column.rows, column.skipped, column.keys),
         (rows, left_out, keys)
     );
     assert_eq!(column.damage, source.damage());

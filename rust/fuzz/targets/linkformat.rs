@@ -1,11 +1,12 @@
-//! Any bytes as a TimeMap: dates that are dates, addresses that fit between brackets, every entry accounted for.
+//! Parses any bytes as a `TimeMap`: valid dates, URLs that fit between brackets, every entry accounted for.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::{httpdate, linkformat};
+use unlost_core::memento::httpdate;
+use unlost_core::memento::link_format;
 
 fuzz_target!(|text: &[u8]| {
-    let found = linkformat::read(text);
+    let found = link_format::read(text);
     for memento in &found.mementos {
         assert_eq!(
             httpdate::from_digits(&memento.datetime),
@@ -15,7 +16,7 @@ fuzz_target!(|text: &[u8]| {
     }
     let faults: usize = found.faults.iter().map(|(times, _)| times).sum();
     let brackets = text.iter().filter(|&&byte| byte == b'<').count();
-    assert!(found.mementos.len() + found.timemaps.len() + found.others <= 2 * brackets);
+    assert!(found.mementos.len() + found.timemaps.len() + found.other_links <= 2 * brackets);
     assert!(faults <= brackets + 1);
     for (times, first) in found.faults {
         assert!(times == 0 || first < text.len());

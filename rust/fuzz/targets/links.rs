@@ -1,10 +1,10 @@
-//! Any bytes as a page: an answer of whole addresses of the web, each with a use once.
+//! Finds links in any bytes as a page: absolute web URLs, unique by kind.
 #![no_main]
 
 use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages::{self, MAX_ADDRESS_BYTES, spans};
+use unlost_core::html::{self, MAX_URL_BYTES, spans};
 
 const TYPES: [Option<&str>; 6] = [
     None,
@@ -15,7 +15,7 @@ const TYPES: [Option<&str>; 6] = [
     Some("text/xml"),
 ];
 
-/// The address tells what has no type: a list of addresses, robots.txt.
+/// The URL determines the kind without a type: a URL list, robots.txt.
 const BASES: [&str; 3] = [
     "http://h.example/d/",
     "http://h.example/robots.txt",
@@ -23,31 +23,31 @@ const BASES: [&str; 3] = [
 ];
 
 fuzz_target!(|body: &[u8]| {
-    // The first byte says what the others are said to be.
+    // The first byte selects the type and base.
     let Some((first, body)) = body.split_first() else {
         return;
     };
     let mime = TYPES[usize::from(*first) % TYPES.len()];
     let base = BASES[usize::from(*first) / TYPES.len() % BASES.len()];
-    let found = pages::find(body, mime, base, None);
+    let found = html::find(body, mime, base, None);
     let mut seen = HashSet::new();
     for link in &found.links {
         assert!(link.0.starts_with("http://") || link.0.starts_with("https://"));
-        assert!(!link.0.contains('#') && link.0.is_ascii() && link.0.len() <= MAX_ADDRESS_BYTES);
+        assert!(!link.0.contains('#') && link.0.is_ascii() && link.0.len() <= MAX_URL_BYTES);
         assert!(seen.insert(link));
     }
     assert!(!found.cut || body.starts_with(b"\x1f\x8b"));
     let text = String::from_utf8_lossy(body);
-    for span in spans::srcset::addresses(&text) {
+    for span in spans::srcset::urls(&text) {
         assert!(!text[span].is_empty());
     }
-    if let Some(span) = spans::refresh::address(&text) {
+    if let Some(span) = spans::refresh::url(&text) {
         assert!(!text[span].is_empty());
     }
     let mut end = 0;
-    spans::css::addresses(&text, |address| {
-        assert!(end <= address.span.start && address.span.start < address.span.end);
-        assert!(text.get(address.span.clone()).is_some());
-        end = address.span.end;
+    spans::css::urls(&text, |url| {
+        assert!(end <= url.span.start && url.span.start < url.span.end);
+        assert!(text.get(url.span.clone()).is_some());
+        end = url.span.end;
     });
 });

@@ -1,19 +1,20 @@
-//! Any bytes as a map: read, put in order, made smaller, cut in two and merged; what was held is held by what comes of it,
-//! never a panic.
+//! Parses, sorts, compacts, splits and merges any bytes as a map: pages that were held stay held; never a panic.
 #![no_main]
 
 use std::collections::HashSet;
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::lookup::{Asked, Form, Layout, NotSorted, TextMap, ask_one, header_end};
-use unlost_core::holdings::{
-    self, Builder, Compaction, Curve, Effort, Entry, Frequency, MapReader, Progress, Source,
-    Wanted, add_totals, compact, cut_lines, merge_maps, read_map_lines,
+use unlost_core::mementomap::lookup::{
+    Layout, NotSorted, QueryKind, SearchableMap, TextMap, header_end, query_one,
+};
+use unlost_core::mementomap::{
+    self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
+    RowFilter, Source, add_totals, compact, cut_lines, merge_maps, read_map_lines,
 };
 
 const LINE: usize = 300;
-/// What is written may be longer than what was read: a byte of a key can become three.
+/// The output may be longer than the input: a byte of a key can become three.
 const WRITTEN: usize = LINE * 4;
 
 fn compaction(weight: f64) -> Compaction {
@@ -30,16 +31,16 @@ fn compaction(weight: f64) -> Compaction {
     }
 }
 
-/// The map in order, as `map build` makes it of another.
+/// The sorted map, as `map build` makes it of another.
 fn rebuilt(text: &[u8], line_limit: usize) -> Option<Vec<u8>> {
-    let effort = Effort {
+    let build_options = BuildOptions {
         threads: 1,
         memory: 1 << 16,
         line_limit,
         block_bytes: 1 << 16,
     };
     let progress = Progress::default();
-    let mut builder = Builder::new(Wanted::default(), effort, false);
+    let mut builder = Builder::new(RowFilter::default(), build_options, false);
     let mut reader = MapReader::new(Cursor::new(text.to_vec()), 1, line_limit).ok()?;
     reader.any_order = true;
     builder.add_map(&mut reader, true, &progress).ok()?;
@@ -55,16 +56,16 @@ const LAYOUT: Layout = Layout {
 };
 
 fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
-    let form = Form::Text(TextMap::new(&map[header_end(map)..], LAYOUT));
-    let answers = ask_one(&form, key, Asked::Keys).ok()?;
-    let found = answers.get(0).ok()?.found;
+    let form = SearchableMap::Text(TextMap::new(&map[header_end(map)..], LAYOUT));
+    let results = query_one(&form, key, QueryKind::Keys).ok()?;
+    let found = results.get(0).ok()?.matched;
     Some(found.is_some_and(|(_, frequency)| frequency.is_held()))
 }
 
 struct InMemory(TextMap<Vec<u8>>);
 
-impl holdings::Asked for InMemory {
-    fn ask(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted> {
+impl mementomap::KeyLookup for InMemory {
+    fn look_up(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted> {
         self.0.seeker(1)?.seek(key, &mut Vec::new())
     }
 }
@@ -73,7 +74,7 @@ fn merged(maps: &[Vec<u8>]) -> Option<Vec<u8>> {
     let source = |map: &Vec<u8>| Source {
         name: "a map".to_owned(),
         reader: MapReader::new(Cursor::new(map.clone()), 1, WRITTEN).expect("it is in memory"),
-        asked: Box::new(InMemory(TextMap::new(map.clone(), LAYOUT))),
+        lookup: Box::new(InMemory(TextMap::new(map.clone(), LAYOUT))),
     };
     let mut out = Vec::new();
     merge_maps(
@@ -86,7 +87,7 @@ fn merged(maps: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What is held as a page by one map is not denied by another.
+/// A page held by one map is not denied by the other.
 fn assert_none_denied(before: &[u8], after: &[u8]) {
     for line in before.split(|&byte| byte == b'\n') {
         let Some((entry, _)) = Entry::read(line, 1) else {
@@ -104,7 +105,7 @@ fn assert_none_denied(before: &[u8], after: &[u8]) {
 fuzz_target!(|data: &[u8]| {
     for fields in [1, 2] {
         if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
-            let _ = add_totals(&found.stated, fields);
+            let _ = add_totals(&found.totals, fields);
             let parts = cut_lines(
                 &found.lines,
                 &[b"com,".to_vec(), b"org,".to_vec()],
@@ -112,7 +113,7 @@ fuzz_target!(|data: &[u8]| {
             );
             let size: usize = parts.iter().map(|(_, text)| text.len()).sum();
             assert_eq!(size, found.lines.len());
-            // What was written is read again, as it is.
+            // The output is read again unchanged.
             let again =
                 read_map_lines(found.lines.clone(), fields, WRITTEN).expect("it was in order");
             assert_eq!(again.lines, found.lines);

@@ -1,17 +1,17 @@
-//! Any bytes as two profiles: read, checked, added up, made into a map; what comes of them is a profile, and never a panic.
+//! Parses, checks, merges and converts any bytes as two profiles: the result is a profile, and never a panic.
 #![no_main]
 
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::{
+use unlost_core::mementomap::{
     HoldingsError, MapReader, ProfileReader, Progress, SeenKeys, check_profile, merge_profiles,
     profiles_to_map,
 };
 use unlost_core::uri::{ALL_POLICIES, Policy, RuleSet, Section, Suffixes};
 
 const LINE: usize = 400;
-/// What is written may be longer than what was read: its numbers are written out.
+/// The output may be longer than the input: its numbers are written out.
 const WRITTEN: usize = LINE * 4;
 
 fn opened(text: &[u8], line_limit: usize) -> Result<ProfileReader, HoldingsError> {
@@ -30,7 +30,7 @@ fn merged(parts: &[&[u8]], line_limit: usize) -> Result<Vec<u8>, HoldingsError> 
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The first byte names the policy; an empty line parts the two profiles.
+    // The first byte selects the policy; an empty line separates the two profiles.
     let Some((&first, data)) = data.split_first() else {
         return;
     };
@@ -52,7 +52,7 @@ fuzz_target!(|data: &[u8]| {
     );
     if let Ok(sum) = merged(&[one, other], LINE) {
         assert_eq!(merged(&[other, one], LINE).ok().as_ref(), Some(&sum));
-        // Another spelling of itself, once; then the same.
+        // Normalizes the spelling once; then it is unchanged.
         assert_eq!(merged(&[&sum], WRITTEN).ok().as_ref(), Some(&sum));
     }
     let mut map = Vec::new();

@@ -1,9 +1,9 @@
-//! Any bytes as a page: without an answer it stays as it is; with answers it has these links and no others.
+//! Rewrites any bytes as a page: unchanged without replacements; otherwise it has exactly the replaced links.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages;
-use unlost_core::pages::rewriting::{self, Options};
+use unlost_core::html;
+use unlost_core::html::rewriting::{self, Options};
 
 const TYPES: [Option<&str>; 8] = [
     None,
@@ -18,34 +18,38 @@ const TYPES: [Option<&str>; 8] = [
 const BASE: &str = "http://h.example/d/";
 
 fuzz_target!(|body: &[u8]| {
-    // The first byte says what the others are said to be, and what else is to change.
+    // The first byte selects the type and the options.
     let Some((first, body)) = body.split_first() else {
         return;
     };
     let mime = TYPES[usize::from(*first) % TYPES.len()];
-    let spotted = rewriting::find(body, mime, BASE, None, Options::default());
-    let nothing = vec![None::<String>; spotted.links().count()];
-    assert!(spotted.splice(body, &nothing).body.is_none());
-    if spotted.encoding.is_some() {
-        let found = pages::find(body, mime, BASE, None);
+    let document = rewriting::find(body, mime, BASE, None, Options::default());
+    let nothing = vec![None::<String>; document.links().count()];
+    assert!(document.splice(body, &nothing).body.is_none());
+    if document.encoding.is_some() {
+        let found = html::find(body, mime, BASE, None);
         let known = found.links.iter().map(|(uri, purpose)| (&**uri, *purpose));
-        assert!(spotted.links().eq(known));
+        assert!(document.links().eq(known));
     }
-    let answers: Vec<_> = (0..spotted.links().count())
+    let replacements: Vec<_> = (0..document.links().count())
         .map(|nth| Some(format!("http://new.example/{nth}?&(,)")))
         .collect();
-    let done = spotted.splice(body, &answers);
-    assert_eq!(done.left, spotted.left());
+    let done = document.splice(body, &replacements);
+    assert_eq!(done.not_replaced, document.not_replaced());
     if let Some(new) = &done.body
-        && done.left == 0
+        && done.not_replaced == 0
     {
-        let charset = spotted.transcoded.then_some("utf-8");
-        let links = pages::find(new, mime, BASE, charset).links;
-        let uses = spotted.links().map(|(_, purpose)| purpose);
-        let expected = answers.into_iter().flatten().zip(uses).collect::<Vec<_>>();
+        let charset = document.transcoded.then_some("utf-8");
+        let links = html::find(new, mime, BASE, charset).links;
+        let uses = document.links().map(|(_, purpose)| purpose);
+        let expected = replacements
+            .into_iter()
+            .flatten()
+            .zip(uses)
+            .collect::<Vec<_>>();
         if links != expected {
-            // What is packed loses its type, and the head in which a charset is told moves.
-            assert!(spotted.unpacked || is_told_inside(body));
+            // Compressed bodies lose their type, and the header in which a charset is declared moves.
+            assert!(document.unpacked || is_told_inside(body));
         }
     }
     let options = Options {
@@ -54,23 +58,23 @@ fuzz_target!(|body: &[u8]| {
         drop_policy: first & 128 != 0,
         candidates: true,
     };
-    let spotted = rewriting::find(body, mime, BASE, None, options);
-    let some = (0..spotted.links().count()).map(|nth| (nth % 2 == 0).then(|| "y".to_owned()));
+    let document = rewriting::find(body, mime, BASE, None, options);
+    let some = (0..document.links().count()).map(|nth| (nth % 2 == 0).then(|| "y".to_owned()));
     let some: Vec<_> = some.collect();
-    let links: Vec<_> = spotted.links().map(|_| None::<String>).collect();
-    let candidates: Vec<_> = spotted
+    let links: Vec<_> = document.links().map(|_| None::<String>).collect();
+    let candidates: Vec<_> = document
         .candidates()
         .map(|_| Some("/n'.html".to_owned()))
         .collect();
-    let _ = spotted.splice_all(body, &some, &candidates);
-    // What scripts may use is not what the page links to.
-    let done = spotted.splice_all(body, &links, &candidates);
+    let _ = document.splice_all(body, &some, &candidates);
+    // URLs that scripts may use are not links of the page.
+    let done = document.splice_all(body, &links, &candidates);
     assert!(done.body.is_some() || candidates.is_empty() || done.changed == 0);
-    let _ = pages::page_candidates(body, mime, BASE, None);
-    let _ = pages::script_candidates(body, BASE);
+    let _ = html::page_candidates(body, mime, BASE, None);
+    let _ = html::script_candidates(body, BASE);
 });
 
-/// Whether a body may tell its charset by itself.
+/// Whether a body may declare its charset itself.
 fn is_told_inside(body: &[u8]) -> bool {
     let lower = body.to_ascii_lowercase();
     [&b"charset"[..], b"encoding"]

@@ -1,14 +1,17 @@
-//! Any bytes as an index: rows whose parts stand in their lines, members of objects that are found however they are asked
-//! for; never a panic.
+//! Parses any bytes as an index: rows whose fields are slices of their lines, members of objects that every access
+//! method finds; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::{Layout, RowShape, is_header, member};
+use unlost_core::index::Layout;
+use unlost_core::index::RowShape;
+use unlost_core::index::is_header;
+use unlost_core::index::member;
 
 fuzz_target!(|text: &[u8]| {
-    let told = Layout::told_by(text);
+    let detected = Layout::detect(text);
     let layouts = [
-        told,
+        detected,
         Some(Layout::Cdxj),
         Some(Layout::Urls { column: None }),
         Some(Layout::Urls { column: Some(1) }),
@@ -17,10 +20,10 @@ fuzz_target!(|text: &[u8]| {
         let mut shape = RowShape::default();
         for line in text.split(|&byte| byte == b'\n') {
             let _ = layout.is_changed_by(line);
-            let _ = layout.is_surely_web(line);
+            let _ = layout.is_certainly_web(line);
             let _ = is_header(line);
             let row = layout.row(line, &mut shape);
-            // What is remembered of the rows before makes no difference.
+            // The structure of earlier rows does not affect the result.
             assert_eq!(row, layout.row(line, &mut RowShape::default()));
             if let Some(row) = row {
                 let parts = [

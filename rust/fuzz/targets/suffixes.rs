@@ -1,4 +1,4 @@
-//! Any bytes as a Public Suffix List and a host; never a panic, and never more labels than there are.
+//! Parses any bytes as a Public Suffix List and a host; never a panic, and never more labels than there are.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

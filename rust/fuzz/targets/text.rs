@@ -1,8 +1,9 @@
-//! Any bytes as a page: text without white space that shows nothing; any two texts: a share of both that is one.
+//! Extracts the text of any bytes as a page: trimmed, with white space normalized; for any two texts, a resemblance
+//! between 0 and 1.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages::{shingles, text};
+use unlost_core::html::{shingles, text};
 
 const TYPES: [Option<&str>; 7] = [
     None,
@@ -15,7 +16,7 @@ const TYPES: [Option<&str>; 7] = [
 ];
 
 fuzz_target!(|body: &[u8]| {
-    // The first byte says what the others are said to be.
+    // The first byte selects the type and base.
     let Some((first, body)) = body.split_first() else {
         return;
     };
@@ -24,7 +25,7 @@ fuzz_target!(|body: &[u8]| {
     let Some(read) = text::read(body, mime, "http://h.example/d/", None) else {
         return;
     };
-    // What is packed loses its type.
+    // Compressed bodies lose their type.
     let may_be_packed = body.starts_with(b"\x1f\x8b");
     assert!(!read.cut || may_be_packed);
     assert!(may_be_packed || read.text.len() <= 3 * body.len());

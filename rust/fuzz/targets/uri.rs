@@ -1,12 +1,12 @@
-//! Any bytes as an address: a SURT that is its own SURT, a name that is its own name, or an error; never a panic.
+//! Parses any bytes as a URL: an idempotent SURT and name, or an error; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::uri::{Address, RuleSet, canonical, name, surt, surt_of_uri, unsurt};
+use unlost_core::uri::{RuleSet, WebUrl, canonical, name, surt, surt_of_uri, unsurt};
 
 fuzz_target!(|text: &[u8]| {
-    // The fast way for plain addresses ends where the parser ends: a scheme in capitals is not plain.
-    // Behind a bracket it is the long form of a SURT, which nobody writes in capitals.
+    // The fast path for plain URLs ends where the parser ends: a scheme in capitals is not plain. After a bracket it is
+    // the long form of a SURT, which is never written in capitals.
     if let Some(rest) = text
         .strip_prefix(b"http://")
         .filter(|rest| !rest.starts_with(b"("))
@@ -18,33 +18,33 @@ fuzz_target!(|text: &[u8]| {
         });
         assert_eq!(forms[0], forms[1]);
     }
-    let Ok(address) = Address::read(text) else {
+    let Ok(url) = WebUrl::read(text) else {
         return;
     };
     let mut named = b"http://".to_vec();
-    if name(&address, &mut named).is_ok() {
+    if name(&url, &mut named).is_ok() {
         assert!(named.iter().all(u8::is_ascii_graphic));
-        let address = Address::read(&named).expect("a name is an address without its scheme");
+        let url = WebUrl::read(&named).expect("a name is an address without its scheme");
         let mut again = b"http://".to_vec();
-        name(&address, &mut again).expect("a name has one");
+        name(&url, &mut again).expect("a name has one");
         assert_eq!(named, again);
     }
     for rules in RuleSet::ALL {
         let mut first = Vec::new();
-        if surt(&address, rules, &mut first).is_err() {
+        if surt(&url, rules, &mut first).is_err() {
             continue;
         }
         assert!(first.iter().all(u8::is_ascii_graphic));
         let mut again = Vec::new();
         surt_of_uri(&first, rules, &mut again).expect("a SURT is one");
         assert_eq!(first, again);
-        let mut way_back = Vec::new();
-        unsurt(&first, rules, &mut way_back).expect("the SURT of an address leads back");
+        let mut unsurted = Vec::new();
+        unsurt(&first, rules, &mut unsurted).expect("the SURT of an address leads back");
         again.clear();
-        surt_of_uri(&way_back, rules, &mut again).expect("the way back leads to an address");
+        surt_of_uri(&unsurted, rules, &mut again).expect("the way back leads to an address");
         assert_eq!(first, again);
         let mut form = Vec::new();
-        canonical(&address, rules, &mut form).expect("what has a SURT has a canonical form");
+        canonical(&url, rules, &mut form).expect("what has a SURT has a canonical form");
         again.clear();
         surt_of_uri(&form, rules, &mut again).expect("a canonical form is an address");
         assert_eq!(first, again);

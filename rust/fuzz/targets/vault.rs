@@ -1,4 +1,5 @@
-//! Any bytes as rows of a vault, with any numbers: the rows that went in, or an error; signatures that nobody made are none.
+//! Codes any bytes as rows of a vault, with any numbers: the original rows, or an error; forged signatures are
+//! rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let numbers: Vec<usize> = numbers.iter().map(|&byte| usize::from(byte)).collect();
-    // As it comes: mostly an error.
+    // Verbatim: mostly an error.
     let indices: Vec<usize> = rest
         .iter()
         .take(numbers[0] % 9)
@@ -17,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         .collect();
     let mut made = vec![0; rest.len()];
     let _ = decode(rest, &indices, numbers[1], numbers[2], &mut made);
-    // A code of some rows, of which any that suffice give all.
+    // A code of some rows, of which any sufficient subset restores all.
     let (needed, spare, units) = (1 + numbers[3] % 6, numbers[4] % 6, 1 + numbers[5] % 3);
     let count = needed + spare;
     let mut rows = vec![0; needed * units * 64];
@@ -30,15 +31,15 @@ fuzz_target!(|data: &[u8]| {
     let width = units * 64;
     let from = numbers[6] % count;
     let chosen: Vec<usize> = (0..needed).map(|step| (from + step) % count).collect();
-    let given: Vec<u8> = chosen
+    let provided: Vec<u8> = chosen
         .iter()
         .flat_map(|&row| all[row * width..][..width].to_vec())
         .collect();
-    let mut back = vec![0; given.len()];
-    decode(&given, &chosen, needed, count, &mut back).expect("as many as are needed");
+    let mut back = vec![0; provided.len()];
+    decode(&provided, &chosen, needed, count, &mut back).expect("as many as are needed");
     assert_eq!(back, rows);
 
-    // One of zeros is none: it is refused where keys are read.
+    // A zero key is invalid: it is rejected where keys are read.
     let mut seed = [1; 32];
     seed[0] = data[7];
     let (public, mut signature) = (public_key(seed), sign(seed, rest));

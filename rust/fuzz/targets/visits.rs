@@ -1,10 +1,11 @@
-//! Any bytes as the visits of a log: pairs of what was seen, counts that add up, shares that are shares; never a panic.
+//! Pairs any bytes as the visits of a log: pairs of actual visits, counts that add up, shares between 0 and 1; never a
+//! panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::refresh::{CELLS, Fields, GROUPS, Learned, Pairing, Visit, cell_of_visits};
+use unlost_core::refresh::{CELLS, Fields, GROUPS, Learned, Visit, VisitPairer, cell_of_visits};
 
-/// A visit out of a line: a number tells time and status, words the headers.
+/// A visit from a line: a number gives time and status, words the headers.
 fn visit(line: &[u8]) -> Visit<'_> {
     let mut words = line.split(|&byte| byte == b'\t');
     let mut next = || words.next().filter(|word| !word.is_empty());
@@ -30,15 +31,15 @@ fn visit(line: &[u8]) -> Visit<'_> {
 
 fuzz_target!(|data: &[u8]| {
     let lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').collect();
-    let mut pairing = Pairing::new(160);
+    let mut pairer = VisitPairer::new(160);
     for line in &lines {
-        pairing.add(&visit(line)).expect("the disk has room");
+        pairer.add(&visit(line)).expect("the disk has room");
     }
     for pair in lines.windows(2) {
         assert!(cell_of_visits(&visit(pair[0]), &visit(pair[1])) < CELLS);
     }
-    let history = pairing.finish().expect("the disk has room");
-    let tally = history.tally();
+    let history = pairer.finish().expect("the disk has room");
+    let tally = history.visit_stats();
     let all = tally.successful
         + tally.not_modified
         + tally.failed

@@ -1,10 +1,11 @@
-//! Any bytes as an archive file: records inside the file and in its order, never a panic, and each one opens again.
+//! Scans any bytes as an archive file: records within the file in order, never a panic, and each one can be opened
+//! again.
 #![no_main]
 
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::warc::{Event, Scanner, StoredRecord};
+use unlost_core::warc::{Event, Scanner, StoredRecord};
 
 fuzz_target!(|file: &[u8]| {
     let size = file.len() as u64;

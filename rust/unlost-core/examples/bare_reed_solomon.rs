@@ -1,4 +1,4 @@
-//! The crate that the vault's erasure code is made of, alone: what `bench/vault.py` compares with.
+//! Benchmarks the crate of the vault's erasure code alone, for comparison in `bench/vault.py`.
 //!
 //! usage: `bare_reed_solomon NEEDED COUNT BLOCK`: prints the seconds of coding and of decoding from spare blocks alone,
 //! the best of three.

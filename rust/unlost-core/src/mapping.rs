@@ -1,4 +1,4 @@
-//! Files as memory: unsafe code, of which the core has nothing else but comparing bytes in `pages/window.rs`.
+//! Memory-mapped files: the only unsafe code of the core besides byte comparison in `html/simd_scanner.rs`.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -6,20 +6,19 @@ use std::io;
 
 use memmap2::Mmap;
 
-/// The bytes of a file, read by the system as they are asked for.
+/// The bytes of a file, loaded by the system on access.
 ///
-/// The file must not be changed in place while it is mapped: what is read would change with it, and a page that was cut
-/// off ends the process (`SIGBUS`). Files that unlost makes are put in place by renaming, and a mapping of the old one
-/// stays whole.
+/// The file must not be changed in place while it is mapped: the content would change, and access to a truncated page
+/// ends the process (`SIGBUS`). unlost replaces its files by renaming, and a mapping of the old file stays valid.
 #[derive(Debug)]
 pub struct Mapping(Mmap);
 
 impl Mapping {
-    /// Maps a file as it is now. An empty one is no error.
+    /// Maps a file in its current state. An empty one is not an error.
     pub fn of(file: &File) -> io::Result<Self> {
-        // SAFETY: the bytes are only ever read, as bytes, and no invariant of memory safety depends on what they are:
-        // offsets found in them are checked again when they are used. That nobody cuts the file off meanwhile cannot be
-        // checked by anyone; the docs ask for it.
+        // SAFETY: the bytes are only read, as bytes, and no invariant of memory safety depends on their values: offsets
+        // found in them are checked again when they are used. That no other process truncates the file cannot be
+        // checked; the documentation requires it.
         unsafe { Mmap::map(file) }.map(Self)
     }
 }

@@ -1,4 +1,4 @@
-//! The core's errors as the exceptions of `unlost.errors`.
+//! Converts the core's errors to the exceptions of `unlost.errors`.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,7 +15,7 @@ static SUFFIX_LIST_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 const MODULE: &str = "unlost.errors";
 
-/// An instance, to be raised or to stand for a bad address in a list of results.
+/// An exception instance, to be raised or to represent an invalid URL in a list of results.
 pub fn uri_error<'py>(py: Python<'py>, error: &UriError) -> PyResult<Bound<'py, PyAny>> {
     match error {
         UriError::Foreign { scheme } => FOREIGN_SCHEME_ERROR

@@ -1,15 +1,15 @@
-//! Bindings of `unlost_core::pages::rewriting`.
+//! Bindings of `unlost_core::html::rewriting`.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
-use unlost_core::pages::rewriting::{self, Answer, Directory, Options, Sign};
-use unlost_core::pages::{MAX_ADDRESS_BYTES, Use};
+use unlost_core::html::rewriting::{self, Directory, Options, RelativeLink, ReplacementUrl};
+use unlost_core::html::{LinkKind, MAX_URL_BYTES};
 
 use crate::errors::raise_usage;
-use crate::pages::{aside, is_short};
+use crate::html::{aside, is_short};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LinkDirectory>()?;
@@ -29,9 +29,9 @@ type Rewritten = (
     Py<PyTuple>,
 );
 
-/// Asks `replace` for each link, with the one of `uses` that it is for: those are for pages, requisites and lists. What
-/// `directory` knows is not asked for, but written relative to `folder`. A body of which nothing changes is the one that was
-/// given. `drops`: base, integrity, policy. `candidate` is asked for each URL that scripts may use.
+/// Calls `replace` for each link, with its kind from `uses`: pages, requisites and lists. Links that `directory`
+/// contains are written relative to `folder` without a call. An unchanged body is returned as the same object. `drops`:
+/// base, integrity, policy. `candidate` is called for each URL that scripts may use.
 #[pyfunction]
 #[expect(clippy::too_many_arguments)]
 fn rewrite_links(
@@ -55,18 +55,18 @@ fn rewrite_links(
         candidates: candidate.is_some(),
     };
     let bytes = body.as_bytes();
-    let spotted = aside(py, is_short(bytes), || {
+    let document = aside(py, is_short(bytes), || {
         rewriting::find(bytes, mime, base, charset, options)
     });
-    let links = spotted.links();
-    let mut known: Vec<Option<Sign>> = Vec::new();
+    let links = document.links();
+    let mut known: Vec<Option<RelativeLink>> = Vec::new();
     let mut text = String::new();
     let mut groups: Vec<usize> = Vec::new();
     if let Some(directory) = directory {
-        // Not held while others are asked: they may add to it.
+        // Not locked during callbacks, which may add to it.
         let directory = directory.get().read();
         known.extend(links.clone().map(|link| {
-            let (sign, group) = directory.sign(link, folder, &mut text)?;
+            let (sign, group) = directory.relative_url(link, folder, &mut text)?;
             let group = usize::from(group);
             if groups.len() <= group {
                 groups.resize(group + 1, 0);
@@ -77,38 +77,41 @@ fn rewrite_links(
     }
     let number = links.len();
     let known = |nth: usize| known.get(nth).and_then(Option::as_ref);
-    let mut asked = Vec::with_capacity(number);
+    let mut requested = Vec::with_capacity(number);
     for (nth, (uri, purpose)) in links.enumerate() {
         if known(nth).is_none() {
             let purpose = match purpose {
-                Use::Page => &uses.0,
-                Use::Requisite => &uses.1,
-                Use::List => &uses.2,
+                LinkKind::Page => &uses.0,
+                LinkKind::Requisite => &uses.1,
+                LinkKind::List => &uses.2,
             };
-            asked.push(call(replace, &PyString::new(py, uri), purpose)?);
+            requested.push(call(replace, &PyString::new(py, uri), purpose)?);
         }
     }
-    let mut asked = asked.iter();
+    let mut requested = requested.iter();
     let mut answers = Vec::with_capacity(number);
     for nth in 0..number {
         answers.push(match known(nth) {
-            None => asked.next().map_or(Ok(None), address)?,
-            Some(Sign::Itself) => None,
-            Some(Sign::Written(span, spelled)) => {
-                let answer = spelled.answer(&text[span.clone()]);
+            None => requested.next().map_or(Ok(None), address)?,
+            Some(RelativeLink::Unchanged) => None,
+            Some(RelativeLink::Relative(span, spelled)) => {
+                let answer = spelled.replacement(&text[span.clone()]);
                 Some(answer.ok_or_else(|| no_address(py))?)
             }
         });
     }
-    let mut told = Vec::new();
+    let mut candidate_results = Vec::new();
     if let Some(candidate) = candidate {
-        for uri in spotted.candidates() {
-            told.push(candidate.call1((uri,))?);
+        for uri in document.candidates() {
+            candidate_results.push(candidate.call1((uri,))?);
         }
     }
-    let candidates = told.iter().map(address).collect::<PyResult<Vec<_>>>()?;
+    let candidates = candidate_results
+        .iter()
+        .map(address)
+        .collect::<PyResult<Vec<_>>>()?;
     let (plan, length) = aside(py, is_short(bytes), || {
-        let plan = spotted.plan(&answers, &candidates);
+        let plan = document.plan(&answers, &candidates);
         let length = plan.length(bytes);
         (plan, length)
     });
@@ -122,35 +125,35 @@ fn rewrite_links(
     } else {
         body.clone().unbind()
     };
-    let is_transcoded = is_new && spotted.transcoded;
+    let is_transcoded = is_new && document.transcoded;
     Ok((
         new,
         plan.changed,
-        plan.left,
-        spotted.encoding.filter(|_| is_transcoded),
+        plan.not_replaced,
+        document.encoding.filter(|_| is_transcoded),
         if is_transcoded {
             Some("UTF-8")
         } else {
-            spotted.encoding
+            document.encoding
         },
-        is_new && spotted.unpacked,
-        spotted.has_policy(),
-        spotted.cut,
+        is_new && document.unpacked,
+        document.has_policy(),
+        document.cut,
         PyTuple::new(py, groups)?.unbind(),
     ))
 }
 
 /// Calls a function with two arguments, without a tuple for them.
 ///
-/// With the stable interface of Python 3.11, `call1` makes a tuple for each call, which takes a third of the time of a short
-/// function; a page has a hundred of them.
+/// With the stable interface of Python 3.11, `call1` makes a tuple for each call, which takes a third of the time of a
+/// short function; a page has a hundred of them.
 #[allow(unsafe_code)]
 fn call<'py>(
     function: &Bound<'py, PyAny>,
     first: &Bound<'py, PyAny>,
     second: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: three objects that are alive, and a null after the arguments, as the function wants; it returns an owned object
+    // SAFETY: three live objects, and a null after the arguments, as the function requires; it returns an owned object,
     // or null with an error set.
     unsafe {
         let answer = ffi::PyObject_CallFunctionObjArgs(
@@ -163,7 +166,7 @@ fn call<'py>(
     }
 }
 
-/// What links become on all pages of a site.
+/// Replacement links for all pages of a site.
 #[pyclass(frozen, module = "unlost._core")]
 struct LinkDirectory(RwLock<Directory>);
 
@@ -180,7 +183,7 @@ impl LinkDirectory {
         Self(RwLock::new(Directory::new(most)))
     }
 
-    /// Remembers what an address becomes: that of a file, relative to the top of the site, or itself.
+    /// Adds the replacement of a URL: that of a file, relative to the top of the site, or unchanged.
     fn add(
         &self,
         py: Python<'_>,
@@ -189,7 +192,7 @@ impl LinkDirectory {
         address: Option<&str>,
         group: u8,
     ) -> PyResult<()> {
-        let purpose = [Use::Page, Use::Requisite, Use::List]
+        let purpose = [LinkKind::Page, LinkKind::Requisite, LinkKind::List]
             .into_iter()
             .find(|known| known.name() == purpose)
             .ok_or_else(|| raise_usage(py, format!("{purpose}: no use of a link")))?;
@@ -202,14 +205,14 @@ impl LinkDirectory {
     }
 }
 
-/// An address that may be written into a page, or none.
-fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<Answer<'a>>> {
+/// A replacement URL, or none.
+fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<ReplacementUrl<'a>>> {
     if answer.is_none() {
         return Ok(None);
     }
-    // Half a letter is none that may be written, either.
+    // A lone surrogate is invalid, too.
     let text = answer.cast::<PyString>()?.to_str().unwrap_or_default();
-    let written = Answer::of(text);
+    let written = ReplacementUrl::of(text);
     if written.is_some() {
         return Ok(written);
     }
@@ -220,7 +223,7 @@ fn no_address(py: Python<'_>) -> PyErr {
     raise_usage(
         py,
         format!(
-            "a new address must have 1 to {MAX_ADDRESS_BYTES} characters of ASCII, none of them a blank or control: \
+            "a new address must have 1 to {MAX_URL_BYTES} characters of ASCII, none of them a blank or control: \
              escape others as %XX"
         ),
     )

@@ -1,37 +1,37 @@
-//! Texts that Python hands over, as bytes.
+//! Texts from Python as bytes.
 
 use std::borrow::Cow;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
-use unlost_core::texts::Texts;
+use unlost_core::string_arena::StringArena;
 
-/// Texts that are touched before the first of them is read.
+/// The number of texts that are prefetched before the first of them is read.
 const AT_ONCE: usize = 64;
 
-/// Bytes of an address, more or less.
+/// The approximate length of a URL.
 const TEXT: usize = 80;
 
-/// The bytes of a `str` or `bytes`, borrowed from Python where they are there as such.
+/// The bytes of a `str` or `bytes`, borrowed if possible.
 pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     borrowed_text(value.as_borrowed())
 }
 
-/// Goes through texts, some at a time: first all of them are touched, then each is read. Strings lie anywhere in memory,
-/// and processors fetch several at once as long as nothing waits for the first.
+/// Iterates over texts in groups: first all of a group are touched, then each is read. Strings are scattered over
+/// memory, and processors fetch several at once as long as nothing waits for the first.
 pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> PyResult<()> {
     let mut values = values.try_iter()?;
     while take_some(&mut values, AT_ONCE, &mut take)? == AT_ONCE {}
     Ok(())
 }
 
-/// Up to so many of the next texts; fewer, or none, are the last.
-pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<Texts> {
-    let mut texts = Texts::with_room(most, TEXT);
+/// At most `most` of the next texts; fewer, or none, at the end.
+pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<StringArena> {
+    let mut texts = StringArena::with_room(most, TEXT);
     while texts.len() < most {
-        let wanted = AT_ONCE.min(most - texts.len());
-        if take_some(values, wanted, &mut |text| texts.push(text))? < wanted {
+        let group_size = AT_ONCE.min(most - texts.len());
+        if take_some(values, group_size, &mut |text| texts.push(text))? < group_size {
             break;
         }
     }
@@ -58,7 +58,7 @@ fn borrowed_text<'a>(value: Borrowed<'a, '_, PyAny>) -> PyResult<Cow<'a, [u8]>> 
         if let Ok(text) = value.extract::<&'a str>() {
             return Ok(Cow::Borrowed(text.as_bytes()));
         }
-        // Lone surrogates stand for bytes that were not UTF-8, as in arguments and file names, or for nothing at all.
+        // Lone surrogates represent bytes that were not UTF-8, as in arguments and file names, or nothing at all.
         let encoded = string
             .call_method1("encode", ("utf-8", "surrogateescape"))
             .or_else(|_| string.call_method1("encode", ("utf-8", "surrogatepass")))?;

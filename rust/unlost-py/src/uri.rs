@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use unlost_core::uri::{
-    self, ALL_POLICIES, Address, MAX_BYTES, Policy, RuleSet, Section, Segments, Suffixes, UriError,
+    self, ALL_POLICIES, MAX_BYTES, Policy, RuleSet, Section, Segments, Suffixes, UriError, WebUrl,
 };
 
 use crate::errors::{raise_suffix_list, raise_uri, raise_usage, uri_error};
@@ -40,7 +40,7 @@ fn canonical_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), 
     if uri::looks_like_surt(text) {
         return unsurt_form(text, rules, out);
     }
-    uri::canonical(&Address::read(text)?, rules, out)
+    uri::canonical(&WebUrl::read(text)?, rules, out)
 }
 
 fn unsurt_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
@@ -52,7 +52,7 @@ fn unsurt_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), Uri
     uri::unsurt(&surt, rules, out)
 }
 
-/// What the core writes is ASCII throughout.
+/// The core's output is always ASCII.
 pub fn string<'py>(py: Python<'py>, ascii: &[u8]) -> Bound<'py, PyString> {
     PyString::new(py, &String::from_utf8_lossy(ascii))
 }
@@ -63,7 +63,7 @@ pub fn rule_set(py: Python<'_>, name: &str) -> PyResult<RuleSet> {
 }
 
 fn name_form(text: &[u8], ignore_case: bool, out: &mut Vec<u8>) -> Result<(), UriError> {
-    uri::name(&Address::read(text)?, out)?;
+    uri::name(&WebUrl::read(text)?, out)?;
     if ignore_case {
         out.make_ascii_lowercase();
     }
@@ -82,7 +82,7 @@ fn many<'py>(form: Form, uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Boun
     each(uris, |text, out| form(text, rules, out))
 }
 
-/// For each address what is made of it, or the error that it would have raised.
+/// For each URL its form, or the error that the single call would raise.
 fn each<'py>(
     uris: &Bound<'py, PyAny>,
     form: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), UriError>,
@@ -148,7 +148,7 @@ fn key_many<'py>(uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, P
     many(uri::key_of_uri, uris, rules)
 }
 
-/// The keys that other tools give a URL.
+/// The keys that other tools derive for a URL.
 #[pyfunction]
 #[pyo3(signature = (uri, rules="wayback"))]
 fn alternative_keys<'py>(
@@ -230,11 +230,11 @@ fn policy_name(py: Python<'_>, name: &str) -> PyResult<String> {
 
 /// A Public Suffix List: the one that was current when unlost was built, or a newer one.
 ///
-/// SuffixList(text=None, section="all"): `text` is a list as it is published, in bytes; `section` is "all", which counts
-/// private suffixes such as blogspot.com too, or "icann". Raises SuffixListError if the text is no such list.
+/// SuffixList(text=None, section="all"): `text` is a list as it is published, in bytes; `section` is "all", which
+/// includes private suffixes such as blogspot.com, or "icann". Raises SuffixListError if the text is no such list.
 ///
-/// registered_domain(uri) returns the part of an address's host that somebody registered, without port; the host itself
-/// where it is an IP address, a single label or a public suffix.
+/// registered_domain(uri) returns the registered domain of a URL, without port; the host itself if it is an IP address,
+/// a single label or a public suffix.
 ///
 /// >>> SuffixList().registered_domain("http://news.bbc.co.uk/")
 /// 'bbc.co.uk'
@@ -283,13 +283,13 @@ impl SuffixList {
     }
 }
 
-/// Makes the URI-Keys of addresses under several policies at once.
+/// Makes the URI-Keys of URLs under several policies at once.
 ///
 /// KeyPolicies(policies, rules="wayback", suffixes=None): names in any case; `suffixes` is the SuffixList for the D
-/// policies. Raises UsageError for a name that does not exist.
+/// policies. Raises UsageError for an unknown name.
 ///
-/// keys(uri) returns one key for each policy, in their order, of an address or SURT; keys_many(uris) a list of them, with
-/// the UriError in the place of a bad address. Thread-safe.
+/// keys(uri) returns one key for each policy, in order, of a URL or SURT; keys_many(uris) a list of them, with a
+/// UriError for an invalid URL. Thread-safe.
 ///
 /// >>> KeyPolicies(["H3P0", "DSub"]).keys("http://news.bbc.co.uk/a")
 /// ['uk,co,bbc)/', 'uk,co,bbc)/1']

@@ -31,7 +31,7 @@ fn encode_rows<'py>(
 }
 
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // how Python hands lists over
+#[allow(clippy::needless_pass_by_value)] // the conversion of Python lists
 fn decode_rows<'py>(
     py: Python<'py>,
     rows: &[u8],

@@ -1,4 +1,4 @@
-"""TimeMaps of pages from all archives, for Python programs with and without `async`."""
+"""TimeMaps of pages from all archives, for synchronous and asynchronous Python programs."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
@@ -22,11 +22,17 @@ if TYPE_CHECKING:
     from unlost.aggregate.models import MementoFinder
 
 
-_DEFAULT_BASE_URL = "http://localhost:1208"  # where `unlost serve` is by default
+_DEFAULT_BASE_URL = "http://localhost:1208"  # the default of `unlost serve`
 
 
 class Memento(NamedTuple):
-    """One copy of a page. datetime: of its capture, in UTC. archive: who has it. uri: its address there (URI-M)."""
+    """A memento of a page.
+
+    Attributes:
+        datetime: When it was captured, in UTC.
+        archive: Id of the archive.
+        uri: Its URL in the archive (URI-M).
+    """
 
     datetime: datetime
     archive: str
@@ -34,80 +40,88 @@ class Memento(NamedTuple):
 
 
 class TimeMap(Sequence[Memento]):
-    """The copies of one page, by date, from all archives that were asked: a sequence.
+    """The mementos of one page from all archives, ordered by date. It is a sequence of `Memento`.
 
-    uri: the page (URI-R).
-    failures: the archives that did not say all that they have, and what was wrong: there may be more copies.
-    asked: the ids of all archives that were to be asked. passed_over: of those that were not, since they are known to
-        have nothing.
+    Attributes:
+        uri: The original URL (URI-R).
+        failures: Error messages of archives that failed, by id. There may be mementos in them that are not included.
+        asked: Ids of all archives that were to be queried.
+        passed_over: Ids of those that were not queried, because they are known to hold nothing.
     """
 
-    def __init__(self, found: AggregateResult) -> None:
-        self._result = found
-        self.uri = found.uri
-        self.failures: Mapping[str, str] = {each.archive: each.message or each.outcome for each in found.failures}
-        self.asked = tuple(each.archive for each in found.reports)
-        self.passed_over = found.passed_over
+    def __init__(self, result: AggregateResult) -> None:
+        self._result = result
+        self.uri = result.uri
+        self.failures: Mapping[str, str] = {each.archive: each.message or each.outcome for each in result.failures}
+        self.asked = tuple(each.archive for each in result.reports)
+        self.passed_over = result.passed_over
 
     def __repr__(self) -> str:
-        """Return the page and how many copies there are."""
+        """Return the page and the number of mementos."""
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<TimeMap of {self.uri}: {len(self)} copies{failed}>"
 
     def __len__(self) -> int:
-        """Return how many copies there are."""
+        """Return the number of mementos."""
         return len(self._result.mementos)
 
     @overload
-    def __getitem__(self, place: int) -> Memento: ...
+    def __getitem__(self, index: int) -> Memento: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Memento]: ...
-    def __getitem__(self, place: int | slice) -> Memento | Sequence[Memento]:
-        """Return a copy, or some."""
-        if isinstance(place, slice):
-            return [_memento(each) for each in self._result.mementos[place]]
-        return _memento(self._result.mementos[place])
+    def __getitem__(self, index: slice) -> Sequence[Memento]: ...
+    def __getitem__(self, index: int | slice) -> Memento | Sequence[Memento]:
+        """Return a memento, or a list of mementos for a slice."""
+        if isinstance(index, slice):
+            return [_memento(each) for each in self._result.mementos[index]]
+        return _memento(self._result.mementos[index])
 
     def __iter__(self) -> Iterator[Memento]:
-        """Yield all copies."""
+        """Yield all mementos."""
         return map(_memento, self._result.mementos)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every archive said all that it has to say."""
+        """Whether every archive gave a complete answer."""
         return not self.failures
 
     def closest(self, when: DateLike | None = None) -> Memento | None:
-        """Return the copy that is closest to a moment, without one the last; None if there are no copies.
+        """Return the memento closest to a date, by default the last one; None if there is none.
 
-        A copy dated in the future is returned only for a moment in the future, or if there are no others.
-        Raises DateError.
+        A memento dated in the future is returned only for a date in the future, or if there is no other.
+
+        Raises:
+            DateError: The date is invalid.
         """
-        place = self._result.closest_index(None if when is None else dates.pad(parse_date(when)))
-        return None if place is None else self[place]
+        index = self._result.closest_index(None if when is None else dates.pad(parse_date(when)))
+        return None if index is None else self[index]
 
     def rendered(self, form: Literal["link", "json", "cdxj", "text"] = "link", base: str = _DEFAULT_BASE_URL) -> bytes:
-        """Return it as others read it. base: the address of the aggregator that it says it is from."""
+        """Return the TimeMap in a serialization. base: URL of the aggregator in its links."""
         return serialize_timemap(self._result, ServiceUrls(base), form)
 
 
-def _memento(copy: timemap.MementoTuple) -> Memento:
-    return Memento(dates.to_datetime(copy.datetime), copy.archive, copy.uri)
+def _memento(memento: timemap.MementoTuple) -> Memento:
+    return Memento(dates.to_datetime(memento.datetime), memento.archive, memento.uri)
 
 
 class AsyncAggregator:
-    """Asks all archives at once for the copies of pages. Use it as an async context manager.
+    """Queries all archives at once for mementos of pages. Use it as an async context manager.
 
-    archives: which there are: None for the registry that is shipped, the path of a registry, or archives themselves.
-    only: the ids of the only ones to ask, also if they are off.
-    maps: files of MementoMaps by the id of the archive: who has nothing by its map is not asked.
-    contact: your mail address or page, which archives are told; without one they are asked half as often.
-    deadline: seconds that one answer may take; what has not come by then is left out, and said to be.
-    broadcast: whether to ask all archives, whatever their maps say.
-    top_k: how many to ask at most: those that most likely have the page.
+    Results are cached in memory while the context is open. Rate limits of archives are shared with all processes of the
+    user that use unlost.
 
-    Answers are kept in memory while the block lasts. Limits of archives are kept together with all other programs of
-    this user that use unlost. Raises UsageError, InputError for archives that are not there.
+    Args:
+        archives: None for the built-in registry, the path of a registry file, or archives.
+        only: Ids of the archives to use, including disabled ones; empty for all enabled archives.
+        maps: MementoMap files by archive id. An archive that holds nothing according to its map is not queried.
+        contact: Your email address or web page, sent to archives. Without one, request rates are halved.
+        deadline: Maximum seconds for a result. Archives that have not answered by then are reported as failures.
+        broadcast: Whether to query all archives regardless of their maps.
+        top_k: Maximum number of archives to query, those most likely to hold the page first; None for no limit.
+
+    Raises:
+        UsageError: An id is unknown, or no archive is left.
+        InputError: The registry cannot be read.
 
     >>> import asyncio
     >>> from unlost.testing import FakeArchive
@@ -131,18 +145,18 @@ class AsyncAggregator:
         broadcast: bool = False,
         top_k: int | None = None,
     ) -> None:
-        found = tuple(select_archives(archives, only, maps).values())
+        selected = tuple(select_archives(archives, only, maps).values())
         self._routing = RoutingOptions(None, broadcast, top_k)
         self._options = ServiceOptions(
-            found, paths.state_folder(), paths.cache_folder(), log_info, deadline, contact=contact, stays=False
+            selected, paths.state_folder(), paths.cache_folder(), log_info, deadline, contact=contact, stays=False
         )
         self._stack = AsyncExitStack()
         self._finder: MementoFinder | None = None
 
     async def __aenter__(self) -> Self:
-        """Read the maps, and be ready to ask."""
-        parts = await self._stack.enter_async_context(build_service(self._options))
-        self._finder = parts.finder
+        """Read the maps and open the aggregator."""
+        context = await self._stack.enter_async_context(build_service(self._options))
+        self._finder = context.finder
         return self
 
     async def __aexit__(
@@ -153,29 +167,39 @@ class AsyncAggregator:
         await self._stack.__aexit__(kind, error, trace)
 
     async def timemap(self, url: str, *, fresh: bool = False) -> TimeMap:
-        """Return all copies of a page. fresh: whether an answer from before will not do.
+        """Return all mementos of a page.
 
-        An archive that fails or is late raises nothing: it is among `TimeMap.failures`. Raises UriError for what is no
-        address of a page, BusyError if more than a thousand pages are being looked for at once.
+        An archive that fails or is late is reported in `TimeMap.failures` and raises no error.
+
+        Args:
+            url: The original URL.
+            fresh: Whether to bypass the cache.
+
+        Raises:
+            UriError: The URL is invalid.
+            BusyError: More than a thousand pages are being queried at once.
         """
         if self._finder is None:
             raise UsageError("an aggregator is asked inside of its `with` block")
         return TimeMap(await self._finder.find(parse_typed_url(url), self._routing, CacheControl(no_cache=fresh)))
 
     async def closest(self, url: str, when: DateLike | None = None) -> Memento | None:
-        """Return the copy of a page that is closest to a moment, without one the last; None if none was found.
+        """Return the memento of a page that is closest to a date, by default the last one; None if none was found.
 
-        Whether all archives answered is known to `timemap` only: see `TimeMap.failures`. Raises as `timemap` does, and
-        DateError.
+        Only `timemap` shows whether all archives answered, in `TimeMap.failures`.
+
+        Raises:
+            UriError, BusyError: As `timemap`.
+            DateError: The date is invalid.
         """
         return (await self.timemap(url)).closest(when)
 
 
 class Aggregator:
-    """The same for programs without `async`: use it as a context manager, and do not await anything.
+    """The synchronous form of `AsyncAggregator`, with the same arguments. Use it as a context manager.
 
-    It takes what `AsyncAggregator` takes. It has an event loop of its own, in a thread of its own: it works inside of
-    any program, in notebooks too, and several threads may ask it at once.
+    It runs an event loop in its own thread, so it works in any program, including notebooks, and several threads may
+    use it concurrently.
 
     >>> from unlost.testing import FakeArchive
     >>> with FakeArchive({"http://lost.example/": [("2014", "old"), ("2016", "new")]}) as archive:
@@ -202,7 +226,7 @@ class Aggregator:
         self._loop: LoopThread | None = None
 
     def __enter__(self) -> Self:
-        """Read the maps, and be ready to ask."""
+        """Read the maps and open the aggregator."""
         with ExitStack() as stack:
             loop = stack.enter_context(LoopThread("unlost.Aggregator"))
             loop.run(self._async_aggregator.__aenter__())
@@ -214,16 +238,16 @@ class Aggregator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close all connections, and end the thread."""
+        """Close all connections and stop the thread."""
         self._loop = None
         self._stack.__exit__(kind, error, trace)
 
     def timemap(self, url: str, *, fresh: bool = False) -> TimeMap:
-        """Return all copies of a page, as `AsyncAggregator.timemap` does."""
+        """Return all mementos of a page, as `AsyncAggregator.timemap`."""
         return self._running.run(self._async_aggregator.timemap(url, fresh=fresh))
 
     def closest(self, url: str, when: DateLike | None = None) -> Memento | None:
-        """Return the copy of a page that is closest to a moment, as `AsyncAggregator.closest` does."""
+        """Return the memento of a page that is closest to a date, as `AsyncAggregator.closest`."""
         return self._running.run(self._async_aggregator.closest(url, when))
 
     @property

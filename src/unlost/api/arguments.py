@@ -1,4 +1,4 @@
-"""Arguments of the Python API: archives and dates as callers give them. Warnings go to the log `unlost`."""
+"""Arguments of the Python API: archives and dates as callers pass them. Warnings go to the logger `unlost`."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -14,25 +14,25 @@ from unlost.registry.loader import load_registry, with_default_listing
 from unlost.registry.models import Archive
 
 _LOG = logging.getLogger("unlost")
-_LOG.addHandler(logging.NullHandler())  # or Python would print warnings that nobody asked for
+_LOG.addHandler(logging.NullHandler())  # without a handler, Python would print warnings to stderr
 
 
 def log_info(message: str) -> None:
-    """Say something that is as it should be."""
+    """Log normal operation."""
     _LOG.info("%s", message)
 
 
 def log_warning(message: str) -> None:
-    """Say something that somebody should look at."""
+    """Log something that needs attention."""
     _LOG.warning("%s", message)
 
 
 DateLike: TypeAlias = datetime | date | str
-"""A moment: a datetime (in UTC, if it has no time zone), a date, or text: `2014`, `2014-02-10`, `20140210000001`."""
+"""A datetime (UTC if it has no time zone), a date, or text: `2014`, `2014-02-10`, `20140210000001`."""
 
 
 def parse_date(when: DateLike) -> str:
-    """Return a moment as digits: 14 of a datetime, 8 of a date, of a text as many as it has. Raises DateError.
+    """Return a date as digits: 14 for a datetime, 8 for a date, as many as given for text. Raises DateError.
 
     >>> parse_date("2014"), parse_date(date(2014, 2, 10)), parse_date(datetime(2014, 2, 10, 0, 0, 1))
     ('2014', '20140210', '20140210000001')
@@ -43,33 +43,39 @@ def parse_date(when: DateLike) -> str:
         return f"{when.year:04d}{when:%m%d}"
     digits = when.replace("-", "")
     if digits.isdecimal():
-        dates.pad(digits)  # raises for what is no date
+        dates.pad(digits)  # raises DateError for an invalid date
         return digits
     return dates.from_user_input(when)
 
 
 ArchiveSelection: TypeAlias = str | PathLike[str] | Iterable[Archive] | None
-"""Which archives there are: None for the registry that is shipped, the path of a registry, or archives themselves."""
+"""Archives to use: None for the built-in registry, the path of a registry file, or archives."""
 
 
 def select_archives(
     archives: ArchiveSelection, only: Collection[str] = (), maps: Mapping[str, str | PathLike[str]] | None = None
 ) -> dict[str, Archive]:
-    """Return the archives to ask, by id, each with its map.
+    """Return the archives to query, by id, each with its map.
 
-    only: the ids of the only ones to ask, also if they are off. Raises UsageError for an id that is not there, and if
-    no archive is left; InputError for a registry that cannot be read.
+    Args:
+        archives: The available archives.
+        only: Ids of the archives to use, including disabled ones; empty for all enabled archives.
+        maps: MementoMap files by archive id.
+
+    Raises:
+        UsageError: An id is unknown, or no archive is left.
+        InputError: The registry cannot be read.
     """
     if isinstance(only, str):
         raise UsageError(f"only: expected a list of ids, such as ['{only[:40]}'], found a text")
-    found = {each.id: with_default_listing(each) for each in _registered_archives(archives, only)}
-    if not found:
+    selected = {each.id: with_default_listing(each) for each in _registered_archives(archives, only)}
+    if not selected:
         raise UsageError("no archive to ask: give some, or name some by `only`")
     for name, file in (maps or {}).items():
-        if name not in found:
-            raise UsageError(f"maps: no archive `{name[:100]}`: there are {', '.join(found)}")
-        found[name] = replace(found[name], mementomap=fspath(file))
-    return found
+        if name not in selected:
+            raise UsageError(f"maps: no archive `{name[:100]}`: there are {', '.join(selected)}")
+        selected[name] = replace(selected[name], mementomap=fspath(file))
+    return selected
 
 
 def _registered_archives(archives: ArchiveSelection, only: Collection[str]) -> Iterable[Archive]:

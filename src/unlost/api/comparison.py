@@ -14,14 +14,21 @@ def compare(
     recovered_base: str | None = None,
     similar_at: float = SIMILARITY_THRESHOLD,
 ) -> Comparison:
-    """Return what is identical, changed, missing and added in a site that came back, as against the original.
+    """Return what is identical, changed, missing and added in a recovered site, compared with the original.
 
-    original, recovered: each a WARC, a WACZ, a folder of files, or the folder of a recovery.
-    original_base, recovered_base: the address of the top of a folder of files whose folders are not named after hosts.
-    similar_at: from which share of common 10-word shingles on two texts are almost identical.
+    docs/compare.md explains the numbers.
 
-    docs/compare.md explains the numbers. Raises UsageError for a base that is wrong or missing, InputError for what is
-    no site, OSError for what cannot be read.
+    Args:
+        original: A WARC, a WACZ, a folder of files, or the folder of a recovery.
+        recovered: Like `original`.
+        original_base: URL of the top folder, for a folder of files whose subfolders are not named after hosts.
+        recovered_base: Like `original_base`.
+        similar_at: Share of common 10-word shingles from which two texts count as almost identical.
+
+    Raises:
+        UsageError: A base is wrong or missing.
+        InputError: An input is not a site.
+        OSError: An input cannot be read.
 
     >>> import tempfile, unlost
     >>> from pathlib import Path
@@ -30,8 +37,8 @@ def compare(
     ...         Path(folder, name, "a.example").mkdir(parents=True)
     ...         for text in texts:
     ...             _ = Path(folder, name, "a.example", f"{text}.txt").write_text(text)
-    ...     found = unlost.compare(f"{folder}/old", f"{folder}/new")
-    ...     print(found.counts.identical, found.counts.missing, [each.uri for each in found.different])
+    ...     result = unlost.compare(f"{folder}/old", f"{folder}/new")
+    ...     print(result.counts.identical, result.counts.missing, [each.uri for each in result.different])
     1 1 ['http://a.example/b.txt']
     """
     sites = open_site(original, base=original_base), open_site(recovered, base=recovered_base)

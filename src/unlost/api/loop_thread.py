@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for who does not write `async`: also inside of somebody else's event loop."""
+"""An event loop in its own thread, for synchronous callers, including those inside another event loop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,11 +10,11 @@ from typing import Any, Self, TypeVar
 import uvloop
 
 _Result = TypeVar("_Result")
-_START_SECONDS = 1.0  # in which a thread begins that was started, on a busy machine too
+_START_SECONDS = 1.0  # in which a started thread begins to run, even on a busy machine
 
 
 class LoopThread:
-    """The thread. Use it as a context manager; several threads may run something in it at once.
+    """An event loop thread. Use it as a context manager; several threads may run coroutines in it concurrently.
 
     >>> async def work() -> str:
     ...     return "done"
@@ -24,77 +24,82 @@ class LoopThread:
     """
 
     def __init__(self, name: str) -> None:
-        # It is made in its thread, where no Ctrl-C is raised: one between making and keeping it would leave it open.
+        # Created in the thread, where no KeyboardInterrupt is raised: one after its creation here would leak the loop.
         self._loop_future: Future[asyncio.AbstractEventLoop] = Future()
         self._loop: asyncio.AbstractEventLoop
         self._ended = Event()
         self._thread = Thread(target=_run_loop, args=(self._loop_future, self._ended), name=name, daemon=True)
 
     def __enter__(self) -> Self:
-        """Start it."""
+        """Start the thread."""
         try:
             self._thread.start()
             self._loop = self._loop_future.result()
         except BaseException:
-            # Ctrl-C came while it began: it may be on its way all the same, and ends then.
-            self._loop_future.add_done_callback(lambda made: made.result().call_soon_threadsafe(made.result().stop))
+            # KeyboardInterrupt during the start: the thread may still begin to run, and must then stop.
+            self._loop_future.add_done_callback(
+                lambda future: future.result().call_soon_threadsafe(future.result().stop)
+            )
             self._ended.wait(_START_SECONDS)
             raise
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        """End it, and what still runs in it."""
+        """Cancel all tasks and stop the thread."""
         try:
             self.run(_cancel_all_tasks())
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
-    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Return what comes of something. Ctrl-C cancels it, waits until it has put its things away, and is raised."""
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine and return its result.
+
+        KeyboardInterrupt cancels it and is raised after it has cleaned up.
+        """
         result: Future[_Result] = Future()
         tasks: list[asyncio.Task[_Result]] = []
 
         def begin() -> None:
-            task = self._loop.create_task(work)
+            task = self._loop.create_task(coroutine)
             tasks.append(task)
-            task.add_done_callback(lambda ended: _copy_result(ended, result))
+            task.add_done_callback(lambda task_done: _copy_result(task_done, result))
 
         self._loop.call_soon_threadsafe(begin)
         try:
             return result.result()
         except BaseException:
             if not result.done():
-                # It runs behind `begin`, so the task is there by then.
+                # Runs after `begin`, so the task exists.
                 self._loop.call_soon_threadsafe(lambda: [each.cancel() for each in tasks])
                 wait([result])
             raise
 
 
-def _run_loop(made: Future[asyncio.AbstractEventLoop], ended: Event) -> None:
+def _run_loop(loop_future: Future[asyncio.AbstractEventLoop], stopped: Event) -> None:
     loop = uvloop.new_event_loop()
     try:
-        made.set_result(loop)
+        loop_future.set_result(loop)
         loop.run_forever()
     finally:
         loop.close()
-        ended.set()
+        stopped.set()
 
 
-def _copy_result(ended: "asyncio.Task[_Result]", result: "Future[_Result]") -> None:
-    if ended.cancelled():
+def _copy_result(task: "asyncio.Task[_Result]", result: "Future[_Result]") -> None:
+    if task.cancelled():
         result.set_exception(CancelledError())
-    elif (error := ended.exception()) is not None:
+    elif (error := task.exception()) is not None:
         result.set_exception(error)
     else:
-        result.set_result(ended.result())
+        result.set_result(task.result())
 
 
 async def _cancel_all_tasks() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for each in others:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for each in tasks:
         each.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     loop = asyncio.get_running_loop()
     await loop.shutdown_asyncgens()
     await loop.shutdown_default_executor()

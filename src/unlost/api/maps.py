@@ -1,4 +1,4 @@
-"""Maps of what archives hold: made and made smaller, for Python programs."""
+"""Builds and compacts MementoMaps, for Python programs."""
 
 from collections.abc import Collection, Sequence
 from os import PathLike
@@ -25,20 +25,29 @@ def build_map(
     max_bad: float | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> InputReport:
-    r"""Write the map of what indexes hold; return what became of their lines.
+    r"""Build the MementoMap of what indexes list.
 
-    inputs: one or several files: CDX, CDXJ, ZipNum, WARC, ARC, WACZ, lists of addresses, logs, other maps; of any size,
-        sorted or not. to: the map, which appears under its name once it is whole.
-    host_weight, path_weight: compact it with these weights; None for no compaction. docs/map.md explains them.
-    status, mime: only captures with one of these. name: of the archive, for the header, which also says when the map
-    was made: SOURCE_DATE_EPOCH, or now.
-    allow_partial: use what can be read of damaged inputs, and skip those that cannot be read.
-    max_bad: at most this share of the lines may be bad, from 0 to 1; None for any share.
-    on_progress: is told now and then how far it is.
+    Invalid lines are counted in `problems` of the report. If an error is raised, nothing is written.
 
-    Lines that cannot be read are counted in `problems` of the report. Raises InputError if an input cannot be read, is
-    damaged or empty, or has no good line, OSError for an output that cannot be written. Nothing is written then.
+    Args:
+        inputs: One or several CDX, CDXJ, ZipNum, WARC, ARC or WACZ files, URL lists, logs or maps, of any size and in
+            any order.
+        to: The map file. It appears when it is complete.
+        host_weight: Weight for compacting hosts; None for no compaction. docs/map.md explains the weights.
+        path_weight: Weight for compacting paths; None for no compaction.
+        status: Use only captures with one of these statuses.
+        mime: Use only captures with one of these media types.
+        name: Name of the archive in the header. The header also has the build time: SOURCE_DATE_EPOCH, or now.
+        allow_partial: Use the readable part of damaged inputs, and skip those that cannot be read.
+        max_bad: Maximum share of invalid lines, from 0 to 1; None for no limit.
+        on_progress: Receives the progress from time to time.
 
+    Returns:
+        A report on the input lines.
+
+    Raises:
+        InputError: An input cannot be read, is damaged or empty, or has no valid line.
+        OSError: The output cannot be written.
     >>> import tempfile, unlost
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,10 +74,22 @@ def compact_map(
     path_weight: float | None = 1.0,
     on_progress: ProgressCallback | None = None,
 ) -> InputReport:
-    """Write a map with fewer lines that covers every page that the given one covers; return what became of its lines.
+    """Write a smaller map that covers every page that the given one covers.
 
-    host_weight, path_weight: smaller ones make a smaller map; None for no roll-up of hosts, or of paths.
-    Raises InputError if the source is no sorted map, UsageError for weights below 0, OSError as `build_map` does.
+    Args:
+        source: The map.
+        to: The compacted map. It appears when it is complete.
+        host_weight: Weight for hosts; smaller values yield a smaller map. None disables the roll-up of hosts.
+        path_weight: Weight for paths, likewise.
+        on_progress: Receives the progress from time to time.
+
+    Returns:
+        A report on the lines.
+
+    Raises:
+        InputError: The source is not a sorted map.
+        UsageError: A weight is negative.
+        OSError: The output cannot be written.
     """
     host, path = (NO_LIMIT if each is None else each for each in (host_weight, path_weight))
     return compact(source, to, Compaction(host, path), on_progress)

@@ -42,10 +42,15 @@ from unlost.uri.normalize import normalize_input_url
 
 
 class Resource(NamedTuple):
-    """One resource that came back.
+    """A recovered resource. Each attribute but the first two is None if unknown.
 
-    url: its address. datetime: when the copy was captured, in UTC. archive: that it is from; memento: its address there
-        (URI-M). mime, status: of the copy. Each is None where it is not known.
+    Attributes:
+        url: Its URL.
+        datetime: When it was captured, in UTC.
+        archive: Id of the archive that it came from.
+        memento: Its URL in the archive (URI-M).
+        mime: Its media type.
+        status: Its HTTP status.
     """
 
     url: str
@@ -57,7 +62,13 @@ class Resource(NamedTuple):
 
 
 class MissingResource(NamedTuple):
-    """One resource that is missing. reason: a word; docs/recover.md lists them. links: how many lead to it."""
+    """A missing resource.
+
+    Attributes:
+        url: Its URL.
+        reason: Why it is missing, as an error code; docs/recover.md lists them.
+        links: Number of resources that link to it.
+    """
 
     url: str
     reason: str
@@ -66,12 +77,14 @@ class MissingResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run of a recovery ended.
+    """The result of one run of a recovery.
 
-    is_done: whether there is nothing left to do. If not, the same call goes on where this one ended.
-    waiting: the archives that are not to be asked now, and when they may be, in UTC; None if nobody knows.
-    unlisted: the archives that gave no whole list, and why. failed: how many resources are missing since an archive
-        failed. requests: how many were sent to each archive.
+    Attributes:
+        is_done: Whether nothing is left to do. Otherwise the same call resumes the recovery.
+        waiting: Archives that may not be queried now, with the time in UTC when they may; None if unknown.
+        unlisted: Archives that gave no complete listing, with the reason.
+        failed: Number of resources that are missing because an archive failed.
+        requests: Number of requests sent, by archive.
     """
 
     is_done: bool
@@ -82,22 +95,26 @@ class RunResult:
 
 
 class Recovery:
-    """A recovery in its folder: what `unlost.recover` returns. `Recovered(folder)` opens one from before.
+    """A recovery in its folder, as returned by `unlost.recover`. `Recovery(folder)` opens an existing one.
 
-    folder: where it is; docs/recovery-files.md explains its files.
-    run: how the run ended that returned it; None if it was opened by its folder.
+    All data is read from the folder on access, also while the recovery is in progress.
 
-    All of it is read from the folder when it is asked for, also while a recovery goes on. Raises InputError for a
-    folder that is none of a recovery.
+    Args:
+        folder: Folder of the recovery; docs/recovery-files.md describes its files.
+        run: Result of the run that returned it; None if it was opened by its folder.
+
+    Raises:
+        InputError: The folder has no recovery.
 
     >>> import tempfile, unlost
     >>> from unlost.testing import FakeArchive
     >>> home = "<a href=b>one</a> <a href=c>other</a>"
     >>> site = {"http://lost.example/": [("2014", home)], "http://lost.example/b": [("2014", "b")]}
     >>> with FakeArchive(site) as archive, tempfile.TemporaryDirectory() as folder:
-    ...     found = unlost.recover("lost.example", f"{folder}/it", archives=[archive.registry_entry()])
-    ...     print(found.run.is_done, [each.url for each in found.resources()], [each.url for each in found.missing()])
-    ...     print(found.read("http://lost.example/b"), found.export(f"{folder}/site.zip").files)
+    ...     recovery = unlost.recover("lost.example", f"{folder}/it", archives=[archive.registry_entry()])
+    ...     recovered, missing = list(recovery.resources()), list(recovery.missing())
+    ...     print(recovery.run.is_done, [each.url for each in recovered], [each.url for each in missing])
+    ...     print(recovery.read("http://lost.example/b"), recovery.export(f"{folder}/site.zip").files)
     True ['http://lost.example/', 'http://lost.example/b'] ['http://lost.example/c']
     b'b' 2
     """
@@ -105,35 +122,37 @@ class Recovery:
     def __init__(self, folder: str | PathLike[str], run: RunResult | None = None) -> None:
         self.folder = Path(folder)
         self.run = run
-        StateReader(self.folder)  # raises for what is no recovery
+        StateReader(self.folder)  # raises InputError if the folder has no recovery
 
     def __repr__(self) -> str:
-        """Return where it is."""
+        """Return the folder."""
         return f"<Recovered in {self.folder}>"
 
     def counts(self) -> dict[str, int]:
-        """Return how many resources are `recovered`, `missing`, `queued` (to come), `listed` (nothing leads there)."""
+        """Return the number of resources by status; `listed` are those that archives list and no link points to."""
         with StateReader(self.folder) as state:
-            found = state.counts()
-        return {each.value: found.get(each.value, 0) for each in ResourceStatus}
+            counts = state.counts()
+        return {each.value: counts.get(each.value, 0) for each in ResourceStatus}
 
     def resources(self) -> Iterator[Resource]:
-        """Yield what came back, in the order in which it was found."""
+        """Yield the recovered resources in order of discovery."""
         with StateReader(self.folder) as state:
             for each in state.chosen_captures():
-                when = dates.to_datetime(each.datetime)
-                yield Resource(each.uri, when, each.archive, each.urim, each.mime, each.status)
+                captured_at = dates.to_datetime(each.datetime)
+                yield Resource(each.uri, captured_at, each.archive, each.urim, each.mime, each.status)
 
     def missing(self) -> Iterator[MissingResource]:
-        """Yield what is missing, in the order in which it was found."""
+        """Yield the missing resources in order of discovery."""
         with StateReader(self.folder) as state:
             for each in state.missing_resources():
                 yield MissingResource(each.uri, each.reason, each.links)
 
     def read(self, url: str) -> bytes:
-        """Return the body of a resource that came back, as it was captured, without codings.
+        """Return the captured body of a recovered resource, without content codings.
 
-        Raises InputError if it did not come back, or cannot be read any more, UriError for what is no address.
+        Raises:
+            UriError: The URL is invalid.
+            InputError: The resource was not recovered, or can no longer be read.
         """
         from unlost.warc.writer import WarcFolder  # noqa: PLC0415
 
@@ -154,16 +173,22 @@ class Recovery:
         external: Literal["keep", "archive", "none"] = "keep",
         windows_names: bool = False,
     ) -> ExportResult | ArchiveFileResult:
-        """Write it as a site that works again, or as one archive file; return numbers about that.
+        """Export the recovery as a working site or as one archive file, and return statistics.
 
-        to: what its name says: `.zip`, `.tar.gz`, `.wacz`, `.warc.gz`, else a folder. Nothing may be there yet.
-        hosting: whether to write redirects for servers, too. rewrite: whether links lead to files.
-        external: what becomes of links that lead away, as `--external` of `unlost export` has it.
-        windows_names: whether names are such as Windows takes.
-        An archive file holds captures as they were, and takes none of these. docs/export.md explains all of it.
+        docs/export.md explains the formats. Archive files contain unmodified captures, and none of the options applies.
 
-        Raises UsageError for what does not go together, InputError if nothing came back yet, OSError where it cannot be
-        written.
+        Args:
+            to: The target, which must not exist: a file that ends in `.zip`, `.tar.gz`, `.wacz` or `.warc.gz`, or else
+                a folder.
+            hosting: Whether to write redirects for web servers.
+            rewrite: Whether to rewrite links to the exported files.
+            external: What to do with links to other sites, as `--external` of `unlost export`.
+            windows_names: Whether file names must be valid on Windows.
+
+        Raises:
+            UsageError: The options conflict.
+            InputError: Nothing was recovered yet.
+            OSError: The target cannot be written.
         """
         target = Path(to)
         name = target.name.lower()
@@ -171,18 +196,22 @@ class Recovery:
             if hosting or windows_names or external != "keep":
                 raise UsageError("an archive file holds captures as they were: leave out what is for files")
             return (write_wacz if name.endswith(".wacz") else write_warc)(self.folder, target)
-        wanted = ExportOptions(
+        options = ExportOptions(
             rewrite=rewrite, windows=windows_names, external=ExternalLinks(external), hosting=hosting
         )
-        with open_target(target) as opened:
-            return export_site(self.folder, opened, wanted)
+        with open_target(target) as opened_target:
+            return export_site(self.folder, opened_target, options)
 
     def report(self, to: str | PathLike[str] | None = None, *, language: Literal["en", "de"] = "en") -> Path:
-        """Write a report into a folder: a page for people, a line for each resource, and the same as JSON.
+        """Write a report as HTML page, TSV and JSON, and return the path of the page.
 
-        to: the folder; by default, `report` in that of the recovery. language: of the page; lines and JSON have
-        none. Returns the path of the page.
-        Raises InputError, OSError.
+        Args:
+            to: The folder; by default `report` in the folder of the recovery.
+            language: Language of the page.
+
+        Raises:
+            InputError: The recovery cannot be read.
+            OSError: A file cannot be written.
         """
         files = ReportFiles.in_folder(None if to is None else Path(to), self.folder)
         with StateReader(self.folder) as state:
@@ -193,12 +222,10 @@ class Recovery:
 
 
 Paths: TypeAlias = str | PathLike[str] | Collection[str | PathLike[str]]
-"""A path, or several."""
+"""One or several paths."""
 OnProgress = Callable[[str, Mapping[str, object]], None]
-"""Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""
-_MAX_WAIT_SECONDS = (
-    900.0  # for which a question is kept waiting; what rates, quotas and blocks want beyond it ends it at once
-)
+"""Receives the name of an event and its fields, which docs/recover.md lists."""
+_MAX_WAIT_SECONDS = 900.0  # that a request waits for rate limits, quotas and blocks; longer waits fail at once
 
 
 async def recover_async(
@@ -231,22 +258,22 @@ async def recover_async(
     delay: float = 1.0,
     on_progress: OnProgress | None = None,
 ) -> Recovery:
-    """Bring a lost site back, as `recover` does, in the event loop that runs. Cancelled, it loses nothing."""
-    plan = _recover_options(
+    """Recover a lost site, as `recover`, in the running event loop. Cancelling it loses nothing."""
+    options = _recover_options(
         url, policy, at, first, last, page=page, subdomains=subdomains, depth=depth, limit=limit,
         include=_text_tuple("include", include), exclude=_text_tuple("exclude", exclude),
         urls=tuple(normalize_input_url(each) for each in _text_tuple("urls", urls)), page_requisites=page_requisites,
         drop_rejected=drop_rejected, all_versions=all_versions,
     )  # fmt: skip
-    wanted = _select_sources(archives, only, warc, har, browser_cache, live=live)
-    if live and plan.last is not None and plan.last < dates.from_epoch(str(int(SystemClock().now()))):
+    sources = _select_sources(archives, only, warc, har, browser_cache, live=live)
+    if live and options.last is not None and options.last < dates.from_epoch(str(int(SystemClock().now()))):
         raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
     for name, number in (("connections", connections), ("limit", limit), ("depth", depth)):
         if number is not None and number < (name != "depth"):
             raise UsageError(f"{name}: expected a number from {int(name != 'depth')} on, found {number}")
     if delay < 0:
         raise UsageError(f"delay: expected a number of seconds from 0 on, found {delay}")
-    courier = ArchiveHttpClient(
+    http_client = ArchiveHttpClient(
         FileLimitStore(paths.state_folder() / "limits", warn=log_warning), SystemClock(), contact,
         max_wait=_MAX_WAIT_SECONDS,
         connections_per_host=connections, warn=log_info,
@@ -254,8 +281,8 @@ async def recover_async(
     folder = Path(to)
     with ensure_directory(folder), explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
         result, sent = await _run_session(
-            plan, folder, state, wanted, courier, on_progress or _ignore_event, connections, until_done=until_done,
-            contact=contact, delay=delay,
+            options, folder, state, sources, http_client, on_progress or _ignore_event, connections,
+            until_done=until_done, contact=contact, delay=delay,
         )  # fmt: skip
     return Recovery(folder, _run_result(result, sent))
 
@@ -290,38 +317,50 @@ def recover(
     delay: float = 1.0,
     on_progress: OnProgress | None = None,
 ) -> Recovery:
-    """Bring a lost site back from all archives together, into a folder.
+    """Recover a lost site from all archives into a folder.
 
-    url: where to begin; its folder on its host is the site.
-    to: the folder of the recovery. If one is there, it goes on: asks for what failed, and what archives have gained.
-    archives: which there are: None for the registry that is shipped, the path of a registry, or archives themselves;
-        an empty list to recover from `warc`, `har`, `browser_cache` and `live` alone.
-    only: the ids of the only ones to ask, also if they are off.
-    contact: your mail address or page, which archives are told; without one they are asked half as often.
-    policy: None to fetch everything that archives list, except crawl traps and duplicates. `knowledgeable`: only what
-        links lead to. `naive`: the same without listings. `exhaustive`: everything listed.
-    at: the site as of a moment. first, last: captures from and up to one.
-    page: only this page, with what is needed to show it. subdomains: the hosts below the host, too.
-    depth: at most so many links away from `url`. limit: at most so many resources, over all runs.
-    include, exclude: regular expressions for addresses. urls: further addresses to begin from.
-    page_requisites: fetch what pages need from other hosts, at most 5,000 files and 1 GB.
-    drop_rejected: count a page as missing if all its captures look like error pages.
-    all_versions: every version of every page.
-    until_done: sleep until archives can be asked again, however long.
-    connections: to one archive at once, as far as its limits allow.
-    warc: WARC, ARC or WACZ files, or folders of them, to recover from, too: a path or several. har: HAR files.
-    browser_cache: profiles of browsers whose caches to recover from; True for all that are found.
-    live: whether to request from the live site what no archive lists a good capture of.
-    delay: seconds between two requests to one host of the live site.
-    on_progress: gets what happens, while it does, in the thread that recovers: a word such as `recovered`, and what
-        there is to say about it. What it raises ends the recovery, and is raised.
+    It runs in its own thread, so it also works in notebooks. Ctrl-C loses nothing: the same call resumes the recovery.
+    An archive that fails raises no error: `Recovery.run` reports what is left to do.
 
-    It runs in a thread of its own, so it works in notebooks, too. Ctrl-C loses nothing: the same call goes on.
-    An archive that fails raises nothing: `Recovered.run` says what is left to do.
+    Args:
+        url: The start URL. Its folder on its host is the site.
+        to: Folder of the recovery. An existing recovery is resumed: failed requests are repeated, and archives are
+            queried for new captures.
+        archives: None for the built-in registry, the path of a registry file, or archives; an empty list to recover
+            only from `warc`, `har`, `browser_cache` and `live`.
+        only: Ids of the archives to use, including disabled ones; empty for all enabled archives.
+        contact: Your email address or web page, sent to archives. Without one, request rates are halved.
+        policy: None to fetch everything that archives list, except crawl traps and duplicates. `knowledgeable`: only
+            what links point to. `naive`: the same without listings. `exhaustive`: everything listed.
+        at: Recover the site as of this date.
+        first: Use only captures from this date on.
+        last: Use only captures up to this date.
+        page: Only this page and its page requisites.
+        subdomains: Include the subdomains of the host.
+        depth: Maximum number of links between `url` and a page.
+        limit: Maximum number of resources, over all runs.
+        include: Regular expressions, one of which must match a URL.
+        exclude: Regular expressions, none of which may match a URL.
+        urls: Further start URLs.
+        page_requisites: Fetch page requisites from other hosts, at most 5,000 files and 1 GB.
+        drop_rejected: Count a page as missing if all its captures look like error pages.
+        all_versions: Recover every version of every page.
+        until_done: Wait until all archives may be queried again, however long.
+        connections: Maximum number of concurrent requests to one archive, within its rate limits.
+        warc: WARC, ARC or WACZ files, or folders of them, as additional sources: one or several paths.
+        har: HAR files as additional sources.
+        browser_cache: Browser profiles whose caches are additional sources; True for all that are found.
+        live: Whether to request from the live site what no archive lists a good capture of.
+        delay: Seconds between two requests to one host of the live site.
+        on_progress: Receives events in the thread of the recovery: a name such as `recovered`, and fields. An exception
+            that it raises ends the recovery.
 
-    Raises UriError for what is no address, DateError for what is no date, UsageError for what cannot be meant and
-    archives that are not there, InputError for a folder of something else or one that another process works on, and
-    OSError for a full disk, by which nothing is lost.
+    Raises:
+        UriError: A URL is invalid.
+        DateError: A date is invalid.
+        UsageError: Arguments conflict, or an archive is unknown.
+        InputError: The folder has other contents, or another process uses it.
+        OSError: A file cannot be written (disk full). Nothing stored so far is lost.
 
     >>> import tempfile
     >>> from unlost.testing import FakeArchive
@@ -362,7 +401,7 @@ def _recover_options(
 ) -> RecoverOptions:
     if policy is not None and policy not in SELECTABLE_POLICIES:
         raise UsageError(f"policy: expected {', '.join(SELECTABLE_POLICIES)}, found `{policy[:40]}`")
-    plan = RecoverOptions(
+    options = RecoverOptions(
         normalize_input_url(url), urls=urls, page=page, subdomains=subdomains, depth=depth, limit=limit,
         include=include,
         exclude=exclude, page_requisites=page_requisites, policy=RecoverPolicy(policy or RecoverPolicy.COMPLETE),
@@ -371,10 +410,10 @@ def _recover_options(
         first=None if first is None else dates.pad(parse_date(first)),
         last=None if last is None else dates.pad(parse_date(last), round_up=True),
     )  # fmt: skip
-    if plan.first and plan.last and plan.first > plan.last:
+    if options.first and options.last and options.first > options.last:
         raise UsageError("`first` is later than `last`: nothing lies between")
-    RecoveryScope.of(plan)  # raises for expressions that are none
-    return plan
+    RecoveryScope.of(options)  # raises UsageError for an invalid regular expression
+    return options
 
 
 def _text_tuple(name: str, values: Collection[str]) -> tuple[str, ...]:
@@ -392,22 +431,24 @@ def _select_sources(
     *,
     live: bool,
 ) -> dict[str, Archive]:
-    """Return what to recover from, by id. Raises UsageError if there is nothing, InputError."""
+    """Return the sources by id. Raises UsageError if there are none, InputError."""
     profiles: list[Path | str] = []
     if browser_cache is True:
         profiles.append(ALL_PROFILES)
     elif browser_cache is not False:
         profiles += _path_list(browser_cache)
-    found = local_source_archives(_path_list(warc), _path_list(har), profiles, log_info)
+    sources = local_source_archives(_path_list(warc), _path_list(har), profiles, log_info)
     if archives is not None and not isinstance(archives, str | PathLike):
         archives = list(archives)
-    if archives != [] or not (found or live):
-        found |= select_archives(archives, only)
-    return found | ({LIVE_ARCHIVE.id: LIVE_ARCHIVE} if live else {})
+    if archives != [] or not (sources or live):
+        sources |= select_archives(archives, only)
+    return sources | ({LIVE_ARCHIVE.id: LIVE_ARCHIVE} if live else {})
 
 
-def _path_list(given: Paths) -> list[Path]:
-    return [Path(given)] if isinstance(given, str | PathLike) else [Path(each) for each in given]
+def _path_list(path_or_paths: Paths) -> list[Path]:
+    return (
+        [Path(path_or_paths)] if isinstance(path_or_paths, str | PathLike) else [Path(each) for each in path_or_paths]
+    )
 
 
 async def _run_session(
@@ -427,9 +468,9 @@ async def _run_session(
     store_source_paths(state, archives)
     with closing(WarcStore(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
         opening = open_sources(archives, http_client, options, clock, contact=contact, delay=delay)
-        async with http_client, opening as repositories:
+        async with http_client, opening as clients:
             recovery = RecoverySession(
-                options, state, warcs, repositories, clock, on_event, connections=connections, until_done=until_done,
+                options, state, warcs, clients, clock, on_event, connections=connections, until_done=until_done,
                 requests_sent=http_client.request_counts,
             )  # fmt: skip
             return await recovery.run(), http_client.request_counts
@@ -447,4 +488,4 @@ def _run_result(result: RecoveryRunResult, sent: RequestsSent) -> RunResult:
 
 
 def _ignore_event(_event: str, _fields: Mapping[str, object]) -> None:
-    """Say nothing."""
+    """Discard the event."""

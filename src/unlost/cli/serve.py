@@ -35,8 +35,9 @@ from unlost.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from unlost.clock import Clock
+    from unlost.jobs.client_network import TrustedProxies
     from unlost.jobs.database import Database
-    from unlost.jobs.service import JobService, TrustedProxies
+    from unlost.jobs.service import JobService
     from unlost.mail.smtp import MailServer
     from unlost.web.factory import ServiceContext, ServiceOptions
 

@@ -1,6 +1,6 @@
 """Crawl engine: runs a crawl until its frontier is empty or a limit is reached; a later run resumes it.
 
-Each host is fetched by one task, URLs nearest to a seed first.
+One task per host fetches that host's URLs one after the other, those nearest to a seed first.
 """
 
 import asyncio
@@ -33,15 +33,14 @@ from unlost.http.url import parse_url
 from unlost.uri.names import page_name
 from unlost.warc.records import Payload, payload_and_block_digests
 
-_MAX_INLINE_BYTES = (
-    1 << 17
-)  # bytes of a body that is read and kept in less time than two threads take that wait for each other
-_MAX_ATTEMPTS = 2  # visits of what broke off or took too long
+# Larger bodies are parsed and stored in a thread; for smaller ones, switching threads costs more than the work.
+_MAX_INLINE_BYTES = 1 << 17
+_MAX_ATTEMPTS = 2  # per URL, after a timeout or a connection reset
 _RETRIED_KINDS = frozenset({"timeout", "reset"})
 _CONNECTION_FAILURE_KINDS = frozenset({"refused", "dns", "unreachable", "proxy"})
-_MAX_CONNECTION_FAILURES = 5  # visits in a row that find nobody: then the host is left alone
-_SUSPENSION_SECONDS = 3_600.0  # for how long that is said to be
-_MAX_HEADER_CHARS = 4_096  # characters of a header that are kept in the state
+_MAX_CONNECTION_FAILURES = 5  # consecutive; then the host is suspended for the rest of the run
+_SUSPENSION_SECONDS = 3_600.0  # reported as the end of the suspension
+_MAX_HEADER_CHARS = 4_096  # of each header value stored in the state
 
 
 async def crawl(
@@ -59,22 +58,31 @@ async def crawl(
     resolver: Resolver | None = None,
     warc_bytes: int = MAX_WARC_BYTES,
 ) -> CrawlResult:
-    """Visit what a plan wants, and keep in a folder what was learned; or go on with what is there.
+    """Crawl a site into a folder, or resume the crawl that is in it.
 
-    folder: gets `state.sqlite` and, if `keep_warcs`, `warc/`; is made if it is not there, its parent must be.
-    contact: an address of mail or of a page, for whoever looks after a site; without one, pauses are twice as long.
-    tell: gets what happens, as docs/crawl.md lists it. should_stop: is asked often whether to end in order.
-    patience: how many seconds a host may keep us waiting by saying so, before it is left for another run.
-    warc_bytes: how large a WARC may grow.
+    However a crawl ends, even by a kill, calling `crawl` again with the same arguments resumes it.
 
-    Whatever ends it, also a kill, the same call goes on where it ended. Raises UriError and UsageError for a plan that
-    cannot be followed, InputError and OSError for a folder that cannot be used.
+    Args:
+        config: What to crawl.
+        folder: Gets `state.sqlite` and, if `write_warcs`, `warc/`. Created if missing; its parent must exist.
+        contact: Email address or URL for site operators, sent in User-Agent. Without it, delays are doubled.
+        on_event: Called with each event and its details; docs/crawl.md lists the events.
+        should_stop: Polled; the crawl stops gracefully once it returns True.
+        max_wait: Longest wait in seconds that a host may demand by Retry-After; beyond it, the host is suspended
+            until a later run.
+        warc_bytes: Size at which a WARC file is closed and the next one begun.
+
+    Raises:
+        UriError: The configuration has an invalid URL.
+        UsageError: The configuration is invalid, or differs from that of the crawl in the folder.
+        InputError: The folder has no usable state.
+        OSError: The folder cannot be read or written.
     """
     clock = clock or SystemClock()
     scope = CrawlScope.from_config(config)
     with suppress(FileExistsError):
         folder.mkdir()
-    given = [*config.starts, *config.extra]
+    allowed_urls = [*config.starts, *config.extra]
     with CrawlState(folder) as state:
         state.record_config(config)
         warcs = None
@@ -86,13 +94,15 @@ async def crawl(
             delay *= 2
             on_event("no-contact", {"delay": delay})
         try:
-            async with Fetcher(given, clock, contact, timeouts, use_proxies=use_proxies, resolver=resolver) as visitor:
-                polite = PoliteFetcher(
-                    visitor, state, clock, delay, max_wait=max_wait, on_event=on_event, should_stop=should_stop
+            async with Fetcher(
+                allowed_urls, clock, contact, timeouts, use_proxies=use_proxies, resolver=resolver
+            ) as fetcher:
+                polite_fetcher = PoliteFetcher(
+                    fetcher, state, clock, delay, max_wait=max_wait, on_event=on_event, should_stop=should_stop
                 )
-                following = CrawlFrontier(config, scope, state, clock)
+                frontier = CrawlFrontier(config, scope, state, clock)
                 return await _CrawlRun(
-                    config, scope, state, warcs, polite, following, clock, on_event, should_stop
+                    config, scope, state, warcs, polite_fetcher, frontier, clock, on_event, should_stop
                 ).run()
         finally:
             state.commit()
@@ -105,18 +115,18 @@ class _CrawlRun:
 
     def __init__(
         self,
-        plan: CrawlConfig,
+        config: CrawlConfig,
         scope: CrawlScope,
         state: CrawlState,
         warcs: CrawlWarcStore | None,
-        polite: PoliteFetcher,
-        following: CrawlFrontier,
+        fetcher: PoliteFetcher,
+        frontier: CrawlFrontier,
         clock: Clock,
-        tell: EventCallback,
+        on_event: EventCallback,
         should_stop: Callable[[], bool],
     ) -> None:
-        self._config, self._scope, self._state, self._warcs = plan, scope, state, warcs
-        self._fetcher, self._frontier, self._clock, self._on_event = polite, following, clock, tell
+        self._config, self._scope, self._state, self._warcs = config, scope, state, warcs
+        self._fetcher, self._frontier, self._clock, self._on_event = fetcher, frontier, clock, on_event
         self._should_stop = should_stop
         self._is_stopped = False
         self._limit: str | None = None
@@ -131,7 +141,7 @@ class _CrawlRun:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> CrawlResult:
-        """Do all that can be done now."""
+        """Process all URLs that can be fetched now."""
         self._state.forget_failed_robots()
         self._state.requeue_robots_unreachable()
         self._frontier.add_seeds()
@@ -142,8 +152,6 @@ class _CrawlRun:
         return self._build_result()
 
     async def _run_hosts(self) -> None:
-        """Have each host visited by one task, as many at once as the plan allows."""
-
         def hosts() -> list[str]:
             return (
                 []
@@ -154,7 +162,7 @@ class _CrawlRun:
         await run_host_tasks(hosts, self._fetch_host, self._config.hosts_at_once, self._tasks, self._new_work)
 
     def _is_finished(self) -> bool:
-        """Return whether somebody stopped it, or a limit is reached: nothing more is begun."""
+        """Return whether the run was stopped or reached a limit, so that no further request is started."""
         self._is_stopped = self._is_stopped or self._should_stop()
         if self._config.resources is not None and self._fetched + self._in_flight >= self._config.resources:
             self._limit = "resources"
@@ -163,7 +171,6 @@ class _CrawlRun:
         return self._is_stopped or self._limit is not None
 
     async def _fetch_host(self, host: str) -> None:
-        """Visit what is to be visited on a host, one after the other."""
         while not self._is_finished() and host not in self._suspended_hosts:
             queued = self._state.next_queued(host)
             if queued is None:
@@ -180,7 +187,7 @@ class _CrawlRun:
     async def _fetch_url(self, queued: QueuedUrl, host: str) -> None:
         try:
             await self._search_sitemaps(queued.uri)
-            answer = await self._fetcher.fetch(FetchRequest(queued.uri, max_bytes=self._config.bytes_each))
+            response = await self._fetcher.fetch(FetchRequest(queued.uri, max_bytes=self._config.bytes_each))
         except SiteWaitError as error:
             self._suspend_host(host, error.until)
         except RobotsError as error:
@@ -190,11 +197,11 @@ class _CrawlRun:
             self._handle_failure(queued, host, error)
         else:
             self._connection_failures.pop(host, None)
-            with answer.body:
-                await self._process_response(queued, answer)
+            with response.body:
+                await self._process_response(queued, response)
 
     async def _search_sitemaps(self, uri: str) -> None:
-        """Look for the sitemaps of a site when it is visited for the first time."""
+        """Enqueue the sitemaps of an origin when its first URL is fetched."""
         origin = parse_url(uri).origin
         if (
             not self._config.sitemaps
@@ -226,7 +233,7 @@ class _CrawlRun:
     def _record_failure(
         self, queued: QueuedUrl, outcome: CrawlOutcome, reason: str, message: str | None = None
     ) -> None:
-        """Say that there was no answer."""
+        """Record and report that there was no response; a guessed URL is dropped silently."""
         if queued.is_guess:
             self._state.delete(queued.id)
             return
@@ -235,64 +242,74 @@ class _CrawlRun:
             outcome.value, {"uri": queued.uri, "reason": reason, **({"message": message} if message else {})}
         )
 
-    async def _process_response(self, queued: QueuedUrl, answer: FetchResponse) -> None:
-        if answer.size <= _MAX_INLINE_BYTES:
-            found = extract_contents(answer)
+    async def _process_response(self, queued: QueuedUrl, response: FetchResponse) -> None:
+        if response.size <= _MAX_INLINE_BYTES:
+            contents = extract_contents(response)
         else:
-            found = await asyncio.to_thread(extract_contents, answer)
-        if queued.is_guess and not (found.is_sitemap and 200 <= answer.status < 300):
-            if found.redirect is not None:
-                self._frontier.add_redirect(queued, found.redirect)
+            contents = await asyncio.to_thread(extract_contents, response)
+        if queued.is_guess and not (contents.is_sitemap and 200 <= response.status < 300):
+            if contents.redirect is not None:
+                self._frontier.add_redirect(queued, contents.redirect)
             self._state.delete(queued.id)
             return
-        await run_shielded(self._commit_response(queued, answer, found))
+        await run_shielded(self._commit_response(queued, response, contents))
         self._on_event(
             "fetched",
-            {"uri": queued.uri, "status": answer.status, "fetched": self._fetched, "known": self._frontier.known_count},
+            {
+                "uri": queued.uri,
+                "status": response.status,
+                "fetched": self._fetched,
+                "known": self._frontier.known_count,
+            },
         )
         if not self._frontier.new_hosts <= self._tasks.keys():
             self._new_work.set()
         self._frontier.new_hosts.clear()
 
-    async def _commit_response(self, queued: QueuedUrl, answer: FetchResponse, found: ExtractedContents) -> None:
-        """Keep an answer, and what it leads to."""
+    async def _commit_response(self, queued: QueuedUrl, response: FetchResponse, contents: ExtractedContents) -> None:
+        """Store a response, its redirect and its links in one transaction."""
         async with self._disk_lock:
-            told = await self._store_response(answer, found)
-            # From here to the commit nobody else gets a turn: file and state agree whenever a kill comes.
-            if found.redirect is not None:
-                number, reason = self._frontier.add_redirect(queued, found.redirect)
-                told |= {"redirect_id": number, "reason": reason}
-            self._frontier.add_links(queued, found.links, is_sitemap=queued.is_sitemap or found.is_sitemap)
-            self._state.finish(queued.id, CrawlOutcome.FETCHED, **told)
+            columns = await self._store_response(response, contents)
+            # No await from here to the commit: WARC file and state agree whenever the process is killed.
+            if contents.redirect is not None:
+                target_id, reason = self._frontier.add_redirect(queued, contents.redirect)
+                columns |= {"redirect_id": target_id, "reason": reason}
+            self._frontier.add_links(queued, contents.links, is_sitemap=queued.is_sitemap or contents.is_sitemap)
+            self._state.finish(queued.id, CrawlOutcome.FETCHED, **columns)
             self._fetched += 1
-            self._bytes += answer.size
+            self._bytes += response.size
             self._frontier.save_counts()
             self._state.commit()
 
-    async def _store_response(self, answer: FetchResponse, found: ExtractedContents) -> dict[str, object]:
-        """Keep an answer, if it is to be, and return what is known of it."""
-        told: dict[str, object] = {
-            "status": answer.status,
-            "mime": found.mime,
-            "length": answer.size,
-            "seen": answer.requested_at,
-            "last_modified": found.last_modified,
-            "redirect": found.redirect,
-            "noarchive": found.is_noarchive,
-            "cache_control": _shorten(answer.header("cache-control")),
-            "etag": _shorten(answer.header("etag")),
-            "truncated": answer.truncated,
+    async def _store_response(self, response: FetchResponse, contents: ExtractedContents) -> dict[str, object]:
+        """Write a response to the WARC files unless `noarchive` forbids it; return the columns for the state."""
+        columns: dict[str, object] = {
+            "status": response.status,
+            "mime": contents.mime,
+            "length": response.size,
+            "seen": response.requested_at,
+            "last_modified": contents.last_modified,
+            "redirect": contents.redirect,
+            "noarchive": contents.is_noarchive,
+            "cache_control": _shorten(response.header("cache-control")),
+            "etag": _shorten(response.header("etag")),
+            "truncated": response.truncated,
             "reason": None,
         }
-        if self._warcs is not None and (self._config.keep_noarchive or not found.is_noarchive):
-            with suppress(UriError):  # no record can have such an address
+        if self._warcs is not None and (self._config.keep_noarchive or not contents.is_noarchive):
+            with suppress(UriError):  # the URL cannot be written as WARC-Target-URI
                 store = self._warcs.store
-                if answer.size <= _MAX_INLINE_BYTES:
-                    place, digest = store(answer, found.mime)
+                if response.size <= _MAX_INLINE_BYTES:
+                    location, digest = store(response, contents.mime)
                 else:
-                    place, digest = await asyncio.to_thread(store, answer, found.mime)
-                return told | {"digest": digest, "file": place.file, "offset": place.offset, "size": place.size}
-        return told | {"digest": payload_and_block_digests(b"", Payload(answer.body).pieces())[0]}
+                    location, digest = await asyncio.to_thread(store, response, contents.mime)
+                return columns | {
+                    "digest": digest,
+                    "file": location.file,
+                    "offset": location.offset,
+                    "size": location.size,
+                }
+        return columns | {"digest": payload_and_block_digests(b"", Payload(response.body).pieces())[0]}
 
     def _build_result(self) -> CrawlResult:
         counts = self._state.counts_by_status()

@@ -1,6 +1,6 @@
-"""Frontier of a crawl: from links, redirects and sitemaps to what is fetched next.
+"""Frontier of a crawl: decides which links, redirects and sitemap entries are enqueued.
 
-A URL is enqueued if it is in scope, not known under another spelling, and no trap.
+A URL is enqueued if it is in scope, not known under another spelling, and not part of a trap.
 """
 
 from collections import Counter
@@ -20,25 +20,27 @@ from unlost.uri.names import page_names
 from unlost.uri.normalize import normalize_input_url
 
 MAX_REDIRECT_CHAIN = 10
-"""Redirects that are followed one behind the other. Browsers follow 20; who needs more than a few goes in a circle."""
+"""Consecutive redirects that are followed. Browsers follow 20; chains of more than a few are usually loops."""
 
 MAX_KNOWN_URLS = 1_000_000
-"""Addresses that are remembered: a state of some 500 MB. What links lead to beyond that is only counted."""
+"""URLs stored in the state, about 500 MB. Links beyond that are only counted."""
 
 MAX_SITEMAPS = 500
-"""Sitemaps of one crawl, with those in indexes."""
+"""Sitemaps per crawl, including those named by sitemap indexes."""
 
 MAX_SITEMAP_URLS = 200_000
-"""Addresses that are taken from sitemaps: at one a second, two days and a half."""
+"""URLs taken from sitemaps: two and a half days of requests at one per second."""
 
-_MAX_EXCLUDED_EXAMPLES = 1_000  # of addresses that are left out, for each reason
+_MAX_EXCLUDED_EXAMPLES = 1_000  # excluded URLs stored per reason; further ones are only counted
 _UNREPORTED_REASONS = frozenset({OTHER_SITE, "unwanted"})
 
 
 class CrawlFrontier:
-    """Puts into the queue of a crawl what leads on.
+    """Adds discovered URLs to the queue of a crawl.
 
-    known: how many addresses are. hosts: those on which something was put into the queue since somebody emptied it.
+    Attributes:
+        known_count: URLs in the state, enqueued or excluded.
+        new_hosts: Hosts with URLs enqueued since the caller last cleared the set.
     """
 
     def __init__(self, config: CrawlConfig, scope: CrawlScope, state: CrawlState, clock: Clock) -> None:
@@ -47,75 +49,78 @@ class CrawlFrontier:
         self._state = state
         self._year = int(from_epoch(str(int(clock.now())))[:4])
         self._trap_detector = TrapDetector(max_similar=config.alike)
-        for name in state.linked_names():  # as far as it had counted before
+        for name in state.linked_names():  # restore the counts of earlier runs
             self._trap_detector.check(name)
-        self._excluded_links: Counter[str] = Counter(state.excluded_links())  # by the reason
+        self._excluded_links: Counter[str] = Counter(state.excluded_links())
         self._sitemap_count = state.count_sitemaps()
         self._in_sitemap_count = state.count_in_sitemaps()
         self.known_count = state.count_urls()
         self.new_hosts: set[str] = set()
 
     def add_seeds(self) -> None:
-        """Want the addresses that were given. Raises UriError for one that is none."""
+        """Enqueue the configured URLs. Raises UriError for an invalid one."""
         for uris, is_start in ((self._config.starts, True), (self._config.extra, False)):
-            spelled = [str(parse_url(normalize_input_url(uri))) for uri in uris]
-            found = [Link(uri, LinkKind.PAGE) for uri in spelled]
-            self._enqueue_links(found, 0, is_start=is_start)
+            urls = [str(parse_url(normalize_input_url(uri))) for uri in uris]
+            links = [Link(uri, LinkKind.PAGE) for uri in urls]
+            self._enqueue_links(links, 0, is_start=is_start)
 
     def add_sitemaps(self, origin: str, sitemaps: Sequence[str]) -> None:
-        """Want the sitemaps of a site: those that its robots.txt names, and the one that most sites have."""
+        """Enqueue the sitemaps named by robots.txt, and `/sitemap.xml`."""
         if not self._config.sitemaps:
             return
         self._enqueue_links([Link(uri, LinkKind.LIST) for uri in sitemaps], 0, is_sitemap=True)
         self._enqueue_links([Link(f"{origin}/sitemap.xml", LinkKind.LIST)], 0, is_sitemap=True, is_guess=True)
 
     def add_links(self, source: QueuedUrl, links: Iterable[Link], *, is_sitemap: bool) -> None:
-        """Want what a page, or a sitemap, links to."""
-        found = list(links)
+        """Enqueue the links of a page, or the entries of a sitemap."""
+        all_links = list(links)
         if source.use is not LinkKind.LIST:
             targets = [
-                *self._enqueue_links([link for link in found if link.kind is LinkKind.PAGE], source.distance + 1),
-                *self._enqueue_links([link for link in found if link.kind is LinkKind.REQUISITE], source.distance),
+                *self._enqueue_links([link for link in all_links if link.kind is LinkKind.PAGE], source.distance + 1),
+                *self._enqueue_links([link for link in all_links if link.kind is LinkKind.REQUISITE], source.distance),
             ]
-            self._enqueue_links([link for link in found if link.kind is LinkKind.LIST], source.distance + 1)
+            self._enqueue_links([link for link in all_links if link.kind is LinkKind.LIST], source.distance + 1)
             self._state.add_links(source.id, targets)
             return
         self._enqueue_links(
-            [link for link in found if link.kind is LinkKind.LIST], source.distance, is_sitemap=is_sitemap
+            [link for link in all_links if link.kind is LinkKind.LIST], source.distance, is_sitemap=is_sitemap
         )
-        # What is named there is as near as what the front page links to.
+        # Sitemap entries count as one link away from a seed, like the links of the home page.
         self._enqueue_links(
-            [link for link in found if link.kind is not LinkKind.LIST], source.distance + 1, in_sitemap=is_sitemap
+            [link for link in all_links if link.kind is not LinkKind.LIST], source.distance + 1, in_sitemap=is_sitemap
         )
 
     def add_redirect(self, source: QueuedUrl, target: str) -> tuple[int | None, str | None]:
-        """Want what an address redirects to, in its place; return its id if it is known, and what is strange about it.
+        """Enqueue the target of a redirect.
 
-        What is strange is `elsewhere`, `circle`, `redirects` (too many of them), or why the target is left out.
+        Returns:
+            The id of the target, or None if it is not stored; and a reason, or None if the redirect is ordinary.
+            Reasons: `elsewhere`, `circle`, `redirects` (chain too long), `no-address`, or why the target is excluded.
         """
         name, key = page_names([target])[0], key_many([target])[0]
         if isinstance(name, UriError) or isinstance(key, UriError):
             return None, "no-address"
-        own = page_names([source.uri])[0]
-        reason = self._scope.exclusion_reason(target, name, source.use, source.distance, is_link=name != own)
+        source_name = page_names([source.uri])[0]
+        reason = self._scope.exclusion_reason(target, name, source.use, source.distance, is_link=name != source_name)
         if reason in _UNREPORTED_REASONS:
             return None, reason
-        names, uris = self._state.find_known([name], [target])
-        # Only another spelling of the same page has to be asked for by itself: with https, or with a slash.
-        number = uris.get(target) or (names.get(name) if name != own else None)
-        if number is not None:
-            is_circle = number == source.id or number in self._state.redirect_chain(source.id, MAX_REDIRECT_CHAIN)
-            return number, "circle" if is_circle else None
+        ids_by_name, ids_by_uri = self._state.find_known([name], [target])
+        # A redirect to another spelling of the same page (https, trailing slash) must be fetched, although its name
+        # is known.
+        target_id = ids_by_uri.get(target) or (ids_by_name.get(name) if name != source_name else None)
+        if target_id is not None:
+            is_circle = target_id == source.id or target_id in self._state.redirect_chain(source.id, MAX_REDIRECT_CHAIN)
+            return target_id, "circle" if is_circle else None
         if source.redirects >= MAX_REDIRECT_CHAIN:
             reason = reason or "redirects"
-        wanted = DiscoveredUrl(
+        discovered = DiscoveredUrl(
             target, name, key, _politeness_host(name), source.use, source.distance,
             in_sitemap=False, is_sitemap=source.is_sitemap, redirects=source.redirects + 1, is_guess=source.is_guess,
         )  # fmt: skip
-        return self._add_url(wanted, reason), reason
+        return self._add_url(discovered, reason), reason
 
     def save_counts(self) -> None:
-        """Put into the state how many links were not followed: call it before each commit."""
+        """Write the numbers of excluded links to the state; call it before each commit."""
         self._state.record_excluded_links(self._excluded_links)
 
     def _enqueue_links(
@@ -128,9 +133,9 @@ class CrawlFrontier:
         is_start: bool = False,
         is_guess: bool = False,
     ) -> list[tuple[int, LinkKind]]:
-        """Want what links lead to; return the ids of what is known then, with the use of each link."""
+        """Enqueue the targets of links; return their ids, as far as they are stored, with the kind of each link."""
         names, keys = page_names([link.uri for link in links]), key_many([link.uri for link in links])
-        fit: list[tuple[Link, DiscoveredUrl, str | None]] = []
+        candidates: list[tuple[Link, DiscoveredUrl, str | None]] = []
         for link, name, key in zip(links, names, keys, strict=True):
             if isinstance(name, UriError) or isinstance(key, UriError):
                 continue
@@ -138,60 +143,64 @@ class CrawlFrontier:
             host = _politeness_host(name)
             if reason in _UNREPORTED_REASONS:
                 continue
-            wanted = DiscoveredUrl(
+            discovered = DiscoveredUrl(
                 link.uri, name, key, host, link.kind, distance, in_sitemap, is_sitemap, 0, is_start, is_guess
             )
-            fit.append((link, wanted, reason))
-        by_name, by_uri = self._state.find_known([each.name for _, each, _ in fit], [each.uri for _, each, _ in fit])
-        found: list[tuple[int, LinkKind]] = []
-        named: set[int] = set()
-        for link, wanted, reason in fit:
-            number = by_uri.get(wanted.uri) or by_name.get(wanted.name)
-            if number is None:
-                number = self._add_url(wanted, reason)
-                if number is not None:
-                    by_name[wanted.name] = by_uri[wanted.uri] = number
+            candidates.append((link, discovered, reason))
+        by_name, by_uri = self._state.find_known(
+            [each.name for _, each, _ in candidates], [each.uri for _, each, _ in candidates]
+        )
+        stored: list[tuple[int, LinkKind]] = []
+        target_ids: set[int] = set()
+        for link, discovered, reason in candidates:
+            target_id = by_uri.get(discovered.uri) or by_name.get(discovered.name)
+            if target_id is None:
+                target_id = self._add_url(discovered, reason)
+                if target_id is not None:
+                    by_name[discovered.name] = by_uri[discovered.uri] = target_id
             elif reason is None:
-                self._state.enqueue_excluded(number, wanted)
-                self.new_hosts.add(wanted.host)
-            if number is not None:
-                found.append((number, link.kind))
-                named.add(number)
+                self._state.enqueue_excluded(target_id, discovered)
+                self.new_hosts.add(discovered.host)
+            if target_id is not None:
+                stored.append((target_id, link.kind))
+                target_ids.add(target_id)
         if in_sitemap:
-            self._state.mark_in_sitemap(named)
-        return found
+            self._state.mark_in_sitemap(target_ids)
+        return stored
 
-    def _add_url(self, wanted: DiscoveredUrl, reason: str | None) -> int | None:
-        """Note an address that is not known; return its id, or None if it is only counted."""
-        reason = reason or self._limit_reason(wanted)
+    def _add_url(self, discovered: DiscoveredUrl, reason: str | None) -> int | None:
+        """Enqueue an unknown URL, or record it as excluded; return its id, or None if it is only counted."""
+        reason = reason or self._limit_reason(discovered)
         if reason is None:
             self.known_count += 1
-            self._sitemap_count += wanted.is_sitemap
-            self._in_sitemap_count += wanted.in_sitemap
-            self.new_hosts.add(wanted.host)
-            return self._state.enqueue(wanted)
+            self._sitemap_count += discovered.is_sitemap
+            self._in_sitemap_count += discovered.in_sitemap
+            self.new_hosts.add(discovered.host)
+            return self._state.enqueue(discovered)
         self._excluded_links[reason] += 1
         if self._excluded_links[reason] > _MAX_EXCLUDED_EXAMPLES or self.known_count >= MAX_KNOWN_URLS:
             return None
         self.known_count += 1
-        return self._state.record_excluded(wanted, reason)
+        return self._state.record_excluded(discovered, reason)
 
-    def _limit_reason(self, wanted: DiscoveredUrl) -> str | None:
-        """Return why an address is not visited although it is in scope; None if it is."""
+    def _limit_reason(self, discovered: DiscoveredUrl) -> str | None:
+        """Return why a URL in scope is not fetched; None if it is."""
         if self.known_count >= MAX_KNOWN_URLS:
             return "too-many"
-        if wanted.is_start or wanted.is_guess or wanted.name in self._scope.given_names:
+        if discovered.is_start or discovered.is_guess or discovered.name in self._scope.given_names:
             return None
-        if wanted.is_sitemap and self._sitemap_count >= MAX_SITEMAPS:
+        if discovered.is_sitemap and self._sitemap_count >= MAX_SITEMAPS:
             return "too-many-sitemaps"
-        if wanted.in_sitemap:
+        if discovered.in_sitemap:
             return "too-many-listed" if self._in_sitemap_count >= MAX_SITEMAP_URLS else None
-        is_trap = is_endless_calendar(wanted.name, self._year) or self._trap_detector.check(wanted.name) is not None
+        is_trap = (
+            is_endless_calendar(discovered.name, self._year) or self._trap_detector.check(discovered.name) is not None
+        )
         return "trap" if is_trap else None
 
 
 def _politeness_host(name: str) -> str:
-    """Return the host that a page is on, without `www` and its port: what is visited by one request at a time."""
+    """Return the host of a page name without `www` and port: the unit of one request at a time."""
     host = host_of_name(name)
     before, _, port = host.rpartition(":")
     return before if port.isdecimal() and before else host

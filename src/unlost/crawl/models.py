@@ -1,48 +1,58 @@
-"""Configuration of a crawl, what it learned of a resource, and the result of a run."""
+"""Configuration and results of a crawl."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 MAX_RESOURCE_BYTES = 64 << 20
-"""Of one body: more than pages and pictures have; films are cut there, and said to be."""
+"""Default limit of one body: larger than pages and images. Longer bodies, such as films, are truncated and marked."""
 DEFAULT_DELAY_SECONDS = 1.0
-"""Between two requests to one host: what site owners put up with from programs that they do not know."""
+"""Delay between two requests to one host, acceptable to site operators from an unknown crawler."""
 MAX_SIMILAR_URLS = 5_000
-"""Addresses of one shape that no sitemap has: an hour and a half of requests, at one a second."""
+"""URLs of one shape that no sitemap lists: an hour and a half of requests at one per second."""
+
+ADJUSTABLE_FIELDS = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
+"""Fields of `CrawlConfig` that may change from one run to the next. A change of any other field makes it another crawl.
+"""
 
 
 class ScopeType(StrEnum):
-    """What belongs to the site that the starts are pages of."""
+    """Which pages belong to the crawled site."""
 
     HOST = "host"
-    """All of their hosts; with `www` or without is one host, so is http or https."""
+    """The hosts of the seeds; `www` and the scheme do not matter."""
     DOMAIN = "domain"
-    """These hosts, and all hosts below them."""
+    """The hosts of the seeds and their subdomains."""
     PREFIX = "prefix"
-    """What lies in the folders of the starts."""
+    """The folders of the seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlConfig:
-    """What somebody wants visited.
+    """What to crawl, and with which limits.
 
-    starts: where to begin. reach: what belongs to their site.
-    extra: further addresses that are visited wherever they are; nothing else belongs to the site for that.
-    hops: how many links away from a start a page may be; None for any number. What a sitemap names counts as one away.
-    depth: how many folders deep; None for as many as `traps.DEEPEST`.
-    resources, bytes_in_all: how much to fetch at most, over all runs; None for no limit. Bodies are not cut for the
-        second: what is on its way when it is reached is fetched whole.
-    bytes_each: how much of one body, without its codings, is read: what is longer is cut.
-    include, exclude: regular expressions, searched for in addresses: one of `include` must be found, if there are any,
-        and none of `exclude`.
-    links: whether links to pages are followed. parts: whether images, style sheets, scripts and the like are visited
-        that pages of the site need; foreign_parts: also where they are on other hosts.
-    sitemaps: whether they are read, and what they name is visited.
-    delay: seconds between two requests to one host, at least; longer if robots.txt says so, or the host is slow.
-    hosts_at_once: how many hosts are visited at the same time, each by one request.
-    alike: how many addresses of one shape are visited that no sitemap names, before it is called a trap.
-    keep_noarchive: whether bodies are kept although their page asks not to: for whoever it belongs to.
+    The field names are stored in the state, to detect that a folder belongs to another crawl.
+
+    Attributes:
+        starts: Seed URLs.
+        reach: Which URLs belong to the site of the seeds.
+        extra: Further URLs, fetched on any host; they do not widen the scope.
+        hops: Maximum number of links from a seed; None for no limit. Sitemap entries count as one link away.
+        depth: Maximum number of folders in a path; None for `traps.MAX_PATH_SEGMENTS`.
+        resources: Maximum number of URLs to fetch over all runs; None for no limit.
+        bytes_in_all: Maximum number of bytes to fetch over all runs; None for no limit. Responses being received when
+            it is reached are completed.
+        bytes_each: Limit of one body after content decoding; longer ones are truncated.
+        include: Regular expressions; if there are any, a URL must match one of them (search, not full match).
+        exclude: Regular expressions; a URL must match none of them.
+        links: Whether to follow links to pages.
+        parts: Whether to fetch images, style sheets, scripts and other page requisites.
+        foreign_parts: Whether to fetch page requisites on other hosts, too.
+        sitemaps: Whether to read sitemaps and fetch their entries.
+        delay: Minimum seconds between two requests to one host; robots.txt or a slow host can extend it.
+        hosts_at_once: Number of hosts fetched in parallel, one request each.
+        alike: Number of URLs of one shape without a sitemap entry that are fetched before they count as a trap.
+        keep_noarchive: Whether to store pages that say `noarchive`; for operators who crawl their own site.
     """
 
     starts: tuple[str, ...]
@@ -65,36 +75,40 @@ class CrawlConfig:
     keep_noarchive: bool = False
 
 
-ADJUSTABLE_FIELDS = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
-"""What may differ from one run of a crawl to the next; anything else would make it another crawl."""
-
-
 class CrawlOutcome(Enum):
-    """How the visit of an address ended."""
+    """Final status of a URL."""
 
-    FETCHED = "fetched"  # there was an answer, whatever its status
-    FORBIDDEN = "forbidden"  # robots.txt does not want it to be fetched
-    FAILED = "failed"  # no answer came
-    EXCLUDED = "left-out"  # a trap, a limit of the crawl, or out of its scope
+    FETCHED = "fetched"  # a response of any HTTP status
+    FORBIDDEN = "forbidden"  # disallowed by robots.txt
+    FAILED = "failed"  # no response
+    EXCLUDED = "left-out"  # a trap, beyond a limit, or out of scope
 
 
 @dataclass(frozen=True, slots=True)
 class LiveResource:
-    """One address of a living site, as a crawl saw it last.
+    """The latest observation of one URL of a live site.
 
-    uri, key: the address, and what it is known by in indexes.
-    status, mime, length, digest: of the answer; length in bytes of the body without codings, digest as in WARCs.
-    seen, last_modified: 14 digits, UTC; the second as the server told it.
-    redirect: where it leads, absolute.
-    hops: links from where the crawl began; None if no link leads there.
-    linked_from: how many pages of the site link to it, as far as they were seen.
-    is_in_sitemap: whether a sitemap of the site names it.
-    is_noarchive: whether the page or its headers ask not to be kept (robots meta tag or X-Robots-Tag).
-    cache_control: the header, as it came.
-    etag: the header, as it came.
-    reason: in a word why it failed, was forbidden or left out, or what is strange about it; docs/crawl.md lists them.
-    truncated: why the body is not whole, as in `Answer`; digest and length are then of what came.
-    file, offset: the WARC in the crawl's folder `warc` that has it, and where in it, in bytes; None if none does.
+    Attributes:
+        uri: The URL.
+        key: Its SURT key, as in CDX indexes.
+        outcome: Final status of the URL in the crawl.
+        status: HTTP status.
+        mime: Declared media type.
+        length: Bytes of the body without content codings.
+        digest: Digest of the body as in WARC-Payload-Digest.
+        seen: Date of the request: 14 digits, UTC.
+        last_modified: Date of the Last-Modified header: 14 digits, UTC.
+        redirect: Absolute target of a redirect.
+        hops: Number of links from a seed; None if no path of links leads from a seed to the URL.
+        linked_from: Number of crawled pages that link to it.
+        is_in_sitemap: Whether a sitemap lists it.
+        is_noarchive: Whether the robots meta tag or X-Robots-Tag says `noarchive`.
+        cache_control: Value of the header.
+        etag: Value of the header.
+        reason: Why it failed, was forbidden or excluded, or an anomaly of its redirect; see docs/crawl.md.
+        truncated: Why the body is incomplete, as in `FetchResponse`; `digest` and `length` are of the received part.
+        file: Name of the WARC file in the folder `warc` that contains the response; None if none does.
+        offset: Offset of the record in `file`, in bytes.
     """
 
     uri: str
@@ -121,14 +135,16 @@ class LiveResource:
 
 @dataclass(frozen=True, slots=True)
 class CrawlResult:
-    """What a run leaves.
+    """Result of a run.
 
-    counts: how many addresses ended how, over all runs. queued: how many are still to be visited.
-    left_out: how many links were not followed, by the reason; those to other sites are not counted.
-    waiting: hosts that said to come back later, and when, in seconds since 1970.
-    unreachable: how many addresses are forbidden only since robots.txt could not be had.
-    limit: which limit of the plan ended it: `resources` or `bytes`; None if none did.
-    is_stopped: whether somebody stopped it.
+    Attributes:
+        counts: Number of URLs by outcome, over all runs.
+        queued: Number of URLs still to be fetched.
+        excluded_links: Number of links not followed, by reason; links to other sites are not counted.
+        suspended_hosts: Hosts left for a later run, with the time to retry in seconds since 1970.
+        robots_unreachable: Number of URLs forbidden only because robots.txt could not be fetched.
+        limit: The limit that ended the run, `resources` or `bytes`; None if none did.
+        is_stopped: Whether the run was stopped by its caller.
     """
 
     counts: Mapping[CrawlOutcome, int]
@@ -141,5 +157,5 @@ class CrawlResult:
 
     @property
     def is_done(self) -> bool:
-        """Whether another run would find nothing to do, unless the plan's limits are raised."""
+        """Whether another run would find nothing to do, unless a limit is raised."""
         return not self.is_stopped and not self.suspended_hosts and not self.robots_unreachable

@@ -1,6 +1,6 @@
 """Politeness: robots.txt, one request at a time per host, delays, and Retry-After.
 
-Also runs one task per host, several hosts in parallel.
+`PoliteFetcher` can be used without a crawl. `run_host_tasks` runs one task per host, several hosts in parallel.
 """
 
 import asyncio
@@ -15,24 +15,26 @@ from unlost.http.rate_limit import parse_retry_after
 from unlost.http.url import HttpUrl, parse_url
 
 EventCallback = Callable[[str, Mapping[str, object]], None]
-"""Gets a word for what happened, and what there is to say about it; docs/crawl.md lists them."""
+"""Called with the name of an event and its details; docs/crawl.md lists the events."""
 MAX_WAIT_SECONDS = 300.0
-"""How long a host may keep us waiting before it is left for another run."""
-_RETRY_SECONDS = 30.0  # to wait for a host that says 429 or 503 and not for how long; four times as long the next time
-_MAX_ATTEMPTS = 3  # to get something else than 429 or 503
-_MAX_RESPONSE_PAUSE_SECONDS = 30.0  # seconds of pause at most since a host was slow
-_POLL_SECONDS = 1.0  # how long to wait at once, before looking whether to stop
+"""Longest wait that a host may demand by Retry-After before it is left for a later run."""
+_RETRY_SECONDS = 30.0  # backoff after 429 or 503 without Retry-After; multiplied by 4 for each further attempt
+_MAX_ATTEMPTS = 3  # then 429 or 503 is the response
+_MAX_RESPONSE_PAUSE_SECONDS = 30.0  # limit of the pause that is as long as the last response took
+_POLL_SECONDS = 1.0  # interval at which `should_stop` is checked during a wait
 
 
 class FetchStoppedError(Exception):
-    """Somebody wants to stop, who would have had to wait. Never seen by users."""
+    """`should_stop` returned True during a wait. Internal; never shown to users."""
 
 
 @dataclass(slots=True)
 class _HostState:
-    """What is known of a host.
+    """Scheduling state of a host.
 
-    free_at: when it may be asked next, in seconds since 1970. told_until: the same, if it was the host that said so.
+    Attributes:
+        free_at: When the next request may be sent, in seconds since 1970.
+        retry_after: The earliest time that the host itself demanded, in seconds since 1970.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -41,11 +43,14 @@ class _HostState:
 
 
 class PoliteFetcher:
-    """Visits pages politely; one event loop uses it.
+    """Fetches pages politely. Must be used from one event loop.
 
-    delay: seconds between two requests to one host, at least.
-    patience: how many seconds a host may keep us waiting by saying so.
-    should_stop: is asked while there is nothing to do but wait.
+    Args:
+        store: Stores robots.txt files.
+        delay: Minimum seconds between two requests to one host.
+        max_wait: Longest wait in seconds that a host may demand by Retry-After.
+        on_event: Called with events such as `waiting` and `delay-capped`.
+        should_stop: Polled during waits.
     """
 
     def __init__(
@@ -70,77 +75,83 @@ class PoliteFetcher:
         self._reported_origins: set[str] = set()
 
     async def robots_rules(self, uri: str) -> RobotsRules:
-        """Return the rules for an address, asked for in turn if they are not known. Raises SiteWaitError, SiteError."""
-        address = _parse_url(uri)
-        host = self._host_state(address.host_port.host)
+        """Return the robots.txt rules for a URL, fetched if they are not cached. Raises SiteWaitError, SiteError."""
+        url = _parse_url(uri)
+        host = self._host_state(url.host_port.host)
         async with host.lock:
-            return await self._get_rules(host, address.origin)
+            return await self._get_rules(host, url.origin)
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Return the answer, once it is this request's turn.
+        """Wait until the request may be sent, send it, and return the response.
 
-        429 and 503 are obeyed: it is asked again, some times; then they are the answer. Raises RobotsError for what
-        robots.txt forbids, SiteWaitError for a host that wants us to wait for longer than we are ready to, SiteError.
+        After 429 or 503 the request is repeated, honouring Retry-After; after `_MAX_ATTEMPTS` the response is returned.
+
+        Raises:
+            RobotsError: robots.txt disallows the URL.
+            SiteWaitError: The host demands a longer wait than `max_wait`.
+            SiteError: There was no response.
+            FetchStoppedError: `should_stop` returned True during a wait.
         """
-        address = _parse_url(request.uri)
-        host = self._host_state(address.host_port.host)
+        url = _parse_url(request.uri)
+        host = self._host_state(url.host_port.host)
         async with host.lock:
-            rules = await self._get_rules(host, address.origin)
-            if not rules.allows(str(address)):
+            rules = await self._get_rules(host, url.origin)
+            if not rules.allows(str(url)):
                 what = "could not be had" if rules.is_unreachable else "does not want it"
-                raise RobotsError(
-                    f"{address.host_port.host[:100]}: robots.txt {what}", is_temporary=rules.is_unreachable
-                )
-            for tries in range(_MAX_ATTEMPTS):
-                answer = await self._send(host, request, rules)
-                if answer.status not in (429, 503) or tries == _MAX_ATTEMPTS - 1:
-                    return answer
-                answer.body.close()
-                self._record_retry_after(host, answer, _RETRY_SECONDS * 4**tries, address.host_port.host)
+                raise RobotsError(f"{url.host_port.host[:100]}: robots.txt {what}", is_temporary=rules.is_unreachable)
+            for attempt in range(_MAX_ATTEMPTS):
+                response = await self._send(host, request, rules)
+                if response.status not in (429, 503) or attempt == _MAX_ATTEMPTS - 1:
+                    return response
+                response.body.close()
+                self._record_retry_after(host, response, _RETRY_SECONDS * 4**attempt, url.host_port.host)
             raise AssertionError  # the last try returns
 
     async def _get_rules(self, host: _HostState, origin: str) -> RobotsRules:
-        found = self._robots.get_cached(origin)
-        if found is not None:
-            return found
+        rules = self._robots.get_cached(origin)
+        if rules is not None:
+            return rules
         await self._wait(host)
-        begun = self._clock.now()
-        found = await self._robots.fetch(origin)
-        self._schedule_next(host, begun, found)
-        asked = found.requested_delay
-        if asked is not None and asked > MAX_DELAY_SECONDS and origin not in self._reported_origins:
+        started_at = self._clock.now()
+        rules = await self._robots.fetch(origin)
+        self._schedule_next(host, started_at, rules)
+        requested_delay = rules.requested_delay
+        if requested_delay is not None and requested_delay > MAX_DELAY_SECONDS and origin not in self._reported_origins:
             self._reported_origins.add(origin)
-            self._on_event("delay-capped", {"origin": origin, "asked": asked, "seconds": MAX_DELAY_SECONDS})
-        return found
+            self._on_event("delay-capped", {"origin": origin, "asked": requested_delay, "seconds": MAX_DELAY_SECONDS})
+        return rules
 
     async def _send(self, host: _HostState, request: FetchRequest, rules: RobotsRules) -> FetchResponse:
         await self._wait(host)
-        begun = self._clock.now()
+        started_at = self._clock.now()
         try:
             return await self._fetcher.fetch(request)
         finally:
-            self._schedule_next(host, begun, rules)
+            self._schedule_next(host, started_at, rules)
 
-    def _schedule_next(self, host: _HostState, begun: float, rules: RobotsRules) -> None:
-        """Leave a host alone for a while: as long as it wants, and as long as the answer took."""
-        now = self._clock.now()
-        host.free_at = now + max(self._delay, rules.delay or 0.0, min(now - begun, _MAX_RESPONSE_PAUSE_SECONDS))
+    def _schedule_next(self, host: _HostState, started_at: float, rules: RobotsRules) -> None:
+        """Set when the next request may be sent: after the delay, Crawl-delay, or the duration of the last response.
 
-    def _record_retry_after(self, host: _HostState, answer: FetchResponse, otherwise: float, name: str) -> None:
+        The longest of the three applies.
+        """
         now = self._clock.now()
-        told = parse_retry_after(answer.header("retry-after"), answer.header("date"), now)
-        host.retry_after = now + (otherwise if told is None else told)
+        host.free_at = now + max(self._delay, rules.delay or 0.0, min(now - started_at, _MAX_RESPONSE_PAUSE_SECONDS))
+
+    def _record_retry_after(self, host: _HostState, response: FetchResponse, default: float, name: str) -> None:
+        now = self._clock.now()
+        seconds = parse_retry_after(response.header("retry-after"), response.header("date"), now)
+        host.retry_after = now + (default if seconds is None else seconds)
         host.free_at = max(host.free_at, host.retry_after)
-        self._on_event("waiting", {"host": name, "until": host.free_at, "status": answer.status})
+        self._on_event("waiting", {"host": name, "until": host.free_at, "status": response.status})
 
     async def _wait(self, host: _HostState) -> None:
         now = self._clock.now()
         if host.retry_after - now > self._max_wait:
             raise SiteWaitError(f"it said to come back in {host.retry_after - now:,.0f} s", host.retry_after)
-        while (left := host.free_at - self._clock.now()) > 0:
+        while (remaining := host.free_at - self._clock.now()) > 0:
             if self._should_stop():
                 raise FetchStoppedError
-            await self._clock.sleep(min(left, _POLL_SECONDS))
+            await self._clock.sleep(min(remaining, _POLL_SECONDS))
 
     def _host_state(self, name: str) -> _HostState:
         return self._hosts.setdefault(name, _HostState())
@@ -160,10 +171,14 @@ async def run_host_tasks(
     tasks: dict[str, asyncio.Task[None]],
     wake_up: asyncio.Event,
 ) -> None:
-    """Have each host visited by one task, as many at once as are allowed, until there is none to visit.
+    """Run one task per host, at most `max_parallel` at once, until no host has work left.
 
-    hosts: gives those on which something is to be visited; is asked again whenever a task ends, or `more` is set.
-    tasks: gets the hosts that are being visited. Raises what a task raises, once all others have ended.
+    Args:
+        hosts: Returns the hosts with work; called again when a task ends or `wake_up` is set.
+        run_host: Processes one host.
+        tasks: Filled with the running tasks, by host.
+
+    If a task raises, the others are cancelled and the exception is raised after they have ended.
     """
     try:
         while True:
@@ -175,9 +190,9 @@ async def run_host_tasks(
                     tasks[host] = asyncio.create_task(run_host(host))
             if not tasks:
                 return
-            waiting = asyncio.create_task(wake_up.wait())
-            await asyncio.wait({*tasks.values(), waiting}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            wake_up_task = asyncio.create_task(wake_up.wait())
+            await asyncio.wait({*tasks.values(), wake_up_task}, return_when=asyncio.FIRST_COMPLETED)
+            wake_up_task.cancel()
             for host, task in list(tasks.items()):
                 if task.done():
                     del tasks[host]
@@ -189,7 +204,7 @@ async def run_host_tasks(
 
 
 async def run_shielded(work: Coroutine[None, None, None]) -> None:
-    """Do something that must not be left half done, also if somebody wants to end everything meanwhile."""
+    """Run work that must not be interrupted to its end, even if the caller is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -10,31 +10,36 @@ from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url
 
 MAX_SEARCHED_CHARS = 2_000
-"""How many characters of an address expressions are searched in, so that a hostile one costs little: pages have no
-longer ones, since Internet Explorer opened none of more than 2,083. An expression whose repetitions are nested,
-`(a+)+$`, can take forever on much less; that is up to whoever writes it."""
-# What browsers read as the beginning of an address, however many slashes were typed.
+"""Characters of a URL in which the filters search, so that a hostile URL costs little. Internet Explorer opened no URL
+of more than 2,083 characters, so real pages have shorter ones. Catastrophic backtracking, as in `(a+)+$`, is possible
+below this limit; avoiding it is up to the author of the expression.
+"""
+# Browsers accept any number of slashes or backslashes after the scheme.
 _SCHEME_AND_SLASHES = re.compile(r"[\0-\x20]*(?:(https?):[/\\]*|//)", re.IGNORECASE)
 _IP_ADDRESS = re.compile(r"(\d+\.){3}\d+|\[.*\]")
+
+OTHER_SITE = "elsewhere"
+"""Reason of exclusion for links to other sites."""
 
 
 @dataclass(frozen=True, slots=True)
 class UrlFilter:
-    """Expressions, ready to be searched for."""
+    """Compiled include and exclude expressions."""
 
     _include: tuple[re.Pattern[str], ...]
     _exclude: tuple[re.Pattern[str], ...]
 
     @classmethod
     def compile(cls, include: tuple[str, ...], exclude: tuple[str, ...], *, ignore_case: bool = False) -> "UrlFilter":
-        """Return what picks addresses in which one of `include` is found, if there are any, and none of `exclude`.
-
-        Raises UsageError for an expression that is none.
-        """
+        """Compile regular expressions. Raises UsageError for an invalid one."""
         return cls(_compile_patterns(include, ignore_case), _compile_patterns(exclude, ignore_case))
 
     def matches(self, uri: str, *, is_sitemap: bool = False) -> bool:
-        """Return whether an address is wanted. is_list: lists are not held to `include`, since they lead to what is."""
+        """Return whether a URL matches an include expression, if there are any, and no exclude expression.
+
+        Args:
+            is_sitemap: Sitemaps are exempt from `include`, since their entries may match.
+        """
         text = uri[:MAX_SEARCHED_CHARS]
         if any(pattern.search(text) for pattern in self._exclude):
             return False
@@ -42,7 +47,6 @@ class UrlFilter:
 
 
 def _compile_patterns(expressions: tuple[str, ...], ignore_case: bool) -> tuple[re.Pattern[str], ...]:
-    """Return expressions ready to be searched for; letter case counts where it does in addresses."""
     patterns = []
     for text in expressions:
         try:
@@ -53,12 +57,12 @@ def _compile_patterns(expressions: tuple[str, ...], ignore_case: bool) -> tuple[
 
 
 def host_of_name(name: str) -> str:
-    """Return the host of a page's name, with its port if it has one."""
+    """Return the host of a page name, with its port if it has one."""
     return name.partition("/")[0]
 
 
 def is_ip(host: str) -> bool:
-    """Return whether a host, with a port or without, is an IP address."""
+    """Return whether a host, with or without port, is an IP address."""
     return _IP_ADDRESS.fullmatch(re.sub(r":\d+$", "", host)) is not None
 
 
@@ -68,51 +72,48 @@ def is_subdomain(host: str, parent: str) -> bool:
     >>> is_subdomain("b.example.com", "example.com"), is_subdomain("example.com", "example.com")
     (True, False)
     """
-    # A port is part of the host, and at its end: so it must be the same.
+    # A port is the end of the host, so it must be equal.
     return not is_ip(parent) and host.endswith(f".{parent}")
 
 
 def is_name_in_folder(name: str, folder: str) -> bool:
-    """Return whether the name of a page is that of a folder, or lies below it."""
+    """Return whether a page name is that of a folder or below it."""
     return name == folder or name.startswith((f"{folder}/", f"{folder}?"))
 
 
 def split_url(uri: str) -> tuple[str, str]:
-    """Return an address as it is asked for, cut before its path, and without a user's name and password.
-
-    Raises UriError.
-    """
-    begin = _SCHEME_AND_SLASHES.match(uri)
-    rest = uri[begin.end() :] if begin else uri
-    # The fragment stays until the end: what stands before it is not at the end, where space does not count.
-    place, mark, more = re.split("([?#]|$)", rest, maxsplit=1)
-    scheme = begin[1].lower() if begin and begin[1] else "http"
-    scheme, mark, rest = normalize_input_url(f"{scheme}://" + place.replace("\\", "/") + mark + more).partition("://")
-    place = re.split("[/?]", rest, maxsplit=1)[0]
-    return scheme + mark + place.rpartition("@")[2], rest[len(place) :]
+    """Return a normalized URL in two parts: scheme and authority without user info, and the rest. Raises UriError."""
+    scheme_match = _SCHEME_AND_SLASHES.match(uri)
+    rest = uri[scheme_match.end() :] if scheme_match else uri
+    # Keep the fragment until after normalization, which strips space from the end of the URL only.
+    authority, mark, suffix = re.split("([?#]|$)", rest, maxsplit=1)
+    scheme = scheme_match[1].lower() if scheme_match and scheme_match[1] else "http"
+    scheme, mark, rest = normalize_input_url(f"{scheme}://" + authority.replace("\\", "/") + mark + suffix).partition(
+        "://"
+    )
+    authority = re.split("[/?]", rest, maxsplit=1)[0]
+    return scheme + mark + authority.rpartition("@")[2], rest[len(authority) :]
 
 
 def folder_url(uri: str) -> str:
-    """Return the address of the folder that an address is in, with a slash at its end.
+    """Return the URL of the folder of a URL, with a trailing slash.
 
-    That is what stands before the last slash of its path, as with other tools: `/a/` for `/a/b.html` and for `/a/`, but
-    the whole host for `/a`. Only `/~joe` is a folder without its slash, since nobody means the other users of a host.
+    The folder is everything up to the last slash of the path: `/a/` for `/a/b.html` and for `/a/`, but the root for
+    `/a`. The exception is `/~joe`, a home directory, which is a folder even without its slash.
     """
-    place, tail = split_url(uri)
+    origin, tail = split_url(uri)
     above, _, last = tail.partition("?")[0].rpartition("/")
-    return f"{place}{above}/{last}/" if last.startswith(("~", "%7E", "%7e")) else f"{place}{above}/"
-
-
-OTHER_SITE = "elsewhere"
-"""Why most links are not followed: they lead to other sites."""
+    return f"{origin}{above}/{last}/" if last.startswith(("~", "%7E", "%7e")) else f"{origin}{above}/"
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlScope:
-    """The bounds of a crawl, as a plan sets them; `Scope.of` makes it.
+    """The scope of a crawl. Use `CrawlScope.from_config` to make one.
 
-    hosts: of the starts, as in names: without `www`, with their ports. folders: of the starts, as names.
-    named: the names of all addresses that were given; they are always wanted.
+    Attributes:
+        hosts: Hosts of the seeds as in page names: without `www`, with non-default ports.
+        folders: Folders of the seeds, as page names.
+        given_names: Names of all configured URLs; these are always in scope.
     """
 
     config: CrawlConfig
@@ -123,7 +124,12 @@ class CrawlScope:
 
     @classmethod
     def from_config(cls, config: CrawlConfig) -> "CrawlScope":
-        """Return the scope of a plan. Raises UriError for an address that is none, UsageError for an expression."""
+        """Return the scope of a configuration.
+
+        Raises:
+            UriError: A configured URL is invalid.
+            UsageError: A regular expression is invalid.
+        """
         starts = [page_name(uri) for uri in config.starts]
         return cls(
             config,
@@ -134,18 +140,26 @@ class CrawlScope:
         )
 
     def exclusion_reason(self, uri: str, name: str, use: LinkKind, hops: int, *, is_link: bool = True) -> str | None:
-        """Return why an address is not wanted that a link of this use leads to, in a word; None if it is.
+        """Return why the target of a link is out of scope; None if it is in scope.
 
-        name: of the address. hops: how many links away from a beginning it is. is_link: whether it is a link of a page,
-        and no entry of a sitemap, nor another spelling of what is wanted anyway.
+        Args:
+            uri: URL of the target.
+            name: Its page name.
+            use: Kind of the link.
+            hops: Number of links from a seed.
+            is_link: False for sitemap entries and for other spellings of a URL in scope.
 
-        The words are `elsewhere`, `outside` (on the site's hosts, but not in its folder), `unwanted` (links of this use
-        are not followed), `too-far`, `too-deep` and `excluded`.
+        Returns:
+            `elsewhere`, `outside` (on the site's hosts, but not in its folder), `unwanted` (links of this kind are not
+            followed), `too-far`, `too-deep`, `excluded`, or None.
         """
         if name in self.given_names:
             return None
-        plan = self.config
-        is_followed = plan.links if use is LinkKind.PAGE else plan.parts if use is LinkKind.REQUISITE else plan.sitemaps
+        config = self.config
+        if use is LinkKind.PAGE:
+            is_followed = config.links
+        else:
+            is_followed = config.parts if use is LinkKind.REQUISITE else config.sitemaps
         if is_link and not is_followed:
             return "unwanted"
         return self._host_reason(name, use) or self._distance_reason(name, use, hops) or self._filter_reason(uri, use)
@@ -168,12 +182,12 @@ class CrawlScope:
         return None if any(_is_in_scope_folder(name, folder) for folder in self.folders) else "outside"
 
     def has_host(self, host: str) -> bool:
-        """Return whether a host, as names have it, is one of the site."""
+        """Return whether a host, as in page names, belongs to the site."""
         if host in self.hosts:
             return True
         return self.config.reach is ScopeType.DOMAIN and any(is_subdomain(host, each) for each in self.hosts)
 
 
 def _is_in_scope_folder(name: str, folder: str) -> bool:
-    # The name of a whole host ends in its one slash.
+    # Only the name of a whole host ends in a slash.
     return name.startswith(folder) if folder.endswith("/") else is_name_in_folder(name, folder)

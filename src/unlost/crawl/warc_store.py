@@ -1,6 +1,6 @@
-"""Stores what a crawl fetched.
+"""Stores crawled responses as WARC request, response and revisit records.
 
-WARC requests, responses and revisits, brought into agreement with the state at start.
+`CrawlWarcStore.reconcile` brings files and state into agreement when a crawl is resumed.
 """
 
 import os
@@ -32,16 +32,17 @@ from unlost.warc.records import (
 from unlost.warc.writer import WarcFolder, WarcSegments
 
 MAX_WARC_BYTES = 1 << 30
-"""How large a file may grow."""
+"""Size at which a WARC file is closed and the next one begun."""
 
 NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 SAME_PAYLOAD_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-"""What revisits say of themselves: the server answered 304, or the body that came has the digest of the copy's."""
+"""Values of WARC-Profile in revisit records: the server responded 304, or the payload has the digest of the original.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WarcLocation:
-    """Where an answer is kept: the name of its WARC, its offset, and the size of all its records, in bytes."""
+    """Location of a response: the name of the WARC file, and offset and total size of its records in bytes."""
 
     file: str
     offset: int
@@ -49,44 +50,44 @@ class WarcLocation:
 
 
 class RecordedWarcs(Protocol):
-    """What a state knows of the records in WARCs."""
+    """A state that knows the records in WARC files."""
 
     def warc_ends(self) -> dict[str, int]:
-        """Return for each WARC up to which byte its records are known."""
+        """Return the end of the last known record of each WARC file, in bytes."""
         ...
 
     def files_before_state(self, files: Iterable[str]) -> frozenset[str]:
-        """Return which WARCs were there before this state was: `files`, when it is asked for the first time."""
+        """Return the WARC files that were older than this state: `files` on the first call, the same ones later."""
         ...
 
     def last_record_end(self, file: str, size: int) -> int:
-        """Return where the last record of a WARC ends that lies within so many bytes."""
+        """Return the end of the last known record of a WARC file within its first `size` bytes."""
         ...
 
     def requeue_lost_records(self, file: str, end: int) -> int:
-        """Put those back into the queue whose records a WARC has lost behind a byte; return how many."""
+        """Enqueue the URLs whose records a WARC file has lost after byte `end`; return their number."""
         ...
 
     def commit(self) -> None:
-        """Make all changes last."""
+        """Make all changes durable."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RevisitedCapture:
-    """The copy that a revisit is one of: its address and its date, 14 digits."""
+    """The original capture of a revisit record: its URL and its date (14 digits, UTC)."""
 
     uri: str
     datetime: str
 
 
 class CrawlWarcStore:
-    """The WARCs of one crawl: a folder with `unlost-00001.warc.gz`, …; one is open at a time.
+    """The WARC files of one crawl: `unlost-00001.warc.gz`, …; one is open at a time.
 
-    docs/crawl.md says what is in them. The state of the crawl knows where they end: what lies behind was torn by a
-    kill, or is not in the state, and is cut off and fetched again.
+    The state of the crawl records where the files end. Bytes after that end were torn by a kill, or are unknown to the
+    state; they are cut off, and the URLs are fetched again. See docs/crawl.md.
 
-    Everything it raises is an InputError; a call that raises has kept nothing.
+    Raises InputError if a file cannot be written. A call that raises has stored nothing.
     """
 
     def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = MAX_WARC_BYTES) -> None:
@@ -94,86 +95,94 @@ class CrawlWarcStore:
         self._segments = WarcSegments(self._folder, clock, software, max_bytes)
 
     def reconcile(self, state: RecordedWarcs) -> None:
-        """Bring files and state into agreement: whoever wrote them may have been killed, or lost power, meanwhile."""
+        """Bring files and state into agreement after a kill, a power failure, or removal of a file or of the state."""
         self._folder.create()
         ends = state.warc_ends()
         files = dict(self._folder.list_segments())
-        before = state.files_before_state(files)
+        older_files = state.files_before_state(files)
         for name in sorted(ends.keys() - files.keys()):
-            state.requeue_lost_records(name, 0)  # somebody took it away
+            state.requeue_lost_records(name, 0)  # the file was removed
         for name, is_open in files.items():
             self._segments.skip_to(name)
             with self._folder.open_to_read(name) as file:
                 size = os.fstat(file).st_size
                 if name in ends:
-                    end, has_copies = ends[name], True
-                elif name in before:  # somebody took its state away: what is whole stays
-                    end, has_copies = _find_last_record_end(file)
-                else:  # a kill came before the state knew anything in it
-                    end, has_copies = 0, False
+                    end, has_captures = ends[name], True
+                elif name in older_files:  # the state was removed: keep complete records
+                    end, has_captures = _find_last_record_end(file)
+                else:  # killed before the first commit
+                    end, has_captures = 0, False
             if end > size:
                 end = state.last_record_end(name, size)
                 state.requeue_lost_records(name, end)
-                has_copies = end > 0
+                has_captures = end > 0
                 if not is_open:
                     self._folder.reopen(name)
                     is_open = True  # noqa: PLW2901
             if is_open:
-                self._segments.resume(name, end, has_captures=has_copies)
-                if name in before and name not in ends:
+                self._segments.resume(name, end, has_captures=has_captures)
+                if name in older_files and name not in ends:
                     self._segments.close()
         state.commit()
 
     def store(self, response: FetchResponse, mime: str | None) -> tuple[WarcLocation, str]:
-        """Keep an answer with its request, and return where, and the digest of its body.
+        """Write a response with its request; return its location and the digest of its body.
 
-        Raises UriError for an address that no record can have; any other InputError says that nothing can be written.
+        Raises:
+            UriError: The URL cannot be written as WARC-Target-URI.
+            InputError: The file cannot be written.
         """
         body = Payload(response.body)
         head, _ = format_http_head(response.status, response.headers, body.length, None, None)
-        digest, block = payload_and_block_digests(head, body.pieces())
-        number = make_record_id(
+        digest, block_digest = payload_and_block_digests(head, body.pieces())
+        record_id = make_record_id(
             "response", response.uri, response.requested_at, digest, response.request.decode("utf-8", "replace")
         )
         target, date = escape_target_uri(response.uri), format_record_date(response.requested_at)
-        begin = format_record_header(
+        record_header = format_record_header(
             [
                 ("WARC-Type", "response"),
-                ("WARC-Record-ID", number),
+                ("WARC-Record-ID", record_id),
                 ("WARC-Target-URI", target),
                 ("WARC-Date", date),
                 ("WARC-IP-Address", response.peer),
                 ("WARC-Payload-Digest", digest),
-                ("WARC-Block-Digest", block),
+                ("WARC-Block-Digest", block_digest),
                 ("WARC-Truncated", response.truncated),
                 ("Content-Type", HTTP_RESPONSE_TYPE),
                 ("Content-Length", str(len(head) + body.length)),
             ]
         )
-        asked = _request_record(response, target, date, number)
-        text = chain([begin + head], body.pieces(), [RECORD_END])
-        size = len(begin) + len(head) + body.length
-        members = chain(compress_member(text, size, compression_level(mime)), compress_member([asked], len(asked)))
-        place = self._segments.append(members, size + len(asked))
+        request = _request_record(response, target, date, record_id)
+        record = chain([record_header + head], body.pieces(), [RECORD_END])
+        size = len(record_header) + len(head) + body.length
+        members = chain(
+            compress_member(record, size, compression_level(mime)), compress_member([request], len(request))
+        )
+        location = self._segments.append(members, size + len(request))
         response.body.seek(0)
-        return WarcLocation(*place), digest
+        return WarcLocation(*location), digest
 
     def store_revisit(self, response: FetchResponse, original: RevisitedCapture, digest: str | None) -> WarcLocation:
-        """Keep that a page is still what a copy of it holds, without its body, and return where.
+        """Write a revisit record, without the body; return its location.
 
-        digest: of the body that came, which must be the copy's; None of an answer 304. Raises as `store`.
+        Args:
+            original: The capture that the response is a revisit of.
+            digest: Digest of the received body, which equals that of the original; None if the server responded 304.
+
+        Raises as `store`.
         """
         head, _ = format_http_head(response.status, response.headers, None, None, None)
-        _, block = payload_and_block_digests(head, ())
+        _, block_digest = payload_and_block_digests(head, ())
         profile = NOT_MODIFIED_PROFILE if digest is None else SAME_PAYLOAD_PROFILE
-        number = make_record_id(
+        record_id = make_record_id(
             "revisit", response.uri, response.requested_at, profile, response.request.decode("utf-8", "replace")
         )
         target, date = escape_target_uri(response.uri), format_record_date(response.requested_at)
-        begin = format_record_header(
+        record_header = format_record_header(
             [
                 ("WARC-Type", "revisit"),
-                ("WARC-Record-ID", number),
+                ("WARC-Record-ID", record_id),
                 ("WARC-Target-URI", target),
                 ("WARC-Date", date),
                 ("WARC-IP-Address", response.peer),
@@ -181,34 +190,33 @@ class CrawlWarcStore:
                 ("WARC-Refers-To-Target-URI", escape_target_uri(original.uri)),
                 ("WARC-Refers-To-Date", format_record_date(original.datetime)),
                 ("WARC-Payload-Digest", digest),
-                ("WARC-Block-Digest", block),
+                ("WARC-Block-Digest", block_digest),
                 ("Content-Type", HTTP_RESPONSE_TYPE),
                 ("Content-Length", str(len(head))),
             ]
         )
-        text, asked = begin + head + RECORD_END, _request_record(response, target, date, number)
-        members = chain(compress_member([text], len(text)), compress_member([asked], len(asked)))
-        return WarcLocation(*self._segments.append(members, len(text) + len(asked)))
+        record, request = record_header + head + RECORD_END, _request_record(response, target, date, record_id)
+        members = chain(compress_member([record], len(record)), compress_member([request], len(request)))
+        return WarcLocation(*self._segments.append(members, len(record) + len(request)))
 
     def sync(self) -> None:
-        """Return when everything that was stored is on the disk."""
+        """Flush all stored records to disk."""
         self._segments.sync()
 
     def close(self) -> None:
-        """End the open file: it gets its final name."""
+        """Close the open file and give it its final name."""
         self._segments.close()
 
 
-def _request_record(fetched: FetchResponse, target: str, date: str, response: str) -> bytes:
-    """Return the record of what was asked."""
-    block = fetched.request
+def _request_record(response: FetchResponse, target: str, date: str, response_id: str) -> bytes:
+    block = response.request
     _, digest = payload_and_block_digests(block, ())
     fields = [
         ("WARC-Type", "request"),
-        ("WARC-Record-ID", make_record_id("request", response)),
+        ("WARC-Record-ID", make_record_id("request", response_id)),
         ("WARC-Target-URI", target),
         ("WARC-Date", date),
-        ("WARC-Concurrent-To", response),
+        ("WARC-Concurrent-To", response_id),
         ("WARC-Block-Digest", digest),
         ("Content-Type", HTTP_REQUEST_TYPE),
         ("Content-Length", str(len(block))),
@@ -217,7 +225,7 @@ def _request_record(fetched: FetchResponse, target: str, date: str, response: st
 
 
 def _find_last_record_end(file: int) -> tuple[int, bool]:
-    """Return where the last whole record of a file ends, and whether there is any behind the first one."""
+    """Return the end of the last complete record of a file, and whether there is any after the first one."""
     end, count, size = 0, 0, os.fstat(file).st_size
     try:
         while end < size:

@@ -1,1 +1,6 @@
-"""The whole story on a made-up site: lost, found in three archives, routed, recovered, compared, exported, shown."""
+"""The demonstration: a fictional lost site is recovered from three archives, compared with the original and exported.
+
+`site` contains the site and writes WARCs and indexes, `archives` serves them with fake archives or pywb, `story` runs
+the steps, `page` renders the result as HTML and JSON, and `server` serves the pages. Only the command line and scripts
+import this package.
+"""

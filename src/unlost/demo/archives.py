@@ -1,4 +1,4 @@
-"""The three archives of the demonstration: WARCs, indexes and maps, served by fake archives or by pywb."""
+"""The three archives of the demonstration: WARCs, CDXJ indexes and maps, served by fake archives or by pywb."""
 
 import http.client
 import json
@@ -23,9 +23,9 @@ from unlost.testing import Copy, FakeArchive
 _START_TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _STOP_TIMEOUT_SECONDS = 10.0
-_MAX_START_ATTEMPTS = 3  # ports that somebody else may take between looking and listening
-_LOG_BYTES = 2_000  # of what it said, in a message
-# The shell ends it when the shell's own input ends: that is, when we end it, or are killed; and ends when it does.
+_MAX_START_ATTEMPTS = 3  # another process may take the free port before pywb binds it
+_LOG_BYTES = 2_000  # end of pywb's log shown in an error message
+# The shell kills pywb when its own stdin closes, which also happens if this process is killed; it exits with pywb.
 _SUPERVISED_COMMAND = (
     'exec 3<&0; "$@" </dev/null 3<&- & child=$!; (read -r line <&3; kill $child) & reader=$!; '
     "wait $child; code=$?; kill $reader; exit $code"
@@ -33,25 +33,25 @@ _SUPERVISED_COMMAND = (
 
 
 def pywb_config(warcs: Path, index: Path) -> str:
-    """Return the config.yaml of a pywb with one collection, `t`: a folder of WARCs, and their index."""
+    """Return the config.yaml of a pywb with one collection `t`, served from a folder of WARCs and its index."""
     collection = {"index_paths": str(index), "archive_paths": f"{warcs}/"}
     config = {"framed_replay": False, "enable_memento": True, "collections": {"t": collection}}
     return json.dumps(config)  # JSON is YAML
 
 
 def pywb_environment() -> dict[str, str]:
-    """Return the variables to run it with: what is set for this Python is not meant for that one."""
+    """Return the environment for pywb, without the PYTHON* variables: pywb has a virtual environment of its own."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def pywb_registry_entry(
     port: int,
-    id: str,  # noqa: A002  as registries call it
+    id: str,  # noqa: A002  name of the registry field
     name: str,
     kind: ArchiveKind = ArchiveKind.PYWB,
     rows_per_page: int = 10_000,
 ) -> Archive:
-    """Return what a registry says of the collection `t` of a pywb on this machine."""
+    """Return the registry entry of the collection `t` of a pywb on this machine."""
     base = f"http://127.0.0.1:{port}/t/"
     return Archive(
         id, name, kind,
@@ -65,9 +65,12 @@ def pywb_registry_entry(
 
 
 class PywbServer:
-    """A running pywb with one collection, `t`. Use it as a context manager; it is ready when `entry` returns.
+    """A pywb process with one collection `t`. Use it as a context manager; `registry_entry` waits until it is ready.
 
-    program: its `wayback`. warcs: the folder of the WARCs. index: their CDXJ; pywb's own files are written beside it.
+    Args:
+        program: Path of pywb's `wayback` command.
+        warcs: Folder of the WARCs.
+        index: CDXJ of the WARCs. pywb's files are written to the same folder.
     """
 
     def __init__(self, program: Path, warcs: Path, index: Path) -> None:
@@ -78,26 +81,30 @@ class PywbServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Start it, and do not wait for it."""
+        """Start the process without waiting for it."""
         self._folder.mkdir(exist_ok=True)
         (self._folder / "config.yaml").write_text(self._config)
         self._start()
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        """End it, and whatever it started."""
+        """Terminate the process and its children."""
         self._stop()
 
-    def registry_entry(self, id: str, name: str) -> Archive:  # noqa: A002  as registries call it
-        """Wait until it answers, and return what a registry says of it. Raises UsageError if it never does."""
+    def registry_entry(self, id: str, name: str) -> Archive:  # noqa: A002  name of the registry field
+        """Wait until pywb responds and return its registry entry.
+
+        Raises:
+            UsageError: pywb did not start.
+        """
         for tries_left in reversed(range(_MAX_START_ATTEMPTS)):
             if self._is_ready():
                 return pywb_registry_entry(self._port, id, name)
             self._stop()
             if tries_left:
                 self._start()
-        said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() or "it said nothing"
-        raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {said}")
+        log_tail = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() or "it said nothing"
+        raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {log_tail}")
 
     @property
     def _log(self) -> Path:
@@ -122,7 +129,7 @@ class PywbServer:
                 connection.request("GET", "/t/cdx?url=none.example")
                 if connection.getresponse().status == http.client.OK:
                     return True
-            time.sleep(_POLL_SECONDS)  # between two looks
+            time.sleep(_POLL_SECONDS)
         return False
 
     def _stop(self) -> None:
@@ -140,9 +147,14 @@ class PywbServer:
 
 @dataclass(frozen=True, slots=True)
 class DemoHoldings:
-    """What one archive has, in files.
+    """Files of one archive.
 
-    warc, index, map: their paths. captures: how many copies. addresses: of how many addresses.
+    Attributes:
+        warc: Path of its WARC.
+        index: Path of its CDXJ index.
+        map: Path of its MementoMap.
+        captures: Number of captures.
+        urls: Number of different URLs.
     """
 
     id: str
@@ -155,47 +167,62 @@ class DemoHoldings:
 
 
 def write_holdings(site: LostSite, folder: Path) -> tuple[DemoHoldings, ...]:
-    """Write the WARC and the index of each archive into a folder of its own. Raises OSError, InputError."""
+    """Write the WARC and the index of each archive into a subfolder.
+
+    Raises:
+        OSError: A file could not be written.
+        InputError: The WARC could not be read back.
+    """
     return tuple(_write_archive(site, archive, folder / archive) for archive in site.archives)
 
 
 def build_maps(holdings: tuple[DemoHoldings, ...]) -> None:
-    """Write the map of each archive, from its index. Raises OSError, InputError."""
+    """Build the map of each archive from its index.
+
+    Raises:
+        OSError: A map could not be written.
+        InputError: An index could not be read.
+    """
     for each in holdings:
         build_map(each.index, each.map, name=each.name)
 
 
 @contextmanager
 def run_fake_archives(site: LostSite) -> Iterator[Mapping[str, Archive]]:
-    """Run archives of the package itself, in threads; give their entries of a registry, by id."""
+    """Run `unlost.testing.FakeArchive` for each archive; yield the registry entries by id."""
     with ExitStack() as stack:
-        found = {}
+        entries = {}
         for archive, name in site.archives.items():
-            held: dict[str, list[Copy]] = {}
-            for resource, copy in site.captures_in(archive):
-                answer = copy.response
-                stored = Copy(copy.date, answer.body, answer.mime, answer.status, answer.location)
-                held.setdefault(resource.url, []).append(stored)
-            running = stack.enter_context(FakeArchive(held, id=archive))
-            found[archive] = replace(running.registry_entry(), name=name)
-        yield found
+            captures: dict[str, list[Copy]] = {}
+            for resource, capture in site.captures_in(archive):
+                response = capture.response
+                stored = Copy(capture.date, response.body, response.mime, response.status, response.location)
+                captures.setdefault(resource.url, []).append(stored)
+            fake = stack.enter_context(FakeArchive(captures, id=archive))
+            entries[archive] = replace(fake.registry_entry(), name=name)
+        yield entries
 
 
 @contextmanager
 def run_pywb_archives(program: Path, holdings: tuple[DemoHoldings, ...]) -> Iterator[Mapping[str, Archive]]:
-    """Run a pywb for each archive, with its WARC and index; give their entries of a registry, by id.
+    """Run pywb for each archive; yield the registry entries by id.
 
-    program: the `wayback` of a pywb. Raises UsageError if it cannot be run, or does not answer.
+    Args:
+        program: Path of pywb's `wayback` command.
+        holdings: WARC and index of each archive.
+
+    Raises:
+        UsageError: pywb cannot be run or does not respond.
     """
     with ExitStack() as stack:
-        running = {each.id: stack.enter_context(PywbServer(program, each.warc.parent, each.index)) for each in holdings}
-        yield {each.id: running[each.id].registry_entry(each.id, each.name) for each in holdings}
+        servers = {each.id: stack.enter_context(PywbServer(program, each.warc.parent, each.index)) for each in holdings}
+        yield {each.id: servers[each.id].registry_entry(each.id, each.name) for each in holdings}
 
 
 def _write_archive(site: LostSite, archive: str, folder: Path) -> DemoHoldings:
-    copies = [(resource.url, copy.date, copy.response) for resource, copy in site.captures_in(archive)]
-    warc = write_site_warc(folder / "warc", copies, max(date for _, date, _ in copies))
+    captures = [(resource.url, capture.date, capture.response) for resource, capture in site.captures_in(archive)]
+    warc = write_site_warc(folder / "warc", captures, max(date for _, date, _ in captures))
     index = folder / "index.cdxj"
     count = write_index(warc, index)
-    addresses = len({url for url, _, _ in copies})
-    return DemoHoldings(archive, site.archives[archive], warc, index, folder / "map.ukvs", count, addresses)
+    url_count = len({url for url, _, _ in captures})
+    return DemoHoldings(archive, site.archives[archive], warc, index, folder / "map.ukvs", count, url_count)

@@ -1,4 +1,4 @@
-"""The HTML page and the JSON of the demonstration, with its timeline."""
+"""The HTML page of the demonstration with its timeline, and the same data as JSON."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -24,9 +24,9 @@ from unlost.report.html_templates import make_template_environment
 from unlost.report.recovery.serializers import summary_json
 from unlost.report.recovery.text import format_day, report_strings
 
-_WIDE, _ROW = 620, 58  # of the picture, and of each archive, in its own units
+_WIDE, _ROW = 620, 58  # SVG units: width of the timeline, height of an archive's row
 _LEFT, _RIGHT, _TOP, _BOTTOM = 150, 30, 26, 30
-_SMALLEST, _GROWTH = 4.0, 5.5  # the radius of a disc is grown by the root of how many copies it stands for
+_SMALLEST, _GROWTH = 4.0, 5.5  # disc radius: the smallest, and its growth by the square root of the captures
 _YEAR_SECONDS = 365.25 * 86_400
 _FONT = 'font-family="system-ui, sans-serif" font-size="14"'
 TIMELINE_STYLE = """
@@ -37,14 +37,18 @@ TIMELINE_STYLE = """
 .times .lane, .times .year { stroke: color-mix(in srgb, var(--line) 35%, transparent); }
 .times .end { stroke: var(--ink); stroke-dasharray: 5 4; }
 """
-"""What pages have in their styles that show it."""
+"""CSS for pages that show the timeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlVisit:
-    """One day on which an archive took copies of the site: how many it has, were taken from it, and were rejected.
+    """The captures of the site that an archive made on one date.
 
-    date: 14 digits.
+    Attributes:
+        date: 14 digits.
+        held: Captures in the archive.
+        taken: Captures that the recovery uses.
+        rejected: Captures that the recovery rejected.
     """
 
     archive: str
@@ -54,7 +58,10 @@ class CrawlVisit:
     rejected: int
 
     def words(self, name: str) -> str:
-        """Return it as a sentence. name: of the archive.
+        """Return a one-line description.
+
+        Args:
+            name: Display name of the archive.
 
         >>> CrawlVisit("a", "20120304000000", 3, 2, 1).words("A")
         'A, 2012-03-04: 3 copies, 2 taken, 1 rejected'
@@ -67,19 +74,22 @@ class CrawlVisit:
 def crawl_visits(
     held: Iterable[tuple[str, str]], taken: Iterable[tuple[str, str]], rejected: Iterable[tuple[str, str]]
 ) -> list[CrawlVisit]:
-    """Return all visits, by date. Each of the three has an archive and a date for every copy."""
-    every, chosen, refused = Counter(held), Counter(taken), Counter(rejected)
-    by_date = sorted(every, key=lambda each: (each[1], each[0]))
-    return [CrawlVisit(*each, every[each], chosen[each], refused[each]) for each in by_date]
+    """Group captures, given as pairs of archive id and date, into visits sorted by date."""
+    held_counts, taken_counts, rejected_counts = Counter(held), Counter(taken), Counter(rejected)
+    by_date = sorted(held_counts, key=lambda each: (each[1], each[0]))
+    return [CrawlVisit(*each, held_counts[each], taken_counts[each], rejected_counts[each]) for each in by_date]
 
 
 def render_crawl_timeline(visits: list[CrawlVisit], names: Mapping[str, str], ended: str) -> str:
-    """Return it as an SVG element; the same visits give the same bytes.
+    """Render the visits as an SVG element. The output is deterministic.
 
-    names: of archives, by id, from top to bottom. ended: when the site did, 14 digits.
+    Args:
+        visits: Visits to show.
+        names: Display names of archives by id, from top to bottom.
+        ended: Date on which the site went offline, 14 digits.
     """
-    moments = [_fractional_year(each.date) for each in visits] + [_fractional_year(ended)]
-    scale = _TimeScale(int(min(moments)), int(max(moments)) + 1)
+    years = [_fractional_year(each.date) for each in visits] + [_fractional_year(ended)]
+    scale = _TimeScale(int(min(years)), int(max(years)) + 1)
     bottom = _TOP + _ROW * len(names)
     shapes = [
         f'<path class="year" d="M{scale.at(year)} {_TOP}V{bottom}"/>'
@@ -113,30 +123,30 @@ class _TimeScale:
     last: int
 
     def at(self, years: float) -> float:
-        """Return where a moment is from left to right."""
+        """Return the x coordinate of a fractional year."""
         return round(_LEFT + (_WIDE - _LEFT - _RIGHT) * (years - self.first) / (self.last - self.first), 1)
 
 
 def _visit_disc(visit: CrawlVisit, left: float, top: int, name: str) -> str:
     radius = _SMALLEST + _GROWTH * sqrt(visit.held) - _GROWTH / 2
     inner = radius * sqrt(visit.taken / visit.held)
-    place = f'cx="{left}" cy="{top}"'
-    shapes = f'<circle class="held" {place} r="{radius:.1f}"/>'
-    shapes += f'<circle class="taken" {place} r="{inner:.1f}"/>' if visit.taken else ""
-    shapes += f'<circle class="rejected" {place} r="{radius + 3:.1f}"/>' if visit.rejected else ""
+    center = f'cx="{left}" cy="{top}"'
+    shapes = f'<circle class="held" {center} r="{radius:.1f}"/>'
+    shapes += f'<circle class="taken" {center} r="{inner:.1f}"/>' if visit.taken else ""
+    shapes += f'<circle class="rejected" {center} r="{radius + 3:.1f}"/>' if visit.rejected else ""
     return f"<g><title>{escape(escape_unprintable(visit.words(name)))}</title>{shapes}</g>"
 
 
 def _fractional_year(date: str) -> float:
-    """Return a date of 14 digits as years, with a fraction."""
-    moment = dates.to_datetime(date)
-    begin = moment.replace(month=1, day=1, hour=0, minute=0, second=0)
-    return moment.year + min((moment - begin).total_seconds() / _YEAR_SECONDS, 0.999)
+    """Return a date of 14 digits as a fractional year."""
+    parsed = dates.to_datetime(date)
+    year_start = parsed.replace(month=1, day=1, hour=0, minute=0, second=0)
+    return parsed.year + min((parsed - year_start).total_seconds() / _YEAR_SECONDS, 0.999)
 
 
 def story_json(story: DemoStory) -> dict[str, object]:
-    """Return what happened, by names; numbers are those of the page."""
-    routed, counts = story.routing, story.comparison.counts
+    """Return the JSON document of the demonstration, with the same numbers as the page."""
+    routing, counts = story.routing, story.comparison.counts
     return {
         "site": story.site.url,
         "archives_run_by": "pywb" if story.is_pywb else "unlost",
@@ -147,18 +157,18 @@ def story_json(story: DemoStory) -> dict[str, object]:
                 "addresses": each.urls,
                 "index_bytes": each.index.stat().st_size,
                 "map_bytes": each.map.stat().st_size,
-                "sent": routed.sent[each.id],
-                "not_sent": routed.not_sent[each.id],
+                "sent": routing.sent[each.id],
+                "not_sent": routing.not_sent[each.id],
             }
             for each in story.holdings
         },
         "routing": {
-            "addresses": routed.urls,
-            "sent": routed.requests,
-            "not_sent": routed.saved,
-            "copies": routed.found,
-            "copies_if_all_are_asked": routed.found_by_all,
-            "failed": routed.failed,
+            "addresses": routing.urls,
+            "sent": routing.requests,
+            "not_sent": routing.saved,
+            "copies": routing.found,
+            "copies_if_all_are_asked": routing.found_by_all,
+            "failed": routing.failed,
         },
         "recovery": summary_json(story.stats),
         "missing": [{"uri": each.uri, "reason": each.reason} for each in story.missing],
@@ -180,22 +190,27 @@ def story_json(story: DemoStory) -> dict[str, object]:
 
 
 ORIGINAL_FOLDER, RECOVERED_FOLDER, PAIRS_FOLDER = "original", "recovered", "pairs"
-"""The folders of the page: the two sites, and the pages that have two frames."""
+"""Subfolders of the page: the two sites, and the pages that show both in frames."""
 _GONE_PAGE = "gone.html"
 
 
 def write_pages(story: DemoStory) -> Path:
-    """Write the page, and all that it leads to, into the folder that is shown; return its path. Raises OSError."""
+    """Write the page and all pages that it links to, and return its path.
+
+    Raises:
+        OSError: A file could not be written.
+    """
     folder = story.page
     (folder / PAIRS_FOLDER).mkdir()
-    made = make_template_environment("unlost.demo")
+    environment = make_template_environment("unlost.demo")
     for number, pair in enumerate(story.pairs):
-        sides = [(name, f"../{name}/{place}" if place else f"../{_GONE_PAGE}")
-                 for name, place in ((ORIGINAL_FOLDER, pair.original), (RECOVERED_FOLDER, pair.recovered))]  # fmt: skip
+        sides = [(name, f"../{name}/{path}" if path else f"../{_GONE_PAGE}")
+                 for name, path in ((ORIGINAL_FOLDER, pair.original), (RECOVERED_FOLDER, pair.recovered))]  # fmt: skip
         _write_html(
-            folder / PAIRS_FOLDER / f"{number}.html", made.get_template("pair.html").render(pair=pair, sides=sides)
+            folder / PAIRS_FOLDER / f"{number}.html",
+            environment.get_template("pair.html").render(pair=pair, sides=sides),
         )
-    _write_html(folder / _GONE_PAGE, made.get_template("gone.html").render())
+    _write_html(folder / _GONE_PAGE, environment.get_template("gone.html").render())
     names = "the site as it was", story.recovery.name
     _write_html(folder / "comparison.html", render_comparison_page(story.comparison, *names))
     _write_html(folder / "index.html", render_demo_page(story))
@@ -203,12 +218,12 @@ def write_pages(story: DemoStory) -> Path:
 
 
 def render_demo_page(story: DemoStory) -> str:
-    """Return the page itself: HTML without any script, the same for the same story. Everything in it is escaped."""
+    """Return the HTML of the main page. It has no scripts, is deterministic, and all values in it are escaped."""
     counts = story.comparison.counts
     names = story.site.archives
-    said = report_strings("en")
+    strings = report_strings("en")
     visits = crawl_visits(
-        ((copy.archive, copy.date) for resource in story.site.resources for copy in resource.captures),
+        ((capture.archive, capture.date) for resource in story.site.resources for capture in resource.captures),
         ((each.archive or "", each.datetime) for each in story.chosen),
         ((each.archive or "", each.datetime) for each in story.rejected),
     )
@@ -233,14 +248,14 @@ def render_demo_page(story: DemoStory) -> str:
                 "archives": _archives_table(story),
                 "visits": _visits_table(story, visits),
             },
-            missing=[(each.uri, said.word("reason", each.reason)) for each in story.missing],
+            missing=[(each.uri, strings.word("reason", each.reason)) for each in story.missing],
             unknown=_never_requested(story),
             rejected=[
                 (
                     each.uri,
                     names[each.archive or ""],
                     format_day(each.datetime),
-                    said.word("verdict", each.kind),
+                    strings.word("verdict", each.kind),
                     each.reason,
                 )
                 for each in story.rejected
@@ -250,9 +265,9 @@ def render_demo_page(story: DemoStory) -> str:
 
 
 def _never_requested(story: DemoStory) -> list[str]:
-    """Return what is missing and was never looked for, since nothing that came back leads to it."""
-    looked_for = {each.uri for each in story.missing}
-    return [each.uri for each in story.comparison.different if each.outcome == "missing" and each.uri not in looked_for]
+    """Return the missing URLs that the recovery never requested, because no recovered page links to them."""
+    requested = {each.uri for each in story.missing}
+    return [each.uri for each in story.comparison.different if each.outcome == "missing" and each.uri not in requested]
 
 
 def _types_table(story: DemoStory) -> ReportTable:
@@ -267,12 +282,12 @@ def _types_table(story: DemoStory) -> ReportTable:
 
 
 def _archives_table(story: DemoStory) -> ReportTable:
-    figures, routed = story.stats, story.routing
+    stats, routing = story.stats, story.routing
     rows = [
         (each.name, f"{each.captures}", f"{each.urls}", f"{each.index.stat().st_size:,}",
-         f"{each.map.stat().st_size:,}", f"{routed.sent[each.id]}", f"{routed.not_sent[each.id]}",
-         f"{figures.archives[each.id]}", f"{figures.rejected_by[each.id]}",
-         f"{figures.requests_by_archive.get(each.id, 0)}")
+         f"{each.map.stat().st_size:,}", f"{routing.sent[each.id]}", f"{routing.not_sent[each.id]}",
+         f"{stats.archives[each.id]}", f"{stats.rejected_by[each.id]}",
+         f"{stats.requests_by_archive.get(each.id, 0)}")
         for each in story.holdings
     ]  # fmt: skip
     heads = (

@@ -1,4 +1,4 @@
-"""Serves the demonstration's page on this machine until it is interrupted."""
+"""HTTP server for the pages of the demonstration."""
 
 import mimetypes
 import signal
@@ -25,19 +25,19 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def interrupt_once() -> Iterator[None]:
-    """Let the first of Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and no other.
+    """Raise KeyboardInterrupt on the first SIGINT, SIGTERM or SIGHUP, and ignore later ones.
 
-    What is put away then takes a moment, and whoever is impatient must not leave half of it behind.
+    A second Ctrl-C must not interrupt the clean-up, which would leave temporary files and processes.
     """
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def handler(_number: int, _frame: FrameType | None) -> None:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     for number in _SIGNALS:
-        signal.signal(number, end)
+        signal.signal(number, handler)
     try:
         yield
     finally:
@@ -47,9 +47,9 @@ def interrupt_once() -> Iterator[None]:
 
 @contextmanager
 def wait_until_interrupted(*, waits: bool) -> Iterator[None]:
-    """After the block, wait until somebody ends it, if that is wanted: then the end is no interruption.
+    """After the block, wait until interrupted, if `waits` is set. The interrupt is then a normal end.
 
-    Neither is it in the block, which says that it can be ended now: whoever reads that may be fast.
+    An interrupt inside the block is suppressed too: the block announces that the user can press Ctrl-C.
     """
     if not waits:
         yield
@@ -61,7 +61,11 @@ def wait_until_interrupted(*, waits: bool) -> Iterator[None]:
 
 @contextmanager
 def demo_folder(keep: Path | None) -> Iterator[Path]:
-    """Give a folder that is gone afterwards, or else the one to keep, which must be new or empty. Raises InputError."""
+    """Yield a temporary folder, or the folder to keep, which must be new or empty.
+
+    Raises:
+        InputError: The folder is not empty.
+    """
     if keep is None:
         with TemporaryDirectory(prefix="unlost-demo-") as folder:
             yield Path(folder)
@@ -72,19 +76,24 @@ def demo_folder(keep: Path | None) -> Iterator[Path]:
     yield keep.resolve()
 
 
-_POLL_SECONDS = 0.05  # between two looks at whether it is to end
-_PATIENCE_SECONDS = 60.0
+_POLL_SECONDS = 0.05  # interval at which the server checks whether to shut down
+_CLIENT_TIMEOUT_SECONDS = 60.0
 _INDEX = "index.html"
 _SECURITY_HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 _NOT_FOUND_BODY = b"This did not come back, or never was."
 
 
 class DemoServer:
-    """Answers with the files of a folder, until the block ends. Use it as a context manager.
+    """Serves the files of a folder until the block ends. Use it as a context manager.
 
-    listening: a socket of this machine that listens. address: of the page.
+    Pages of the two sites get a sandboxing Content-Security-Policy: opaque origin, no scripts, no external resources.
 
-    Whatever is in the two sites has no origin, runs no script and loads nothing from elsewhere.
+    Args:
+        listening: Listening socket on this machine.
+        folder: Folder to serve.
+
+    Attributes:
+        url: URL of the main page.
     """
 
     def __init__(self, listening: socket.socket, folder: Path) -> None:
@@ -93,21 +102,21 @@ class DemoServer:
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="demo", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to answer."""
+        """Start the server thread."""
         self._thread.start()
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        """Stop."""
+        """Stop the server."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
     def count_reachable(self, paths: Iterable[str]) -> int:
-        """Return at how many of these paths it answers with a page, asked as a browser asks."""
+        """Request each path and return how many responses have status 200."""
         count = 0
         for path in paths:
-            connection = HTTPConnection(urlsplit(self.url).netloc, timeout=_PATIENCE_SECONDS)
+            connection = HTTPConnection(urlsplit(self.url).netloc, timeout=_CLIENT_TIMEOUT_SECONDS)
             try:
                 connection.request("GET", f"/{path}")
                 count += connection.getresponse().status == HTTPStatus.OK
@@ -119,29 +128,29 @@ class DemoServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, listening: socket.socket, folder: Path, address: str) -> None:
+    def __init__(self, listening: socket.socket, folder: Path, url: str) -> None:
         super().__init__(listening.getsockname()[:2], _RequestHandler, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
         self.folder = folder.resolve()
-        self.address = address
+        self.url = url
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: whoever asked has gone, and that is its right."""
+        """Do nothing: browsers may disconnect at any time."""
 
 
 class _RequestHandler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do nothing: the default writes to stderr."""
 
     def do_HEAD(self) -> None:
-        """Answer as to GET, without a body."""
+        """Send the headers of the response to GET."""
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Answer with a file, or say that there is none."""
+        """Send the file, or 404."""
         path = unquote(urlsplit(self.path).path).lstrip("/")
         file = self._file(path)
         body = _NOT_FOUND_BODY if file is None else file.read_bytes()
@@ -154,18 +163,21 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _file(self, path: str) -> Path | None:
-        """Return the file that a path leads to, or the index of a folder; None for what is not in the folder."""
+        """Return the file of a path, or the index of a folder; None for paths outside the served folder."""
         try:
             file = (self.server.folder / path).resolve()
             file = (file / _INDEX).resolve() if file.is_dir() else file
             return file if file.is_relative_to(self.server.folder) and file.is_file() else None
-        except (OSError, ValueError):  # too long a name, or one with a zero in it
+        except (OSError, ValueError):  # name too long, or with a NUL character
             return None
 
     def _policy(self, file: Path | None) -> dict[str, str]:
-        """Return the headers for a file, by where it is: a path such as `/.%2Frecovered/` begins with anything."""
+        """Return the sandboxing headers for a resolved file.
+
+        The request path does not decide, because it may be disguised, as in `/.%2Frecovered/`.
+        """
         site = "" if file is None else file.relative_to(self.server.folder).parts[0]
-        return sandbox_headers(f"{self.server.address}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}
+        return sandbox_headers(f"{self.server.url}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}
 
 
 def _content_type(file: Path | None) -> str:

@@ -1,4 +1,4 @@
-"""The lost site of the demonstration: its resources, their bytes, and its WARCs and indexes."""
+"""The lost site of the demonstration: its resources, the bytes of their responses, and its WARCs and indexes."""
 
 import asyncio
 import io
@@ -36,7 +36,7 @@ _TYPES = {
 
 
 def content_type_of(file: str) -> str:
-    """Return the Content-Type of what is made of a file.
+    """Return the Content-Type of the response built from a source file.
 
     >>> content_type_of("lamp.pixels")
     'image/png'
@@ -45,9 +45,12 @@ def content_type_of(file: str) -> str:
 
 
 def build_body(file: str, path: str, title: str) -> bytes:
-    """Return the bytes that are made of a file of the site; the same ones always.
+    """Return the response body built from a source file. The output is deterministic.
 
-    path: where they are on the site, which links in them go by. title: of a page.
+    Args:
+        file: Name of the source file.
+        path: Path of the resource on the site; relative links depend on it.
+        title: Title of an HTML page.
     """
     text = files("unlost.demo").joinpath("site", file).read_text(encoding="utf-8")
     match file.rpartition(".")[2]:
@@ -62,23 +65,29 @@ def build_body(file: str, path: str, title: str) -> bytes:
 
 
 def build_png(drawing: str) -> bytes:
-    r"""Return a picture as PNG.
+    r"""Return a PNG image drawn with characters.
 
-    drawing: a line `scale N`, a line for each letter with its colour, an empty line, and a letter for each square.
+    Args:
+        drawing: A line `scale N`, a line `CHARACTER #RRGGBB` for each colour, an empty line, and the rows of pixels.
 
     >>> build_png("scale 2\nx #ff0000\n\nx\n")[:8]
     b'\x89PNG\r\n\x1a\n'
     """
-    head, _, body = drawing.partition("\n\n")
-    first, *colours = head.splitlines()
+    header, _, body = drawing.partition("\n\n")
+    first, *colours = header.splitlines()
     scale = int(first.removeprefix("scale "))
     palette = {line[0]: bytes.fromhex(line[3:]) for line in colours}
-    letters = list(palette)
-    rows = [bytes(letters.index(letter) for letter in row for _ in range(scale)) for row in body.split()]
-    lines = b"".join(b"\0" + row for row in rows for _ in range(scale))  # 0: no filter
-    size = struct.pack(">IIBBBBB", len(rows[0]), len(rows) * scale, 8, 3, 0, 0, 0)  # 3: colours of a palette
-    parts = ((b"IHDR", size), (b"PLTE", b"".join(palette.values())), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in parts)
+    characters = list(palette)
+    rows = [bytes(characters.index(character) for character in row for _ in range(scale)) for row in body.split()]
+    lines = b"".join(b"\0" + row for row in rows for _ in range(scale))  # 0: filter type None
+    ihdr = struct.pack(">IIBBBBB", len(rows[0]), len(rows) * scale, 8, 3, 0, 0, 0)  # 3: indexed colour
+    chunks = (
+        (b"IHDR", ihdr),
+        (b"PLTE", b"".join(palette.values())),
+        (b"IDAT", zlib.compress(lines, 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -86,13 +95,13 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def build_pdf(lines: list[str]) -> bytes:
-    """Return lines of plain letters as a PDF of one page, in a typewriter's face.
+    """Return lines of ASCII text as a one-page PDF in Courier.
 
     >>> build_pdf(["a (b)"])[:8]
     b'%PDF-1.4'
     """
-    shown = "".join(f"({_escape_pdf(line)}) '\n" for line in lines)
-    text = f"BT /F 12 Tf 60 780 Td 16 TL\n{shown}ET".encode("ascii")
+    operators = "".join(f"({_escape_pdf(line)}) '\n" for line in lines)
+    text = f"BT /F 12 Tf 60 780 Td 16 TL\n{operators}ET".encode("ascii")
     page = b"/Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >>"
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -101,17 +110,17 @@ def build_pdf(lines: list[str]) -> bytes:
         b"<< /Length %d >>\nstream\n%b\nendstream" % (len(text), text),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>",
     ]
-    body, places = b"%PDF-1.4\n", []
-    for number, each in enumerate(objects, 1):
-        places.append(len(body))
-        body += b"%d 0 obj\n%b\nendobj\n" % (number, each)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(body))
-    return body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
+    body, offsets = b"%PDF-1.4\n", []
+    for number, pdf_object in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, pdf_object)
+    xref = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + xref + trailer
 
 
 def _escape_pdf(line: str) -> str:
-    return "".join(f"\\{letter}" if letter in "()\\" else letter for letter in line)
+    return "".join(f"\\{character}" if character in "()\\" else character for character in line)
 
 
 _MOVED_PERMANENTLY = 301
@@ -119,7 +128,12 @@ _MOVED_PERMANENTLY = 301
 
 @dataclass(frozen=True, slots=True)
 class SiteResponse:
-    """What the site answered with. mime: the whole Content-Type. location: where a redirect leads."""
+    """A response of the original site.
+
+    Attributes:
+        mime: Content-Type header with its parameters.
+        location: Target of a redirect.
+    """
 
     status: int
     mime: str
@@ -129,7 +143,12 @@ class SiteResponse:
 
 @dataclass(frozen=True, slots=True)
 class SiteCapture:
-    """A copy in an archive, by the archive's id. date: 14 digits."""
+    """A capture in an archive.
+
+    Attributes:
+        archive: Archive id.
+        date: 14 digits.
+    """
 
     archive: str
     date: str
@@ -138,10 +157,12 @@ class SiteCapture:
 
 @dataclass(frozen=True, slots=True)
 class DemoResource:
-    """One address of the site.
+    """A URL of the site.
 
-    title: of a page; empty for anything else. last: what was there when the site ended; None if it was gone by then.
-    copies: by date.
+    Attributes:
+        title: Title of an HTML page; empty for other resources.
+        last: Response when the site went offline; None if the resource had been deleted before.
+        captures: Captures, by date.
     """
 
     url: str
@@ -151,13 +172,19 @@ class DemoResource:
 
     @property
     def is_page(self) -> bool:
-        """Whether it was a page when the site ended."""
+        """Whether the resource was an HTML page when the site went offline."""
         return bool(self.title) and self.last is not None
 
 
 @dataclass(frozen=True, slots=True)
 class LostSite:
-    """All of it. url: its home page. ended: its last day, 14 digits. archives: names by ids."""
+    """The site.
+
+    Attributes:
+        url: Home page.
+        ended: Date on which it went offline, 14 digits.
+        archives: Display names of archives by id.
+    """
 
     url: str
     ended: str
@@ -165,12 +192,12 @@ class LostSite:
     resources: tuple[DemoResource, ...]
 
     def captures_in(self, archive: str) -> Iterator[tuple[DemoResource, SiteCapture]]:
-        """Yield what an archive has."""
+        """Yield the captures of an archive with their resources."""
         for resource in self.resources:
-            yield from ((resource, copy) for copy in resource.captures if copy.archive == archive)
+            yield from ((resource, capture) for capture in resource.captures if capture.archive == archive)
 
     def final_resources(self) -> Iterator[tuple[DemoResource, SiteResponse]]:
-        """Yield what was there when the site ended."""
+        """Yield the resources that existed when the site went offline, with their responses."""
         for resource in self.resources:
             if resource.last is not None:
                 yield resource, resource.last
@@ -178,19 +205,19 @@ class LostSite:
 
 @lru_cache(1)
 def lost_site() -> LostSite:
-    """Return the site."""
-    told = tomllib.loads(files("unlost.demo").joinpath("captures.toml").read_text(encoding="utf-8"))
+    """Return the site, read from captures.toml."""
+    document = tomllib.loads(files("unlost.demo").joinpath("captures.toml").read_text(encoding="utf-8"))
     return LostSite(
-        told["site"],
-        dates.from_user_input(told["ended"]),
-        {each["id"]: each["name"] for each in told["archive"]},
-        tuple(_resource(told["site"], each) for each in told["resource"]),
+        document["site"],
+        dates.from_user_input(document["ended"]),
+        {each["id"]: each["name"] for each in document["archive"]},
+        tuple(_resource(document["site"], each) for each in document["resource"]),
     )
 
 
 def _resource(site: str, entry: Mapping[str, Any]) -> DemoResource:
     last = _response(entry, entry.get("file"))
-    copies = [
+    captures = [
         SiteCapture(
             each["archive"], dates.from_user_input(each["date"]), _response(entry, each.get("file", entry.get("file")))
         )
@@ -200,7 +227,7 @@ def _resource(site: str, entry: Mapping[str, Any]) -> DemoResource:
         site + entry["path"],
         entry.get("title", ""),
         last if entry.get("original", True) else None,
-        tuple(sorted(copies, key=lambda copy: copy.date)),
+        tuple(sorted(captures, key=lambda capture: capture.date)),
     )
 
 
@@ -210,38 +237,50 @@ def _response(entry: Mapping[str, Any], file: str | None) -> SiteResponse:
     return SiteResponse(200, content_type_of(file), build_body(file, entry["path"], entry.get("title", "")))
 
 
-_PEER_ADDRESS = "192.0.2.1"  # an address that is nobody's, for examples
+_PEER_ADDRESS = "192.0.2.1"  # TEST-NET-1 (RFC 5737)
 
 
 class _FixedClock:
-    """A clock that stands still, so that the same files are made on any day."""
+    """A clock that always returns the same time, so that the WARCs are reproducible."""
 
     def __init__(self, date: str) -> None:
         self._now = dates.to_datetime(date).timestamp()
 
     def now(self) -> float:
-        """Return the seconds since 1970."""
+        """Return seconds since the epoch."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep in real time."""
         await asyncio.sleep(seconds)
 
 
 def write_site_warc(folder: Path, captures: Iterable[tuple[str, str, SiteResponse]], date: str) -> Path:
-    """Write a WARC into a new folder, and return its path.
+    """Write a WARC into a new folder and return its path.
 
-    copies: address, date (14 digits) and answer of each. date: of the file itself. Raises OSError, InputError.
+    Args:
+        folder: Folder to create.
+        captures: URL, date (14 digits) and response of each capture.
+        date: Creation date of the WARC, 14 digits.
+
+    Raises:
+        OSError: The WARC could not be written.
+        InputError: A capture is invalid.
     """
     folder.mkdir(parents=True)
-    with closing(CrawlWarcStore(folder, _FixedClock(date), f"unlost/{VERSION}")) as warcs:
-        for url, when, answer in captures:
-            warcs.store(_crawled_response(url, when, answer), answer.mime.partition(";")[0])
+    with closing(CrawlWarcStore(folder, _FixedClock(date), f"unlost/{VERSION}")) as store:
+        for url, when, response in captures:
+            store.store(_crawled_response(url, when, response), response.mime.partition(";")[0])
     return next(folder.iterdir())
 
 
 def write_index(warc: Path, index: Path) -> int:
-    """Write the CDXJ of a WARC, as pywb serves it; return how many captures it lists. Raises OSError, InputError."""
+    """Write the CDXJ of a WARC, sorted for pywb, and return its number of captures.
+
+    Raises:
+        OSError: The index could not be written.
+        InputError: The WARC could not be read.
+    """
     problems = Problems()
     lines = list(sort_lines(cdx.write_cdxj(warc_index.read_archive_rows(warc, problems))))
     with atomic_file(index) as file:
@@ -249,17 +288,17 @@ def write_index(warc: Path, index: Path) -> int:
     return len(lines)
 
 
-def _crawled_response(url: str, when: str, answer: SiteResponse) -> fetcher.FetchResponse:
+def _crawled_response(url: str, when: str, response: SiteResponse) -> fetcher.FetchResponse:
     parts = urlsplit(url)
-    place = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    headers = [("Content-Type", answer.mime), *([("Location", answer.location)] if answer.location else [])]
-    request = f"GET {place} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    headers = [("Content-Type", response.mime), *([("Location", response.location)] if response.location else [])]
+    request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
     return fetcher.FetchResponse(
         url,
-        answer.status,
+        response.status,
         tuple(headers),
-        io.BytesIO(answer.body),
-        len(answer.body),
+        io.BytesIO(response.body),
+        len(response.body),
         None,
         when,
         _PEER_ADDRESS,

@@ -1,4 +1,4 @@
-"""The demonstration, step by step: archives, maps, routing, recovery, comparison, export."""
+"""The steps of the demonstration: archives, maps, routing, recovery, comparison, export."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,17 +31,21 @@ from unlost.report.recovery.stats import RecoveryStats, collect_stats
 from unlost.report.recovery.text import format_day, report_strings
 from unlost.web.factory import ServiceOptions, build_service
 
-_DEADLINE_SECONDS = 60.0  # seconds for one answer: the machine may be busy, and nobody waits for a page
+_DEADLINE_SECONDS = 60.0  # upstream timeout; generous, because the machine may be busy
 _FRESH = CacheControl(no_cache=True)
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRouting:
-    """What the aggregator did for all addresses together.
+    """Totals of the aggregator over all URLs.
 
-    sent: requests to archives, by their maps. not_sent: those that maps have saved. both by archive.
-    found: copies that came, with maps. found_by_all: copies that came when everybody was asked for everything.
-    failed: answers that did not come.
+    Attributes:
+        urls: Number of URLs looked up.
+        sent: Requests sent with maps, by archive.
+        not_sent: Requests saved by maps, by archive.
+        found: Mementos found with maps.
+        found_by_all: Mementos found when every archive was queried.
+        failed: Failed requests.
     """
 
     urls: int
@@ -53,26 +57,32 @@ class DemoRouting:
 
     @property
     def requests(self) -> int:
-        """How many were sent."""
+        """Number of requests sent."""
         return sum(self.sent.values())
 
     @property
     def saved(self) -> int:
-        """How many were not."""
+        """Number of requests saved."""
         return sum(self.not_sent.values())
 
 
 def measure_routing(
     archives: Mapping[str, Archive], maps: Mapping[str, Path], urls: Sequence[str], folder: Path
 ) -> DemoRouting:
-    """Ask for all addresses twice: those that may have one by their maps, then everybody.
+    """Look up all URLs twice: routed by maps, then broadcast to all archives.
 
-    folder: for the aggregator's own files. Nothing is raised for an archive that fails: it is counted.
+    A failed request is counted, not raised.
+
+    Args:
+        archives: Registry entries by id.
+        maps: MementoMaps by archive id.
+        urls: URLs to look up.
+        folder: Folder for the state and cache of the aggregator.
     """
-    known = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
-    # Nothing is asked at random, so that the numbers are the same each time.
+    entries = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
+    # No exploration, so that the numbers are reproducible.
     options = ServiceOptions(
-        known, folder / "state", folder / "cache", _ignore_message, _DEADLINE_SECONDS, exploring=0.0, stays=False
+        entries, folder / "state", folder / "cache", _ignore_message, _DEADLINE_SECONDS, exploring=0.0, stays=False
     )
     with LoopThread("unlost.demo") as loop:
         return loop.run(_query_all(options, urls))
@@ -81,10 +91,10 @@ def measure_routing(
 async def _query_all(options: ServiceOptions, urls: Sequence[str]) -> DemoRouting:
     sent, not_sent = (Counter({each.id: 0 for each in options.archives}) for _ in range(2))
     found = found_by_all = failed = 0
-    async with build_service(options) as parts:
-        for address in urls:
-            by_maps = await parts.finder.find(address, RoutingOptions(), _FRESH)
-            by_all = await parts.finder.find(address, RoutingOptions(broadcast=True), _FRESH)
+    async with build_service(options) as service:
+        for url in urls:
+            by_maps = await service.finder.find(url, RoutingOptions(), _FRESH)
+            by_all = await service.finder.find(url, RoutingOptions(broadcast=True), _FRESH)
             sent.update(each.archive for each in by_maps.reports)
             not_sent.update(by_maps.passed_over)
             found += len(by_maps.mementos)
@@ -94,14 +104,17 @@ async def _query_all(options: ServiceOptions, urls: Sequence[str]) -> DemoRoutin
 
 
 def _ignore_message(_: str) -> None:
-    """Say nothing."""
+    """Discard a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class PagePair:
-    """One page. outcome: `identical`, `changed` or `missing`.
+    """A page of the site, original and recovered.
 
-    original, recovered: its address in each export, relative to its top; None where it is not.
+    Attributes:
+        outcome: `identical`, `changed` or `missing`.
+        original: Relative URL in the export of the original; None if absent.
+        recovered: Relative URL in the export of the recovery; None if absent.
     """
 
     url: str
@@ -112,7 +125,17 @@ class PagePair:
 
 
 def pair_pages(site: LostSite, original: Path, recovered: Path, comparison: Comparison) -> tuple[PagePair, ...]:
-    """Return all pages that the site had. original, recovered: the folders of their recoveries. Raises InputError."""
+    """Return the pages of the site with their URLs in both exports.
+
+    Args:
+        site: The site.
+        original: Recovery folder of the original.
+        recovered: Recovery folder of the recovered site.
+        comparison: Comparison of both.
+
+    Raises:
+        InputError: A recovery folder could not be read.
+    """
     outcomes: Mapping[str, str] = {each.uri: each.outcome.value for each in comparison.resources()}
     pages = [(resource.url, resource.title) for resource in site.resources if resource.is_page]
     with _link_resolver(original) as before, _link_resolver(recovered) as after:
@@ -129,23 +152,26 @@ def _link_resolver(recovery: Path) -> Iterator[LinkResolver]:
 
 
 def _relative_url(site: LinkResolver, url: str) -> str | None:
-    found = site.resolve(url, LinkKind.PAGE)
-    return found.relative_url if found.kind is LinkTargetKind.FILE else None
+    target = site.resolve(url, LinkKind.PAGE)
+    return target.relative_url if target.kind is LinkTargetKind.FILE else None
 
 
 RECOVER_COMMAND = "unlost recover http://your.example/"
-"""What everybody types for their own."""
+"""Command shown to users for recovering their own site."""
 MessageCallback = Callable[[str], None]
-"""Gets what happens, a line at a time; a line that does not begin with a space begins a step."""
+"""Receives progress messages, one line each; a line without leading space starts a new step."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStory:
-    """All that happened.
+    """Everything that happened in the demonstration.
 
-    is_pywb: whether the archives were run by pywb, else by the package itself.
-    figures, chosen, missing, rejected: of the recovery. comparison: with the original. exported: as a site.
-    page: the folder that is shown; `original/` and `recovered/` are the two sites in it.
+    Attributes:
+        is_pywb: Whether pywb served the archives, not `FakeArchive`.
+        stats: Statistics of the recovery; `chosen`, `missing` and `rejected` are its resources.
+        comparison: Comparison with the original.
+        exported: Result of the export as a static site.
+        page: Folder to serve; `original/` and `recovered/` in it are the two sites.
     """
 
     site: LostSite
@@ -165,10 +191,17 @@ class DemoStory:
 
 @contextmanager
 def run_story(folder: Path, pywb: Path | None, on_message: MessageCallback) -> Iterator[DemoStory]:
-    """Let it happen in a folder that is there; give what came of it, while the archives still answer.
+    """Run the demonstration in an existing folder; yield its result while the archives still run.
 
-    pywb: the program `wayback` of one, which runs the archives; None for those of the package itself.
-    Raises UsageError for a pywb that does not run, OSError, and KeyboardInterrupt once all was put away.
+    Args:
+        folder: Folder for all files.
+        pywb: Path of pywb's `wayback` command; None to serve the archives with `FakeArchive`.
+        on_message: Receives progress messages.
+
+    Raises:
+        UsageError: pywb does not run.
+        OSError: A file could not be written.
+        KeyboardInterrupt: The user interrupted the run; raised after clean-up.
     """
     site = lost_site()
     with _isolated_home(folder / "home"):
@@ -176,12 +209,12 @@ def run_story(folder: Path, pywb: Path | None, on_message: MessageCallback) -> I
         holdings = _write_archives(site, folder / "archives", on_message)
         with _run_archives(site, holdings, pywb, on_message) as archives:
             _build_maps(holdings, on_message)
-            answers = _measure_routing(site, holdings, archives, folder / "aggregator", on_message)
+            routing = _measure_routing(site, holdings, archives, folder / "aggregator", on_message)
             recovery = folder / f"{site.url.split('/')[2]}.recovery"
             _recover_site(site, archives, recovery, on_message)
             with StateReader(recovery) as state:
-                figures = collect_stats(state)
-                # In an order of their own: what comes when depends on who answers first.
+                stats = collect_stats(state)
+                # Sorted, because the order of arrival depends on timing.
                 chosen = tuple(sorted(state.chosen_captures(), key=lambda each: each.name))
                 missing = tuple(sorted(state.missing_resources(), key=lambda each: each.uri))
                 rejected = tuple(sorted(state.rejected(), key=lambda each: (each.datetime, each.uri)))
@@ -190,36 +223,36 @@ def run_story(folder: Path, pywb: Path | None, on_message: MessageCallback) -> I
             exported = _export_site(recovery, folder, on_message)
             pairs = pair_pages(site, folder / "original.recovery", recovery, comparison)
             yield DemoStory(
-                site, pywb is not None, holdings, answers, recovery, figures, chosen, missing, rejected, comparison,
+                site, pywb is not None, holdings, routing, recovery, stats, chosen, missing, rejected, comparison,
                 exported, pairs, folder / "page",
             )  # fmt: skip
 
 
 @contextmanager
 def _isolated_home(folder: Path) -> Iterator[None]:
-    """Have everything that commands keep in the user's own folders kept elsewhere."""
-    before = environ.get("UNLOST_HOME")
+    """Redirect the user's configuration, state and cache folders."""
+    previous = environ.get("UNLOST_HOME")
     environ["UNLOST_HOME"] = str(folder)
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             del environ["UNLOST_HOME"]
         else:
-            environ["UNLOST_HOME"] = before
+            environ["UNLOST_HOME"] = previous
 
 
 def _write_original(site: LostSite, folder: Path, on_message: MessageCallback) -> Path:
-    """Write the site as it last was, as a WARC and as files to look at; return the WARC."""
-    copies = [(resource.url, site.ended, answer) for resource, answer in site.final_resources()]
-    on_message(f"A site is lost: {site.url}, {len(copies)} addresses, on {format_day(site.ended)}")
+    """Write the final version of the site as a WARC and as an export for viewing; return the WARC."""
+    captures = [(resource.url, site.ended, response) for resource, response in site.final_resources()]
+    on_message(f"A site is lost: {site.url}, {len(captures)} addresses, on {format_day(site.ended)}")
     on_message("  pages, pictures, style sheets, a PDF, a program with query strings; all of it made up")
-    warc = write_site_warc(folder / "original", copies, site.ended)
-    # What is shown beside the recovered site is made in the same way: it differs only in what it was made of.
-    own = Archive("original", "The site itself", ArchiveKind.FILES, folder=str(warc.parent))
-    whole = recover(site.url, folder / "original.recovery", archives=[own], policy="exhaustive")
+    warc = write_site_warc(folder / "original", captures, site.ended)
+    # The original is exported by the same code as the recovered site, so that they differ in content only.
+    archive = Archive("original", "The site itself", ArchiveKind.FILES, folder=str(warc.parent))
+    recovery = recover(site.url, folder / "original.recovery", archives=[archive], policy="exhaustive")
     (folder / "page").mkdir()
-    whole.export(folder / "page" / "original", external="none")
+    recovery.export(folder / "page" / "original", external="none")
     return warc
 
 
@@ -236,7 +269,7 @@ def _write_archives(site: LostSite, folder: Path, on_message: MessageCallback) -
 def _run_archives(
     site: LostSite, holdings: tuple[DemoHoldings, ...], pywb: Path | None, on_message: MessageCallback
 ) -> Iterator[Mapping[str, Archive]]:
-    """Run the archives, and say who runs them."""
+    """Run the archives and report how they are served."""
     who = "the package itself: real HTTP, real Memento, no pywb" if pywb is None else f"three pywb ({pywb})"
     on_message(f"They answer on this machine, run by {who}")
     running: AbstractContextManager[Mapping[str, Archive]] = (
@@ -262,23 +295,23 @@ def _measure_routing(
     folder: Path,
     on_message: MessageCallback,
 ) -> DemoRouting:
-    addresses = [resource.url for resource in site.resources]
+    urls = [resource.url for resource in site.resources]
     maps = {each.id: each.map for each in holdings}
-    found = measure_routing(archives, maps, addresses, folder)
-    on_message(f"An aggregator with these maps is asked for all {found.urls} addresses that the site ever had")
-    on_message(f"  {format_count(found.requests, 'request')} sent, {found.saved} not sent thanks to maps")
-    same = "the same as" if found.found == found.found_by_all else f"and {found.found_by_all}"
-    on_message(f"  {found.found} copies found, {same} with everybody asked for everything")
-    if found.failed:
-        on_message(f"  {found.failed} answers did not come")
-    return found
+    routing = measure_routing(archives, maps, urls, folder)
+    on_message(f"An aggregator with these maps is asked for all {routing.urls} addresses that the site ever had")
+    on_message(f"  {format_count(routing.requests, 'request')} sent, {routing.saved} not sent thanks to maps")
+    same = "the same as" if routing.found == routing.found_by_all else f"and {routing.found_by_all}"
+    on_message(f"  {routing.found} copies found, {same} with everybody asked for everything")
+    if routing.failed:
+        on_message(f"  {routing.failed} answers did not come")
+    return routing
 
 
 def _recover_site(site: LostSite, archives: Mapping[str, Archive], folder: Path, on_message: MessageCallback) -> None:
     on_message(f"The site is recovered from all three, as `unlost recover {site.url}` does it")
     # The story compares with the original, where an error page would count as a page that came back changed.
-    done = recover(site.url, folder, archives=archives.values(), contact="demo@example.org", drop_rejected=True)
-    counts, run = done.counts(), done.run
+    recovery = recover(site.url, folder, archives=archives.values(), contact="demo@example.org", drop_rejected=True)
+    counts, run = recovery.counts(), recovery.run
     sent = sum(run.requests.values()) if run is not None else 0
     on_message(f"  {counts['recovered']} recovered, {counts['missing']} missing; {format_count(sent, 'request')}")
 

@@ -1,8 +1,15 @@
-"""Exports a recovery: as a browsable site in a folder, ZIP or tar file, or as WARC or WACZ.
+"""Exports a recovery as a browsable site (folder, ZIP or tar file), as WARC, or as WACZ.
 
 Modules in reading order:
-contents (what to export), paths (file names), media_types, links (where URLs point in the export), bodies (rewriting),
-manifest, targets and packed_targets (where files are written), site (export_site), redirects and hosting (rules for
-web servers), warc and wacz.
-Must not import report.recovery, api, jobs, web or cli.
+
+- contents: what to export
+- paths and media_types: names of files, and their types and extensions
+- links and bodies: targets of links in the export, and rewriting of pages
+- manifest: which file is the capture of which URL
+- targets and packed_targets: folders, ZIP and tar files, written atomically
+- site: `export_site`, which combines the modules above
+- redirects and hosting: configuration for web servers
+- warc and wacz: archive files
+
+The package must not import unlost.report.recovery, unlost.api, unlost.jobs, unlost.web or unlost.cli.
 """

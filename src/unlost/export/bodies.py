@@ -1,4 +1,4 @@
-"""Bodies as they are exported: links rewritten, archive toolbars removed, decompressed, with their charset declared."""
+"""Renders bodies for an export: rewrites links, removes archive toolbars, decompresses, and declares charsets."""
 
 import io
 import os
@@ -15,14 +15,14 @@ from unlost.html.archive_toolbar import remove_archive_toolbar
 from unlost.html.redirect_stub import redirect_stub_target
 from unlost.html.rewrite import rewrite_links
 
-_SNIFFED_BYTES = 1024  # bytes in which browsers look for it
+_SNIFFED_BYTES = 1024  # browsers look for a charset declaration in this many bytes
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _META = re.compile(rb"<meta\b[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml\b[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE)
 _XML_DECLARATION = re.compile(rb"<\?xml\b[^>]{0,200}\?>")
 _CSS = re.compile(rb'@charset "([^"]{1,40})";')
-# What may stand before the head of a page; a document type must stay the first.
-# Whatever was passed over stays so, and what is in quotes ends no tag.
+# What may precede the content of <head>; a document type must remain the first.
+# Groups are atomic and quantifiers possessive against catastrophic backtracking; quoted text does not end a tag.
 _SPACE = rb"(?>\s|<!--(?:-?>|.*?--!?>))*+"
 _ATTRIBUTES = rb"(?:\s(?>[^>\"']|\"[^\"]*\"|'[^']*')*+)?"
 _BEFORE_HEAD_CONTENT = re.compile(
@@ -46,12 +46,15 @@ _UTF_16 = {"UTF-16LE": b"\xff\xfe", "UTF-16BE": b"\xfe\xff"}
 
 
 def declare_charset(body: bytes, mime: str | None, declared: str | None) -> bytes:
-    r"""Return a body that shows the same without what its server said it was written in; the very body if it does.
+    r"""Return a body that is displayed the same without the charset of its Content-Type header.
 
-    mime: its true type. told: what the server said; None if it said nothing, and then nothing is done.
+    At most one declaration is inserted. The body is returned unchanged if it is ASCII, declares the same charset
+    itself, or has the charset that browsers assume by default (windows-1252).
 
-    One declaration is put in, and nothing else is changed; nothing is where all bytes are ASCII, where the body says
-    the same itself, and where browsers would take it for that anyway (windows-1252).
+    Args:
+        body: The body.
+        mime: The sniffed media type.
+        declared: The charset in the Content-Type header; None without one, then the body is returned unchanged.
 
     >>> declare_charset("<!doctype html><html lang=ru><title>Да</title>".encode("koi8-r"), "text/html", "koi8-r")[:55]
     b'<!doctype html><html lang=ru><meta charset="KOI8-R"><ti'
@@ -62,7 +65,7 @@ def declare_charset(body: bytes, mime: str | None, declared: str | None) -> byte
     if own is not None and own.lower() == declared.lower().encode("ascii", "replace"):
         return body
     charset = _detected_charset(body, mime, declared)
-    is_same = charset == _detected_charset(body, mime, None)  # also if nobody knows what was told
+    is_same = charset == _detected_charset(body, mime, None)  # also if the declared charset is unknown
     if charset is None or (is_same and (own is not None or charset in _DEFAULT_CHARSETS)):
         return body
     if charset in _UTF_16:
@@ -71,38 +74,38 @@ def declare_charset(body: bytes, mime: str | None, declared: str | None) -> byte
 
 
 def _is_ascii(body: bytes) -> bool:
-    """Return whether a body is the same in every charset: ASCII without the zeros of UTF-16 and ESC of ISO-2022-JP."""
+    """Return whether a body is the same in every charset: ASCII without NUL (UTF-16) and ESC (ISO-2022-JP)."""
     return body.isascii() and b"\0" not in body and b"\x1b" not in body
 
 
 def _declaration_in_body(head: bytes, mime: str) -> bytes | None:
-    """Return what a body says itself."""
-    found = _CSS.match(head) if mime == CSS else _XML.match(head) if mime != HTML else _META.search(head)
-    return found[1] if found else None
+    """Return the charset that a body declares itself."""
+    match = _CSS.match(head) if mime == CSS else _XML.match(head) if mime != HTML else _META.search(head)
+    return match[1] if match else None
 
 
 def _detected_charset(body: bytes, mime: str, declared: str | None) -> str | None:
-    """Return what a body is taken for."""
+    """Return the charset in which a browser decodes a body."""
     return rewrite_links(body, mime, "http://page.invalid/", declared, lambda _uri, _use: None).charset
 
 
 def _insert_declaration(body: bytes, mime: str, charset: bytes, *, has_own: bool) -> bytes:
     if mime == CSS:
-        rest = _CSS.sub(b"", body, count=1) if has_own else body
-        return b'@charset "%b";' % charset + rest
+        style_sheet = _CSS.sub(b"", body, count=1) if has_own else body
+        return b'@charset "%b";' % charset + style_sheet
     if mime == HTML:
-        found = _BEFORE_HEAD_CONTENT.match(body, 0, _SNIFFED_BYTES)
-        place = found.end() if found else 0
-        return b'%b<meta charset="%b">%b' % (body[:place], charset, body[place:])  # the first counts
-    begin = _XML_DECLARATION.match(body)
-    return b'<?xml version="1.0" encoding="%b"?>%b' % (charset, body[begin.end() :] if begin else body)
+        match = _BEFORE_HEAD_CONTENT.match(body, 0, _SNIFFED_BYTES)
+        end = match.end() if match else 0
+        return b'%b<meta charset="%b">%b' % (body[:end], charset, body[end:])  # the first counts
+    declaration = _XML_DECLARATION.match(body)
+    return b'<?xml version="1.0" encoding="%b"?>%b' % (charset, body[declaration.end() :] if declaration else body)
 
 
 MAX_REWRITTEN_BYTES = 32 << 20
-"""Bytes of a body that is rewritten, as `rewrite` has it. Longer ones are passed on as they are, piece by piece."""
+"""Size of a body up to which it is rewritten, as for `rewrite_links`. Larger ones are streamed unchanged."""
 _MAX_DECOMPRESSED_BYTES = 64 << 20
-_MAX_REDIRECT_PAGE_BYTES = 256 << 10  # bytes of a page that may be nothing but a redirect, with what an archive added
-_MAX_MEMBERS = 100  # of a gzipped body: servers make one, or a few
+_MAX_REDIRECT_PAGE_BYTES = 256 << 10  # size of a page that only redirects, including an archive's additions
+_MAX_MEMBERS = 100  # gzip members of a body; servers send one or a few
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 
@@ -110,9 +113,13 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 class RenderedBody:
     """A body to write.
 
-    charset: what it is written in, if the server told or it was written anew; None if nobody knows.
-    changed, left: links, as `rewrite` counts them. counts: addresses, as PageLinks counts them.
-    done: what else was done to it: `charset` (declared), `transcoded`, `unpacked`, `cleaned`, `too-long`.
+    Attributes:
+        body: The content.
+        charset: Its charset, if the server declared it or the body was transcoded; None if unknown.
+        links_rewritten: Number of links that were rewritten.
+        links_unchanged: Number of links that were skipped because they are too long or too many.
+        counts: Number of URLs by `LinkTargetKind`.
+        changes: Other changes: `charset` (declared), `transcoded`, `unpacked`, `cleaned`, `too-long`.
     """
 
     body: BinaryIO
@@ -123,38 +130,43 @@ class RenderedBody:
     changes: list[str] = field(default_factory=list)
 
 
-def declared_charset(copy: FetchedCapture) -> str | None:
-    """Return what a server said that a body is written in; None if it said nothing."""
-    found = _CHARSET.search(copy.header("content-type") or "")
-    return found[1] if found else None
+def declared_charset(fetched: FetchedCapture) -> str | None:
+    """Return the charset in the Content-Type header, or None."""
+    match = _CHARSET.search(fetched.header("content-type") or "")
+    return match[1] if match else None
 
 
-def render_body(copy: FetchedCapture, mime: str | None, links: PageLinkRewriter) -> RenderedBody:
-    """Return the body of a copy with links that lead to files.
+def render_body(fetched: FetchedCapture, mime: str | None, links: PageLinkRewriter) -> RenderedBody:
+    """Return the body of a capture with links rewritten to files of the export.
 
-    mime: its true type. Only pages, style sheets and drawings are read into memory, and only up to 32 MiB.
+    Only HTML, CSS and SVG are read into memory, and only up to `MAX_REWRITTEN_BYTES`.
+
+    Args:
+        fetched: The capture.
+        mime: The sniffed media type.
+        links: Resolves the links.
     """
-    told = declared_charset(copy)
+    declared = declared_charset(fetched)
     if mime not in REWRITTEN_TYPES:
-        return RenderedBody(copy.body, told)
-    size = copy.body.seek(0, os.SEEK_END)
-    copy.body.seek(0)
+        return RenderedBody(fetched.body, declared)
+    size = fetched.body.seek(0, os.SEEK_END)
+    fetched.body.seek(0)
     if size > MAX_REWRITTEN_BYTES:
-        return RenderedBody(copy.body, told, changes=["too-long"])
-    body = before = copy.body.read()
-    result = RenderedBody(copy.body, told)
+        return RenderedBody(fetched.body, declared, changes=["too-long"])
+    body = original = fetched.body.read()
+    result = RenderedBody(fetched.body, declared)
     if body.startswith(GZIP_MAGIC):
         body = _decompress(body)
-        _add_change(result, "unpacked", body is not before)
-    if copy.capture.migrated:
-        clean = remove_archive_toolbar(body, copy.source or copy.capture.urim or "").body
-        _add_change(result, "cleaned", clean != body)
-        body = clean
-    new = rewrite_links(
+        _add_change(result, "unpacked", body is not original)
+    if fetched.capture.migrated:
+        cleaned = remove_archive_toolbar(body, fetched.source or fetched.capture.urim or "").body
+        _add_change(result, "cleaned", cleaned != body)
+        body = cleaned
+    rewritten = rewrite_links(
         body,
         mime,
-        copy.capture.uri,
-        told,
+        fetched.capture.uri,
+        declared,
         links,
         drop_base=True,
         drop_integrity=True,
@@ -163,56 +175,58 @@ def render_body(copy: FetchedCapture, mime: str | None, links: PageLinkRewriter)
         directory=links.directory,
         page=links.relative_url,
     )
-    links.add_cached_counts(new.groups)
-    result.links_rewritten, result.links_unchanged, result.counts = new.changed, new.skipped, links.counts
-    _add_change(result, "transcoded", new.transcoded_from is not None)
-    _add_change(result, "too-long", new.is_truncated)
-    if new.transcoded_from is not None or told is not None:
-        result.charset = new.charset or told
-    body = new.body
-    if new.transcoded_from is None:
-        body = declare_charset(new.body, mime, told)
-        _add_change(result, "charset", body is not new.body)
-    copy.body.seek(0)
-    if body is not before:
+    links.add_cached_counts(rewritten.groups)
+    result.links_rewritten, result.links_unchanged, result.counts = rewritten.changed, rewritten.skipped, links.counts
+    _add_change(result, "transcoded", rewritten.transcoded_from is not None)
+    _add_change(result, "too-long", rewritten.is_truncated)
+    if rewritten.transcoded_from is not None or declared is not None:
+        result.charset = rewritten.charset or declared
+    body = rewritten.body
+    if rewritten.transcoded_from is None:
+        body = declare_charset(rewritten.body, mime, declared)
+        _add_change(result, "charset", body is not rewritten.body)
+    fetched.body.seek(0)
+    if body is not original:
         result.body = io.BytesIO(body)
     return result
 
 
-def redirect_target(copy: FetchedCapture, mime: str | None) -> str | None:
-    """Return the URL that a page redirects to if it is nothing but a redirect; None for anything else.
+def redirect_target(fetched: FetchedCapture, mime: str | None) -> str | None:
+    """Return the URL that a page redirects to if it only redirects; otherwise None. The body is rewound.
 
-    mime: its true type. The body is read from its beginning, and is there again.
+    Args:
+        fetched: The capture.
+        mime: The sniffed media type.
     """
-    if mime is None or "html" not in mime.lower() or copy.capture.status not in (None, 200):
+    if mime is None or "html" not in mime.lower() or fetched.capture.status not in (None, 200):
         return None
-    copy.body.seek(0)
-    body = copy.body.read(_MAX_REDIRECT_PAGE_BYTES + 1)
-    copy.body.seek(0)
+    fetched.body.seek(0)
+    body = fetched.body.read(_MAX_REDIRECT_PAGE_BYTES + 1)
+    fetched.body.seek(0)
     if len(body) > _MAX_REDIRECT_PAGE_BYTES:
         return None
-    if copy.capture.migrated:
-        body = remove_archive_toolbar(body, copy.source or copy.capture.urim or "").body
-    return redirect_stub_target(body, mime, copy.capture.uri, declared_charset(copy))
+    if fetched.capture.migrated:
+        body = remove_archive_toolbar(body, fetched.source or fetched.capture.urim or "").body
+    return redirect_stub_target(body, mime, fetched.capture.uri, declared_charset(fetched))
 
 
-def _add_change(result: RenderedBody, what: str, is_so: bool) -> None:
-    if is_so:
-        result.changes.append(what)
+def _add_change(result: RenderedBody, change: str, is_changed: bool) -> None:
+    if is_changed:
+        result.changes.append(change)
 
 
 def _decompress(body: bytes) -> bytes:
-    """Return what a gzipped body holds, in all its members; itself if it is damaged, or holds too much."""
-    found, rest = bytearray(), body
+    """Decompress a gzipped body with all its members; return it unchanged if it is damaged or too large."""
+    decompressed, remaining = bytearray(), body
     for _ in range(_MAX_MEMBERS):
-        unpacker = zlib.decompressobj(31)
+        decompressor = zlib.decompressobj(31)
         try:
-            found += unpacker.decompress(rest, _MAX_DECOMPRESSED_BYTES + 1 - len(found))
+            decompressed += decompressor.decompress(remaining, _MAX_DECOMPRESSED_BYTES + 1 - len(decompressed))
         except zlib.error:
             return body
-        if not unpacker.eof or len(found) > _MAX_DECOMPRESSED_BYTES:
+        if not decompressor.eof or len(decompressed) > _MAX_DECOMPRESSED_BYTES:
             return body
-        rest = unpacker.unused_data
-        if not rest:
-            return bytes(found)
+        remaining = decompressor.unused_data
+        if not remaining:
+            return bytes(decompressed)
     return body

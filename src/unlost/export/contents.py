@@ -1,4 +1,4 @@
-"""What an export contains: the files, redirects and aliases of a recovery."""
+"""The contents of an export: files, redirects and aliases of a recovery."""
 
 import json
 import tempfile
@@ -23,9 +23,12 @@ from unlost.warc.writer import WarcFolder
 
 @dataclass(frozen=True, slots=True)
 class ContentEntry:
-    """A resource.
+    """A resource to export.
 
-    name: as `naming` has it. record: of the copy that was chosen. mime: its true type; None if nobody knows.
+    Attributes:
+        name: Its page name.
+        record: The record of the chosen capture.
+        mime: The sniffed media type; None if unknown.
     """
 
     name: str
@@ -34,9 +37,10 @@ class ContentEntry:
 
 
 class ContentSpool:
-    """Entries in a temporary file, which take no memory; in their order. Use it as a context manager.
+    """Stores entries in a temporary file instead of memory, in order. Use it as a context manager.
 
-    Raises OSError where the disk of temporary files is full.
+    Raises:
+        OSError: The disk of temporary files is full.
     """
 
     def __init__(self) -> None:
@@ -44,55 +48,59 @@ class ContentSpool:
         self._count = 0
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return self."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Forget all."""
+        """Delete the file."""
         self._file.close()
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of entries."""
         return self._count
 
     def add(self, entry: ContentEntry) -> None:
-        """Keep one more."""
+        """Append an entry."""
         record, capture = entry.record, entry.record.capture
-        of_capture = (
+        capture_fields = (
             capture.uri, None, capture.datetime, capture.status, capture.mime, capture.digest, capture.length,
             capture.redirect, capture.archive, capture.urim, capture.migrated, capture.revisit, capture.revisit_of,
         )  # fmt: skip
-        of_record = (
+        record_fields = (
             record.listed_digest, record.source, record.truncated, record.recovered, record.file, record.offset,
             record.size,
         )  # fmt: skip
-        self._file.write(json.dumps((entry.name, of_capture, of_record, entry.mime)) + "\n")
+        self._file.write(json.dumps((entry.name, capture_fields, record_fields, entry.mime)) + "\n")
         self._count += 1
 
     def __iter__(self) -> Iterator[ContentEntry]:
-        """Yield all of them; nothing may be added meanwhile."""
+        """Yield all entries. Do not add any during iteration."""
         self._file.seek(0)
         for line in self._file:
-            name, of_capture, of_record, mime = json.loads(line)
-            of_capture[-1] = None if of_capture[-1] is None else tuple(of_capture[-1])
-            capture = Capture(*of_capture)
-            yield ContentEntry(name, RecoveryRecord(capture, *of_record), mime)
+            name, capture_fields, record_fields, mime = json.loads(line)
+            capture_fields[-1] = None if capture_fields[-1] is None else tuple(capture_fields[-1])
+            capture = Capture(*capture_fields)
+            yield ContentEntry(name, RecoveryRecord(capture, *record_fields), mime)
 
 
 WARC_FOLDER = "warc"
-"""The folder of a recovery with its archive files."""
+"""Folder of a recovery that contains its WARC files."""
 
 
 @dataclass(slots=True)
 class ExportContents:
-    """A recovery as it was when it was read.
+    """The contents of a recovery at the time of reading.
 
-    files: resources that have a body. redirects: the whole address that a resource leads to, by its name.
-    redirect_uris: the address of each redirect. aliases: names of resources by other names that links have.
-    ignore_case: whether letter case does not count in names.
-    plan: what is recovered; None if that was not kept.
-    doubts: the kind of the quality verdict against a capture that was kept in spite of it, by the resource's name.
-    substitutes: URLs that no archive has, and those with another query that are used in their place.
+    Attributes:
+        warcs: The folder of WARC files.
+        files: Resources that have a body.
+        ignore_case: Whether letter case is ignored in page names.
+        options: The options of the recovery; None if they were not stored.
+        redirects: Absolute targets of redirects, by page name.
+        redirect_uris: URLs of redirects, by page name.
+        aliases: Page names of resources, by alias.
+        doubtful_kinds: Kinds of the classifier's verdicts against chosen captures, by page name.
+        substitutes: URLs that no archive has, with the URLs with another query whose captures replace them.
     """
 
     warcs: WarcFolder
@@ -107,26 +115,30 @@ class ExportContents:
 
 
 def nothing_recovered_error(recovery: Path) -> InputError:
-    """Return what to raise for a recovery of which there is nothing to export."""
+    """Return the error for a recovery without any recovered resource."""
     return InputError(f"{recovery}: nothing was recovered so far: there is nothing to export")
 
 
 def nothing_readable_error(problems: Problems) -> InputError:
-    """Return what to raise for a recovery of which no copy can be read. problems: why not, at least one."""
+    """Return the error for a recovery without any readable capture. problems: the reasons, at least one."""
     return InputError(f"nothing can be exported, first: {next(iter(problems.first.values()))}")
 
 
 @contextmanager
 def read_contents(folder: Path, on_capture: Callable[[], object] = lambda: None) -> Iterator[ExportContents]:
-    """Give what a recovery has so far; it may be going on meanwhile.
+    """Yield the contents of a recovery, which may be in progress.
 
-    on_copy: is called for each copy whose beginning was looked at.
+    Args:
+        folder: The folder of the recovery.
+        on_capture: Called for each capture whose first bytes were read.
 
-    Raises InputError for a folder that is no recovery, or has nothing yet; OSError.
+    Raises:
+        InputError: The folder has no recovery, or nothing was recovered yet.
+        OSError: A file cannot be read.
     """
     with ContentSpool() as spool:
         with ContentSpool() as chosen:
-            # First all of the state, which may change when it is closed; then the files: what it knows is in them.
+            # The database is read completely before the WARC files, which contain everything that it refers to.
             with StateReader(folder) as state:
                 contents = ExportContents(WarcFolder(folder / WARC_FOLDER), spool, state.ignore_case, state.options())
                 contents.aliases.update(state.aliases())
@@ -161,9 +173,9 @@ def _add_redirect(contents: ExportContents, name: str, record: RecoveryRecord) -
 
 
 def _sniff_record_type(contents: ExportContents, record: RecoveryRecord) -> str | None:
-    ending = extension_of(split_url_path(record.capture.uri)[0][-1])
+    extension = extension_of(split_url_path(record.capture.uri)[0][-1])
     try:
         head = read_first_bytes(contents.warcs, record, SNIFFED_BYTES)
     except InputError:
-        head = b""  # whoever opens it will tell
-    return sniff_type(record.capture.mime, head, ending)
+        head = b""  # the error is reported when the body is opened
+    return sniff_type(record.capture.mime, head, extension)

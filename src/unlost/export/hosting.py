@@ -1,4 +1,4 @@
-"""Server configuration for an exported site: nginx, Apache and Netlify."""
+"""Configuration of nginx, Apache and Netlify for an exported site."""
 
 import re
 from collections import Counter
@@ -24,9 +24,9 @@ from unlost.export.redirects import (
 )
 
 _APACHE_MAX_NAME = 255
-"""Bytes of the longest part of a path: Apache looks each of them up in the file system, and refuses longer ones."""
+"""Size of a path segment that Apache accepts: it looks each segment up in the file system."""
 _APACHE_MIN_GROUP = 4
-"""From how many rules for the same path on they are passed over at once."""
+"""Number of rules for one path from which they are skipped by one rule if the path does not match."""
 _APACHE_HEAD = """\
 # The old addresses of {name}, for Apache with mod_rewrite. It is read where the site is the root of a host that has
 # `AllowOverride FileInfo Indexes`. Apache reads it anew for each request: with more than some thousand rules, put
@@ -38,7 +38,7 @@ _APACHE_HEAD = """\
 #
 # into the settings of the host instead. Rules here: {count}
 """
-# A recovered site is nothing but files; whatever is in them, they are no programs of this server.
+# The files of a recovered site are untrusted, and never executed.
 _APACHE_SETTINGS = f"""\
 DirectoryIndex {INDEX_NAME}
 AddDefaultCharset Off
@@ -53,49 +53,52 @@ RewriteRule ^(?:_nginx/.*|_headers|_redirects)$ - [R=404,L]
 """
 
 
-def apache_files(old: RedirectRules) -> dict[str, bytes]:
-    """Return the file for Apache by its name."""
-    by_ending = types_by_extension(old.files, old.types)
-    left = list(old.skipped)
+def apache_files(site_rules: RedirectRules) -> dict[str, bytes]:
+    """Return the configuration for Apache, by file name."""
+    types_by_ending = types_by_extension(site_rules.files, site_rules.types)
+    skipped = list(site_rules.skipped)
     rules = []
-    for rule in old.rules:
+    for rule in site_rules.rules:
         reason = _apache_refusal(rule)
         if reason:
-            left.append((rule.uri, reason))
+            skipped.append((rule.uri, reason))
         else:
             rules.append(rule)
-    odd = untypical_files(old.types, by_ending)
-    name = re.sub(r"[^a-z0-9.-]", "_", old.name)
+    untypical = untypical_files(site_rules.types, types_by_ending)
+    name = re.sub(r"[^a-z0-9.-]", "_", site_rules.name)
     lines = [
-        *_APACHE_HEAD.format(name=name, count=len(rules) + len(odd)).splitlines(),
-        *skipped_comment(sorted(left)),
+        *_APACHE_HEAD.format(name=name, count=len(rules) + len(untypical)).splitlines(),
+        *skipped_comment(sorted(skipped)),
         *_APACHE_SETTINGS.splitlines(),
-        *(f'AddType "{told}" .{end}' for end, told in by_ending.items()),
+        *(f'AddType "{media_type}" .{extension}' for extension, media_type in types_by_ending.items()),
         *_APACHE_REWRITING.splitlines(),
     ]
-    # Those for one host come first: the others hold for every host.
+    # Rules for one host precede those for any host.
     for is_any, of_hosts in groupby(
         sorted(rules, key=lambda rule: rule.host is None), key=lambda rule: rule.host is None
     ):
         del is_any
-        for path, same in groupby(of_hosts, key=lambda rule: rule.path):
-            group = list(same)
+        for path, rules_of_path in groupby(of_hosts, key=lambda rule: rule.path):
+            group = list(rules_of_path)
             if len(group) >= _APACHE_MIN_GROUP:
                 lines.append(f'RewriteRule "!^{exact_pattern(path[1:])}\\z" - [S={len(group)}]')
             for rule in group:
                 lines += _apache_lines(rule)
-    # A file that a rule leads to comes here in a second round, under its own path.
-    lines += [f'RewriteRule "^{exact_pattern(path_bytes(path))}\\z" - "[T={told}]"' for path, told in odd.items()]
+    # A file served by a rule passes through the rules a second time, under its own path.
+    lines += [
+        f'RewriteRule "^{exact_pattern(path_bytes(path))}\\z" - "[T={media_type}]"'
+        for path, media_type in untypical.items()
+    ]
     return {".htaccess": "\n".join([*lines, ""]).encode()}
 
 
 def _apache_refusal(rule: RedirectRule) -> str:
     if re.search(r"%2f", rule.uri.partition("?")[0], re.IGNORECASE):
         return "has an escaped slash, which Apache refuses"
-    parts = rule.path.split(b"/")
-    if max(map(len, parts)) > _APACHE_MAX_NAME:
+    segments = rule.path.split(b"/")
+    if max(map(len, segments)) > _APACHE_MAX_NAME:
         return "has too long a name for Apache"
-    if any(part.lower().startswith(b".ht") for part in parts):
+    if any(segment.lower().startswith(b".ht") for segment in segments):
         return "has a name that Apache hides"
     return ""
 
@@ -106,17 +109,17 @@ def _apache_lines(rule: RedirectRule) -> list[str]:
     if rule.host is not None:
         lines.append(f'RewriteCond %{{HTTP_HOST}} "^{exact_pattern(rule.host.encode())}(?::[0-9]+)?\\z" [NC]')
     if rule.status == 200:
-        to, flags = quote(path_bytes(rule.target), safe="/-._~"), "QSD,L"
+        target, flags = quote(path_bytes(rule.target), safe="/-._~"), "QSD,L"
     else:
-        to, flags = rule.target, f"R={rule.status},NE,QSD,L"
-        if "?" in to:
+        target, flags = rule.target, f"R={rule.status},NE,QSD,L"
+        if "?" in target:
             flags = flags.replace("QSD,", "")  # it has a query of its own
-    substitution = re.sub(r"([%$\\])", r"\\\1", to)
+    substitution = re.sub(r"([%$\\])", r"\\\1", target)
     return [*lines, f'RewriteRule "^{exact_pattern(rule.path[1:])}\\z" "{substitution}" [{flags}]']
 
 
 _NGINX_MAX_WORD = 4_000
-"""nginx refuses settings with a word of 4,096 bytes or more."""
+"""nginx rejects configurations with a word of 4,096 bytes or more."""
 _CONTROL_CHARACTERS = re.compile(rb"[\x00-\x1f\x7f]")
 _NGINX_HTTP = """\
 # The old addresses of {name}. Include this file at the level of `http`, and server.conf in the `server` of the site:
@@ -141,56 +144,62 @@ location = /_redirects {{ return 404; }}
 """
 
 
-def nginx_files(old: RedirectRules) -> dict[str, bytes]:
-    """Return the files for nginx by name: one for the level of `http`, one for that of `server`."""
-    variable = "unlost_" + re.sub("[^a-z0-9]", "_", old.name)
-    by_ending = types_by_extension(old.files, old.types)
-    odd = untypical_files(old.types, by_ending)
-    kinds = sorted(set(odd.values()))
-    prefix = _nginx_free_prefix(old.files)
-    places = {path: f"{prefix}{kinds.index(told)}/" for path, told in odd.items()}
-    left = list(old.skipped)
+def nginx_files(site_rules: RedirectRules) -> dict[str, bytes]:
+    """Return the configuration for nginx, by file name: one for the `http` level, one for `server`."""
+    variable = "unlost_" + re.sub("[^a-z0-9]", "_", site_rules.name)
+    by_ending = types_by_extension(site_rules.files, site_rules.types)
+    untypical = untypical_files(site_rules.types, by_ending)
+    untypical_types = sorted(set(untypical.values()))
+    prefix = _nginx_free_prefix(site_rules.files)
+    prefixes = {path: f"{prefix}{untypical_types.index(media_type)}/" for path, media_type in untypical.items()}
+    skipped = list(site_rules.skipped)
 
-    files = {each: path for path in old.files for each in served_paths(path)}
-    typed = {each: _nginx_path(places[path], path) for each, path in files.items() if path in places}
-    here: dict[bytes, bytes] = {}
-    elsewhere: dict[bytes, bytes] = {}
-    for rule in old.rules:
+    files = {each: path for path in site_rules.files for each in served_paths(path)}
+    typed = {each: _nginx_path(prefixes[path], path) for each, path in files.items() if path in prefixes}
+    any_host: dict[bytes, bytes] = {}
+    one_host: dict[bytes, bytes] = {}
+    for rule in site_rules.rules:
         key = (rule.host or "").encode() + rule.path + (b"" if rule.query is None else f"?{rule.query}".encode())
-        is_inside = rule.status == 200
+        is_file = rule.status == 200
         value = (
-            _nginx_path(places.get(rule.target, "/"), rule.target)
-            if is_inside
+            _nginx_path(prefixes.get(rule.target, "/"), rule.target)
+            if is_file
             else f"{rule.status} {rule.target}".encode()
         )
-        there = here if rule.host is None else elsewhere
+        entries = any_host if rule.host is None else one_host
         if len(_nginx_map_entry(key, value, by_number=_CONTROL_CHARACTERS.search(key) is not None)) > _NGINX_MAX_WORD:
-            left.append((rule.uri, "too long"))
-        elif there.setdefault(key, value) != value:
-            left.append((rule.uri, "the server cannot tell it from another address"))
+            skipped.append((rule.uri, "too long"))
+        elif entries.setdefault(key, value) != value:
+            skipped.append((rule.uri, "the server cannot tell it from another address"))
 
     maps = [
         *_nginx_map("$uri", f"${variable}_type", b'""', typed, files),
-        *_nginx_map("$uri$is_args$args", f"${variable}_path", f"${variable}_type".encode(), here, [*here, *files]),
-        *_nginx_map("$host$uri$is_args$args", f"${variable}", f"${variable}_path".encode(), elsewhere, elsewhere),
+        *_nginx_map(
+            "$uri$is_args$args", f"${variable}_path", f"${variable}_type".encode(), any_host, [*any_host, *files]
+        ),
+        *_nginx_map("$host$uri$is_args$args", f"${variable}", f"${variable}_path".encode(), one_host, one_host),
     ]
     dollar = b'geo $unlost_dollar { default "$"; }' if any(b"${unlost_dollar}" in line for line in maps) else b""
-    longest = max((len(key) for each in (typed, here, elsewhere) for key in each), default=0)
+    longest = max((len(key) for each in (typed, any_host, one_host) for key in each), default=0)
     sizes = [
         f"map_hash_bucket_size {max(128, 1 << (longest + 32).bit_length())};",
-        f"map_hash_max_size {max(2048, 2 * max(len(typed), len(here), len(elsewhere)))};",
+        f"map_hash_max_size {max(2048, 2 * max(len(typed), len(any_host), len(one_host)))};",
     ]
-    head = [*_NGINX_HTTP.format(name=_printable_name(old.name)).splitlines(), *skipped_comment(sorted(left)), *sizes]
+    head = [
+        *_NGINX_HTTP.format(name=_printable_name(site_rules.name)).splitlines(),
+        *skipped_comment(sorted(skipped)),
+        *sizes,
+    ]
     server = [
-        *_NGINX_SERVER.format(name=_printable_name(old.name), index=INDEX_NAME).splitlines(),
+        *_NGINX_SERVER.format(name=_printable_name(site_rules.name), index=INDEX_NAME).splitlines(),
         *_nginx_types(by_ending),
     ]
-    for number, told in enumerate(kinds):
+    for number, media_type in enumerate(untypical_types):
         server += [
             f"location ^~ {prefix}{number}/ {{",
             "    internal;",
             "    types { }",
-            f'    default_type "{told}";',
+            f'    default_type "{media_type}";',
             f'    rewrite "(?s)^{exact_pattern(f"{prefix}{number}".encode())}(/.*)\\z" $1 break;',
             "}",
         ]
@@ -206,7 +215,7 @@ def nginx_files(old: RedirectRules) -> dict[str, bytes]:
 
 
 def _nginx_free_prefix(files: Iterable[str]) -> str:
-    """Return the beginning of addresses that no file has: below it, files have other types than their endings say."""
+    """Return a path prefix that no file has. Internal locations below it serve files with untypical media types."""
     firsts = {path.partition("/")[0] for path in files}
     name = ".unlost-type-"
     while any(first.startswith(name) for first in firsts):
@@ -214,14 +223,14 @@ def _nginx_free_prefix(files: Iterable[str]) -> str:
     return f"/{name}"
 
 
-def _nginx_path(place: str, path: str) -> bytes:
-    return place.encode() + path_bytes(path)
+def _nginx_path(prefix: str, path: str) -> bytes:
+    return prefix.encode() + path_bytes(path)
 
 
 def _nginx_map(
     source: str, name: str, default: bytes, entries: dict[bytes, bytes], known: Iterable[bytes]
 ) -> list[bytes]:
-    # nginx looks words up without regard to case; those that differ by nothing else are told apart by expressions.
+    # nginx ignores case in map keys. Keys that differ only in case are written as regular expressions.
     folded = Counter(key.lower() for key in set(known))
     lines = [f"map {source} {name} {{".encode(), b"    default " + default + b";"]
     for key, value in sorted(entries.items()):
@@ -242,7 +251,7 @@ def _nginx_quote(text: bytes) -> bytes:
 def _nginx_types(by_ending: dict[str, str]) -> list[str]:
     if not by_ending:
         return []
-    return ["types {", *(f'    "{told}" {end};' for end, told in by_ending.items()), "}"]
+    return ["types {", *(f'    "{media_type}" {extension};' for extension, media_type in by_ending.items()), "}"]
 
 
 def _printable_name(name: str) -> str:
@@ -250,8 +259,8 @@ def _printable_name(name: str) -> str:
 
 
 _NETLIFY_MANY_RULES = 10_000
-"""From so many rules on the documentation expects difficulties."""
-# Parameters are given as words `name=value`. How escapes in them compare is nowhere said: so only what needs none.
+"""Number of rules from which the Netlify documentation warns of problems."""
+# Parameters are written as `name=value`. How escapes in them are compared is undocumented, so only plain ones are used.
 _NETLIFY_PARAMETER = re.compile(r"([A-Za-z0-9._~-]+)=([A-Za-z0-9._~-]+)")
 _NETLIFY_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -265,91 +274,95 @@ _NETLIFY_TYPES = {
 _NETLIFY_HEAD = "# The old addresses of {name}, for Netlify. Nothing is to be done: it reads this file where it is."
 
 
-def netlify_files(old: RedirectRules) -> dict[str, bytes]:
-    """Return the files for Netlify by name."""
-    left = list(old.skipped)
+def netlify_files(site_rules: RedirectRules) -> dict[str, bytes]:
+    """Return the configuration for Netlify, by file name."""
+    skipped = list(site_rules.skipped)
     lines: list[str] = []
-    told: dict[str, str] = {}
-    for rule in sorted(old.rules, key=lambda rule: (rule.host is None, -(rule.query or "").count("="))):
-        kind = _untypical_type(old, rule.target) if rule.status == 200 else None
-        # Headers are set by paths, without queries: what needs one has to be asked for by its own path.
-        moves = kind is not None and rule.query is not None
-        reason, words = _netlify_line(replace(rule, status=301, target=file_url_path(rule.target)) if moves else rule)
+    headers: dict[str, str] = {}
+    for rule in sorted(site_rules.rules, key=lambda rule: (rule.host is None, -(rule.query or "").count("="))):
+        media_type = _untypical_type(site_rules, rule.target) if rule.status == 200 else None
+        # Headers are set by path, without the query: a file that needs one is redirected to its own path.
+        is_redirected = media_type is not None and rule.query is not None
+        reason, line = _netlify_line(
+            replace(rule, status=301, target=file_url_path(rule.target)) if is_redirected else rule
+        )
         if reason:
-            left.append((rule.uri, reason))
+            skipped.append((rule.uri, reason))
             continue
-        if words:
-            lines.append(words)
-        if kind is not None and rule.query is None and rule.host is None:
-            told[_netlify_path(rule.path)] = kind
-    name = re.sub(r"[^a-z0-9.-]", "_", old.name)
-    head = [_NETLIFY_HEAD.format(name=name), *skipped_comment(sorted(left))]
+        if line:
+            lines.append(line)
+        if media_type is not None and rule.query is None and rule.host is None:
+            headers[_netlify_path(rule.path)] = media_type
+    name = re.sub(r"[^a-z0-9.-]", "_", site_rules.name)
+    head = [_NETLIFY_HEAD.format(name=name), *skipped_comment(sorted(skipped))]
     if len(lines) >= _NETLIFY_MANY_RULES:
         head.append(f"# {len(lines)} rules are many for Netlify: a deploy may fail.")
     return {
         "_redirects": "\n".join([*head, *lines, ""]).encode(),
-        "_headers": "\n".join([_NETLIFY_HEAD.format(name=name), *_netlify_headers(old, told), ""]).encode(),
+        "_headers": "\n".join([_NETLIFY_HEAD.format(name=name), *_netlify_headers(site_rules, headers), ""]).encode(),
     }
 
 
 def _netlify_line(rule: RedirectRule) -> tuple[str, str]:
-    """Return why a rule cannot be written, or its line, empty if Netlify does it by itself."""
+    """Return the reason why a rule cannot be written, or its line, which is empty if Netlify needs none."""
     if "//" in rule.uri.partition("://")[2].partition("?")[0]:
         return "has doubled slashes, of which Netlify says nothing", ""
     parameters: list[str] = []
-    for part in (rule.query or "").split("&") if rule.query else []:
-        found = _NETLIFY_PARAMETER.fullmatch(part)
-        if found is None or found[1] in (each.partition("=")[0] for each in parameters):
+    for parameter in (rule.query or "").split("&") if rule.query else []:
+        match = _NETLIFY_PARAMETER.fullmatch(parameter)
+        if match is None or match[1] in (each.partition("=")[0] for each in parameters):
             return "has a query that Netlify's rules do not have", ""
-        parameters.append(part)
+        parameters.append(parameter)
     path = _netlify_path(rule.path)
-    to = file_url_path(rule.target) if rule.status == 200 else _netlify_literal(rule.target)
-    if not parameters and path.rstrip("/") == to.rstrip("/"):
-        return "", ""  # slashes at the end make no difference to it
-    start = path if rule.host is None else f"http://{rule.host}{path}"
-    return "", " ".join([start, *parameters, to, f"{rule.status}!"])
+    target = file_url_path(rule.target) if rule.status == 200 else _netlify_literal(rule.target)
+    if not parameters and path.rstrip("/") == target.rstrip("/"):
+        return "", ""  # Netlify ignores trailing slashes
+    source = path if rule.host is None else f"http://{rule.host}{path}"
+    return "", " ".join([source, *parameters, target, f"{rule.status}!"])
 
 
 def _netlify_path(path: bytes) -> str:
-    """Return a path as it stands in a rule: `*` and `:` are escaped as well, which would stand for other things."""
+    """Return a path for a rule. `*` and `:` are escaped too, because they are wildcards and placeholders."""
     return quote(path, safe="/-._~")
 
 
-def _netlify_literal(to: str) -> str:
-    scheme, separator, rest = to.partition("://") if not to.startswith("/") else ("", "", to)
+def _netlify_literal(target: str) -> str:
+    scheme, separator, rest = target.partition("://") if not target.startswith("/") else ("", "", target)
     host, slash, path = rest.partition("/")
     return f"{scheme}{separator}{host}{slash}" + path.replace(":", "%3A").replace("*", "%2A")
 
 
-def _netlify_headers(old: RedirectRules, declared: dict[str, str]) -> list[str]:
-    """Return what says the types of files that their names do not tell, under each address that they have."""
+def _netlify_headers(site_rules: RedirectRules, declared: dict[str, str]) -> list[str]:
+    """Return header rules for files whose media type differs from that of their names, for each of their URLs."""
     types = dict(declared)
-    for path in old.files:
-        kind = _untypical_type(old, path)
-        if kind is not None:
-            types.update((_netlify_path(each), kind) for each in served_paths(path))
-    return [line for path, kind in sorted(types.items()) for line in (path, f"  Content-Type: {kind}")]
+    for path in site_rules.files:
+        media_type = _untypical_type(site_rules, path)
+        if media_type is not None:
+            types.update((_netlify_path(each), media_type) for each in served_paths(path))
+    return [line for path, media_type in sorted(types.items()) for line in (path, f"  Content-Type: {media_type}")]
 
 
-def _untypical_type(old: RedirectRules, path: str) -> str | None:
-    """Return the type of a file if its name does not tell it."""
-    kind = old.types.get(path)
-    return None if kind is None or kind.lower() == _NETLIFY_TYPES.get(lower_extension(path)) else kind
+def _untypical_type(site_rules: RedirectRules, path: str) -> str | None:
+    """Return the media type of a file if its name does not imply it."""
+    media_type = site_rules.types.get(path)
+    return None if media_type is None or media_type.lower() == _NETLIFY_TYPES.get(lower_extension(path)) else media_type
 
 
 def hosting_files(
     placed: Sequence[ExportedResource], *, home: str | None = None, rewritten: bool = True
 ) -> dict[str, bytes]:
-    """Return files to add to an export, by name, so that its old addresses work with nginx, Apache and Netlify.
+    """Return files, by name, that make the original URLs of an export work with nginx, Apache and Netlify.
 
-    home: an address of the site, whose host gives way to whatever host it is put on; without one, the most frequent
-        host. Addresses of other hosts work where these lead to the server, too.
-    rewritten: whether links in files are relative to the files; False if they are as they were.
+    The site must be at the root of a host. A URL is answered with its file, or by a redirect to the file if its
+    relative links would break otherwise; redirects of the site remain redirects. Files get their original media types
+    and charsets. URLs that a server cannot match are left out and listed in a comment. The result does not depend on
+    the order of the resources. See docs/hosting.md.
 
-    The site has to be at the root of a host. An address of a resource is answered with its file, by a redirect if its
-    links would lead elsewhere otherwise; redirects of the site are redirects again. Files get the types and charsets
-    that they had. What a server cannot be told is left out, and named in a comment. The same resources, in any order,
-    give the same files. See docs/hosting.md.
+    Args:
+        placed: The resources of the export.
+        home: A URL of the site, whose host is replaced by that of the server; by default the most frequent host. URLs
+            of other hosts work if these point to the server, too.
+        rewritten: Whether links in files are relative to the files; otherwise they are unchanged.
     """
-    old = redirect_rules(placed, home=home, rewritten=rewritten)
-    return {**nginx_files(old), **apache_files(old), **netlify_files(old)}
+    site_rules = redirect_rules(placed, home=home, rewritten=rewritten)
+    return {**nginx_files(site_rules), **apache_files(site_rules), **netlify_files(site_rules)}

@@ -1,4 +1,4 @@
-"""Resolves URLs to files of the export and rewrites the links of pages; links off the site as the user chose."""
+"""Resolves URLs to files of the export and rewrites links of pages. Links to other sites follow an option."""
 
 import re
 from collections import Counter
@@ -30,11 +30,14 @@ from unlost.uri.names import page_name
 
 @dataclass(frozen=True, slots=True)
 class ExportedResource:
-    """Where a resource is in an export.
+    """A resource with its location in the export.
 
-    uri: its address, as it was. path: of its file, relative, with slashes and without escapes; None of a redirect.
-    mime, charset: of the file, as far as they are known. to: the whole URL that a redirect leads to; of a file, the one
-        that it redirects to if it is a page that does nothing else.
+    Attributes:
+        uri: Its original URL.
+        path: Relative path of its file, with slashes and without escapes; None for a redirect.
+        mime: Media type of the file, if known.
+        charset: Charset of the file, if known.
+        redirect_target: Absolute target of a redirect, or of a page that only redirects.
     """
 
     uri: str
@@ -44,26 +47,28 @@ class ExportedResource:
     redirect_target: str | None = None
 
 
-_MAX_REDIRECT_CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
-_MAX_REDIRECT_URL = 2_000  # letters of an address that a redirect leads to: no browser of that time opened a longer one
+_MAX_REDIRECT_CHAIN = 20  # consecutive redirects that are followed; browsers have the same limit
+_MAX_REDIRECT_URL = 2_000  # characters; old browsers opened no longer URLs
 
 
 class LinkTargetKind(StrEnum):
-    """What a link leads to."""
+    """Where a link points."""
 
     FILE = "file"
     MISSING = "missing"
-    """A part of the site that was not recovered."""
+    """To a part of the site that was not recovered."""
     OUTSIDE = "outside"
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """Where a link leads.
+    """The target of a link.
 
-    path: of the file, or where it would be; None outside the site.
-    uri: the address that it leads to in the end.
-    address: the path as it stands in links from the top of the export; empty outside the site.
+    Attributes:
+        kind: Where the link points.
+        path: Path of the file, or of the file that a missing resource would have; None outside the site.
+        uri: The URL after following redirects.
+        relative_url: URL of the file relative to the top folder; empty outside the site.
     """
 
     kind: LinkTargetKind
@@ -73,10 +78,12 @@ class LinkTarget:
 
 
 class LinkResolver:
-    """Where everything is.
+    """Resolves URLs to files of the export.
 
-    paths: of files, by the names of resources. hosts: of these resources.
-    renamed: how many files are not called what their addresses say, by the reason.
+    Attributes:
+        paths: Paths of files, by page name.
+        hosts: Hosts of the resources that have files.
+        renamed: Number of files whose names differ from their URLs, by reason.
     """
 
     def __init__(self, contents: ExportContents, style: PathStyle) -> None:
@@ -92,33 +99,33 @@ class LinkResolver:
         self.paths = self._allocator.paths
 
     def _path_candidates(self, contents: ExportContents) -> list[PathCandidates]:
-        wishes: list[PathCandidates] = []
-        defaults: list[tuple[str, str, str | None]] = []
+        candidates: list[PathCandidates] = []
+        default_pages: list[tuple[str, str, str | None]] = []
         for entry in contents.files:
             self.hosts.add(_host_of_name(entry.name))
             if is_default_page(entry.name):
-                defaults.append((entry.name, entry.record.capture.uri, entry.mime))
+                default_pages.append((entry.name, entry.record.capture.uri, entry.mime))
             else:
-                wishes.append(self._mapper.candidates(entry.name, entry.record.capture.uri, entry.mime))
-        # What a folder shows is its own page, if it has one; that is known when all were seen.
-        folders = {uri_names.folder_of_default_page(name) for name, _, _ in defaults}
-        folders.intersection_update([wish.key for wish in wishes])
-        for name, uri, mime in defaults:
+                candidates.append(self._mapper.candidates(entry.name, entry.record.capture.uri, entry.mime))
+        # A default page is the index of its folder only if the folder has no page of its own.
+        folders = {uri_names.folder_of_default_page(name) for name, _, _ in default_pages}
+        folders.intersection_update([each.key for each in candidates])
+        for name, uri, mime in default_pages:
             is_default = uri_names.folder_of_default_page(name) not in folders
-            wishes.append(self._mapper.candidates(name, uri, mime, is_default=is_default))
-        for wish in wishes:
-            self.renamed.update(wish.reasons)
-        return wishes
+            candidates.append(self._mapper.candidates(name, uri, mime, is_default=is_default))
+        for each in candidates:
+            self.renamed.update(each.reasons)
+        return candidates
 
     def free_path(self, names: tuple[str, ...]) -> str:
-        """Return the first of several paths that no file or folder of the site has; a variation if all are taken."""
+        """Return the first of the paths that is not used by the site, or a variation if all are used."""
         return self._allocator.free_path(PathCandidates("", names, names[0]))
 
-    def resolve(self, uri: str, use: LinkKind) -> LinkTarget:
-        """Return where a link leads: through redirects and other spellings, to a file if there is one.
+    def resolve(self, uri: str, kind: LinkKind) -> LinkTarget:
+        """Return the target of a link after redirects and aliases.
 
-        What is on the site, and is not there, is where its file would be. On the site is what a recovery would have
-        taken for a part of it; parts of pages may also be on other hosts, if anything was recovered from these.
+        A URL inside the site without a file resolves to the path that its file would have. Inside is what the scope of
+        the recovery admits; page requisites are also inside on other hosts from which anything was recovered.
         """
         try:
             name = uri_names.page_name(uri, ignore_case=self._ignore_case)
@@ -128,38 +135,38 @@ class LinkResolver:
         path = self.paths.get(name)
         if path is not None:
             return LinkTarget(LinkTargetKind.FILE, path, uri, relative_url(path))
-        if not self._is_inside(name, uri, use):
+        if not self._is_inside(name, uri, kind):
             return LinkTarget(LinkTargetKind.OUTSIDE, None, uri)
-        wish = self._mapper.candidates_for_missing(name, uri, is_page=use is not LinkKind.REQUISITE)
-        path = self._allocator.free_path(wish)
+        candidates = self._mapper.candidates_for_missing(name, uri, is_page=kind is not LinkKind.REQUISITE)
+        path = self._allocator.free_path(candidates)
         return LinkTarget(LinkTargetKind.MISSING, path, uri, relative_url(path))
 
     def _follow_redirects(self, name: str, uri: str) -> tuple[str, str]:
-        """Return name and address of what is behind redirects; of a loop, those of its beginning."""
-        first = name, uri
+        """Return page name and URL after following redirects; for a loop, those of its start."""
+        start = name, uri
         for _ in range(_MAX_REDIRECT_CHAIN):
             name = self._aliases.get(name, name)
             if name in self.paths or name not in self._redirects:
                 return name, uri
             uri = self._redirects[name]
             if len(uri) > _MAX_REDIRECT_URL:
-                return first
+                return start
             try:
                 name = uri_names.page_name(uri, ignore_case=self._ignore_case)
             except UriError:
-                return first
-        return first
+                return start
+        return start
 
-    def _is_inside(self, name: str, uri: str, use: LinkKind) -> bool:
-        if use is LinkKind.REQUISITE and _host_of_name(name) in self.hosts:
+    def _is_inside(self, name: str, uri: str, kind: LinkKind) -> bool:
+        if kind is LinkKind.REQUISITE and _host_of_name(name) in self.hosts:
             return True
         scope = self._scope
         if scope is None:
             return _host_of_name(name) in self.hosts
         if not scope.is_own(uri):
             return False
-        is_elsewhere = _host_of_name(name) != scope.host or scope.folder is None or use is not LinkKind.PAGE
-        return is_elsewhere or name == scope.folder or name.startswith((f"{scope.folder}/", f"{scope.folder}?"))
+        is_exempt = _host_of_name(name) != scope.host or scope.folder is None or kind is not LinkKind.PAGE
+        return is_exempt or name == scope.folder or name.startswith((f"{scope.folder}/", f"{scope.folder}?"))
 
 
 def _host_of_name(name: str) -> str:
@@ -170,116 +177,128 @@ def _export_scope(options: RecoverOptions | None) -> RecoveryScope | None:
     try:
         return None if options is None else RecoveryScope.of(options)
     except (UriError, UsageError):
-        return None  # of a state that somebody changed
+        return None  # the database was modified by hand
 
 
 EMPTY_IMAGE_URL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
-"""An address that leads to nothing, without asking anybody."""
-_MAX_URL = 8_000  # letters, as `rewrite` takes them
+"""A transparent 1x1 image that needs no request."""
+_MAX_URL = 8_000  # characters, as for `rewrite_links`
 _DEFAULT_REPLAY_PREFIX = "https://web.archive.org/web/"
 _URIM = re.compile(r"(https?://[^\s?#]{1,500}?/)\d{4,14}(?:[a-z]{2}_)?/(?=https?:/|[\w-]+\.)", re.ASCII)
 
 
 class ExternalLinks(StrEnum):
-    """What to do with them."""
+    """What to do with links to other sites."""
 
     KEEP = "keep"
-    """Nothing."""
+    """Leave them unchanged."""
     ARCHIVE = "archive"
-    """They lead to the copies of an archive, as of the date of the page."""
+    """Link to captures in an archive at the date of the page."""
     NONE = "none"
-    """What is needed to show a page leads to nothing, so that nobody is asked for it; links stay."""
+    """Replace page requisites by an empty image, so that nothing is requested; leave links unchanged."""
 
 
 def replay_prefix(urim: str | None) -> str:
-    """Return what an archive puts before the date and the address of a copy.
+    """Return the URL prefix of an archive's mementos.
 
-    urim: the address of one of its copies. Where that does not tell, the Wayback Machine's.
+    Args:
+        urim: URI-M of one of its captures. If it has no recognizable prefix, that of the Wayback Machine is used.
 
     >>> replay_prefix("https://arquivo.pt/wayback/20140102030405id_/http://a.example/")
     'https://arquivo.pt/wayback/'
     >>> replay_prefix("https://archive.ph/Ab1cD")
     'https://web.archive.org/web/'
     """
-    found = _URIM.match(urim or "")
-    return found[1] if found and found[1].isascii() else _DEFAULT_REPLAY_PREFIX
+    match = _URIM.match(urim or "")
+    return match[1] if match and match[1].isascii() else _DEFAULT_REPLAY_PREFIX
 
 
-def external_url(external: ExternalLinks, uri: str, use: LinkKind, date: str, urim: str | None) -> str | None:
-    """Return what stands in the place of a link that leads away from the site; None if it stays as it is.
+def external_url(external: ExternalLinks, uri: str, kind: LinkKind, date: str, urim: str | None) -> str | None:
+    """Return the replacement for a link to another site, or None if it remains unchanged.
 
-    date: of the page, 14 digits. urim: the address of its copy in the archive that it is from.
+    Args:
+        external: What to do with such links.
+        uri: The target.
+        kind: The kind of the link.
+        date: Datetime of the page, 14 digits.
+        urim: URI-M of the page.
 
     >>> external_url(ExternalLinks.ARCHIVE, "http://b.example/", LinkKind.PAGE, "20140102030405", None)
     'https://web.archive.org/web/20140102030405/http://b.example/'
     """
-    if external is ExternalLinks.NONE and use is LinkKind.REQUISITE:
+    if external is ExternalLinks.NONE and kind is LinkKind.REQUISITE:
         return EMPTY_IMAGE_URL
     if external is ExternalLinks.ARCHIVE:
-        found = f"{replay_prefix(urim)}{date}/{uri}"
-        return found if len(found) <= _MAX_URL else None
+        memento_url = f"{replay_prefix(urim)}{date}/{uri}"
+        return memento_url if len(memento_url) <= _MAX_URL else None
     return None
 
 
-_CACHE_BYTES = 32 << 20  # bytes: the navigation of a site is on all of its pages
+_CACHE_BYTES = 32 << 20  # the navigation of a site occurs on all of its pages
 _KINDS = tuple(LinkTargetKind)
-_MAX_SCRIPT_URLS = 20_000  # URLs used by scripts that are remembered
+_MAX_SCRIPT_URLS = 20_000  # cached URLs used by scripts
 
 
 class SiteLinkRewriter:
-    """What the links of all pages become; what is the same on every page is found out once.
+    """Rewrites the links of all pages and caches results that are the same on every page.
 
-    directory: to be given to `rewrite`, with the page, together with what `of_page` returns.
+    Attributes:
+        directory: The cache, to be passed to `rewrite_links` together with a page's rewriter.
     """
 
     def __init__(self, site: LinkResolver, external: ExternalLinks) -> None:
         self.directory = LinkDirectory(_CACHE_BYTES)
         self._resolver = site
         self._external = external
-        self._files: dict[str, str | None] = {}  # by URLs that scripts may use
+        self._files: dict[str, str | None] = {}  # by URLs used in scripts
 
     def for_page(self, path: str, capture: Capture) -> "PageLinkRewriter":
-        """Return what `rewrite` asks on one page. path: of the page in the export. capture: of its copy."""
+        """Return the rewriter for one page. path: of the page in the export. capture: of the page."""
         return PageLinkRewriter(self, path, capture)
 
-    def replacement(self, uri: str, use: LinkKind, page: "PageLinkRewriter") -> str | None:
-        """Return what is to stand on a page for an address; None if it stays."""
-        found = self._resolver.resolve(uri, use)
-        page.counts[found.kind] += 1
-        if found.kind is not LinkTargetKind.OUTSIDE:
-            self.directory.add(uri, use, found.relative_url, _KINDS.index(found.kind))
-            return relative_to_page(found.relative_url, page.relative_url)
-        # What is on the page's own host may be written relative to it, and it is no longer there.
+    def replacement(self, uri: str, kind: LinkKind, page: "PageLinkRewriter") -> str | None:
+        """Return the replacement for a URL on a page; None if it remains unchanged."""
+        target = self._resolver.resolve(uri, kind)
+        page.counts[target.kind] += 1
+        if target.kind is not LinkTargetKind.OUTSIDE:
+            self.directory.add(uri, kind, target.relative_url, _KINDS.index(target.kind))
+            return relative_to_page(target.relative_url, page.relative_url)
+        # Links to the page's own host may be relative, and would resolve to the export.
         host = _host_of_url(uri)
-        if found.uri == uri and host != page.host:
+        if target.uri == uri and host != page.host:
             if self._external is ExternalLinks.KEEP and host not in self._resolver.hosts:
-                self.directory.add(uri, use, None, _KINDS.index(LinkTargetKind.OUTSIDE))
-            return external_url(self._external, uri, use, page.date, page.urim)
-        whole = quote(found.uri, safe=punctuation, errors="surrogatepass")
-        return external_url(self._external, whole, use, page.date, page.urim) or whole
+                self.directory.add(uri, kind, None, _KINDS.index(LinkTargetKind.OUTSIDE))
+            return external_url(self._external, uri, kind, page.date, page.urim)
+        absolute = quote(target.uri, safe=punctuation, errors="surrogatepass")
+        return external_url(self._external, absolute, kind, page.date, page.urim) or absolute
 
     def file_url(self, uri: str, page: "PageLinkRewriter") -> str | None:
-        """Return the URL of the file for a URL that may be used by scripts of a page; None if no file has it.
+        """Return the URL of the file for a URL that scripts of a page may kind; None without a file.
 
-        Nothing is assumed about a URL without a file: it may not be one.
+        A URL without a file is left unchanged, because the text may not be a URL.
         """
         if uri not in self._files:
             if len(self._files) >= _MAX_SCRIPT_URLS:
                 self._files.clear()
-            found = self._resolver.resolve(uri, LinkKind.PAGE)
-            self._files[uri] = found.relative_url if found.kind is LinkTargetKind.FILE else None
-        address = self._files[uri]
-        if address is None:
+            target = self._resolver.resolve(uri, LinkKind.PAGE)
+            self._files[uri] = target.relative_url if target.kind is LinkTargetKind.FILE else None
+        url = self._files[uri]
+        if url is None:
             return None
         page.counts[LinkTargetKind.FILE] += 1
-        return relative_to_page(address, page.relative_url)
+        return relative_to_page(url, page.relative_url)
 
 
 class PageLinkRewriter:
-    """What `rewrite` asks for each address of one page that is not known from other pages.
+    """Rewrites the URLs of one page that are not in the cache.
 
-    address: of the page in the export, as it stands in links. host, date, urim: of its copy.
-    counts: how many addresses lead where, by `Kind`.
+    Attributes:
+        directory: The cache of all pages.
+        relative_url: URL of the page relative to the top folder.
+        host: Host of the page.
+        date: Datetime of the page's capture, 14 digits.
+        urim: URI-M of the page's capture.
+        counts: Number of URLs by `LinkTargetKind`.
     """
 
     def __init__(self, links: SiteLinkRewriter, path: str, capture: Capture) -> None:
@@ -291,21 +310,21 @@ class PageLinkRewriter:
         self.urim = capture.urim
         self.counts: Counter[str] = Counter()
 
-    def __call__(self, uri: str, use: LinkKind) -> str | None:
-        """Return what is to stand there; None if it stays."""
-        return self._links.replacement(uri, use, self)
+    def __call__(self, uri: str, kind: LinkKind) -> str | None:
+        """Return the replacement for a URL; None if it remains unchanged."""
+        return self._links.replacement(uri, kind, self)
 
     def file_url(self, uri: str) -> str | None:
         """Return the relative URL of the file that a URL used by scripts resolves to; None if there is no such file."""
         return self._links.file_url(uri, self)
 
     def add_cached_counts(self, groups: Iterable[int]) -> None:
-        """Add what was known, as `rewrite` counted it."""
+        """Add the counts of URLs that were in the cache. groups: counted by `rewrite_links`."""
         self.counts.update(dict(zip(_KINDS, groups, strict=False)))
 
 
 def _host_of_url(uri: str) -> str | None:
-    """Return the host of an address, in one spelling; None of an address that is none."""
+    """Return the normalized host of a URL; None for an invalid URL."""
     try:
         return page_name(uri).partition("/")[0]
     except UriError:

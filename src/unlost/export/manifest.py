@@ -12,7 +12,7 @@ from unlost.errors import InputError
 from unlost.http.body import new_body
 
 MANIFEST_NAME = ".unlost-manifest.jsonl"
-"""The name of the file, at the top of an export. No file of a site has it: names that begin with a dot are escaped."""
+"""Name of the manifest in the top folder. No file of a site has it, because names with a leading dot are escaped."""
 
 _VERSION = 1
 _MAX_LINE = 1 << 20
@@ -23,9 +23,17 @@ _PIECE = 1 << 18
 class ManifestEntry:
     """A file of an export.
 
-    path: in the export, with slashes. url, datetime, archive: of the capture. mime: its true type; None if unknown.
-    digest, size: of the captured body. file_digest, file_size: of the file; the same if nothing was rewritten.
-    Digests are SHA-1, as `sha1:` and Base32. doubtful: the verdict against the capture, if it was kept in spite of it.
+    Attributes:
+        path: Path in the export, with slashes.
+        url: URL of the capture.
+        datetime: Datetime of the capture, 14 digits.
+        archive: Id of the archive.
+        mime: The sniffed media type; None if unknown.
+        digest: SHA-1 digest of the captured body (`sha1:` and Base32).
+        size: Size of the captured body in bytes.
+        file_digest: Digest of the file; equal to `digest` if nothing was rewritten.
+        file_size: Size of the file in bytes.
+        doubtful: Kind of the classifier's verdict against the capture; None without one.
     """
 
     path: str
@@ -42,11 +50,12 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestHeader:
-    """What a manifest says of the whole export.
+    """Properties of the export as a whole.
 
-    base: the URL of its top folder; None if there is a folder for each host. hosting: files for web servers, and a
-    start page that was added, which are no part of the site. substitutes: URLs that no archive has, and those with
-    another query whose captures are used.
+    Attributes:
+        base: URL of the top folder; None if there is a folder for each host.
+        hosting: Files for web servers and an added start page, which are not part of the site.
+        substitutes: URLs that no archive has, with the URLs with another query whose captures replace them.
     """
 
     base: str | None
@@ -55,7 +64,7 @@ class ManifestHeader:
 
 
 class ManifestWriter:
-    """Collects the entries of a manifest, some hundred bytes each."""
+    """Collects the entries of a manifest, a few hundred bytes each."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[str, bytes]] = []
@@ -78,59 +87,64 @@ class ManifestWriter:
         self._lines.append((entry.path, _line(fields)))
 
     def finish(self, header: ManifestHeader) -> BinaryIO:
-        """Return the whole manifest, at its beginning."""
-        whole = new_body()
+        """Return the manifest, rewound."""
+        manifest = new_body()
         fields = {"unlost-manifest": _VERSION, "base": header.base, "hosting": list(header.hosting)}
-        whole.write(_line({**fields, "substitutes": dict(header.substitutes)}))
-        whole.writelines(line for _, line in sorted(self._lines))
-        whole.seek(0)
-        return whole
+        manifest.write(_line({**fields, "substitutes": dict(header.substitutes)}))
+        manifest.writelines(line for _, line in sorted(self._lines))
+        manifest.seek(0)
+        return manifest
 
 
 def body_digest(body: BinaryIO) -> tuple[str, int]:
-    """Return the SHA-1 digest and the size of a body, which is left at its beginning."""
-    hashed = hashlib.sha1(usedforsecurity=False)
+    """Return the SHA-1 digest and the size of a body, which is rewound."""
+    sha1 = hashlib.sha1(usedforsecurity=False)
     body.seek(0)
     while piece := body.read(_PIECE):
-        hashed.update(piece)
+        sha1.update(piece)
     size = body.seek(0, os.SEEK_END)
     body.seek(0)
-    return f"sha1:{b32encode(hashed.digest()).decode()}", size
+    return f"sha1:{b32encode(sha1.digest()).decode()}", size
 
 
 def read_manifest(name: str, lines: Iterable[bytes]) -> tuple[ManifestHeader, Iterator[ManifestEntry]]:
-    """Return the header of a manifest, and what yields its entries. name: of the file, for messages.
+    """Parse a manifest into its header and an iterator of its entries.
 
-    Raises InputError, also while entries are read, for what is no manifest or one of a later version.
+    Args:
+        name: Name of the file, for error messages.
+        lines: The lines.
+
+    Raises:
+        InputError: Not a manifest or of a later version; may also be raised by the iterator.
     """
     numbered = enumerate(lines, start=1)
-    _, first = next(numbered, (1, b""))
-    found = _object(name, 1, first)
-    base, hosting = found.get("base"), found.get("hosting")
-    if found.get("unlost-manifest") != _VERSION or not isinstance(hosting, list):
+    _, first_line = next(numbered, (1, b""))
+    fields = _object(name, 1, first_line)
+    base, hosting = fields.get("base"), fields.get("hosting")
+    if fields.get("unlost-manifest") != _VERSION or not isinstance(hosting, list):
         raise InputError(f"{name}: expected a manifest of version {_VERSION}: use the version of unlost that wrote it")
-    substitutes = found.get("substitutes")
+    substitutes = fields.get("substitutes")
     header = ManifestHeader(
         base if isinstance(base, str) else None,
         tuple(map(str, hosting)),
-        {url: str(other) for url, other in substitutes.items()} if isinstance(substitutes, dict) else {},
+        {url: str(substitute) for url, substitute in substitutes.items()} if isinstance(substitutes, dict) else {},
     )
     return header, (_entry(name, number, line) for number, line in numbered)
 
 
 def _entry(name: str, number: int, line: bytes) -> ManifestEntry:
-    found = _object(name, number, line)
+    fields = _object(name, number, line)
     try:
-        path, url, moment, digest = (str(found[field]) for field in ("path", "url", "datetime", "digest"))
-        size = int(str(found["size"]))
-        file_digest, file_size = str(found.get("file_digest", digest)), int(str(found.get("file_size", size)))
+        path, url, datetime, digest = (str(fields[field]) for field in ("path", "url", "datetime", "digest"))
+        size = int(str(fields["size"]))
+        file_digest, file_size = str(fields.get("file_digest", digest)), int(str(fields.get("file_size", size)))
     except (KeyError, ValueError) as error:
         raise InputError(f"{name}:{number}: expected an entry of a manifest: {error!s:.100}") from None
-    archive, mime, doubtful = found.get("archive"), found.get("mime"), found.get("doubtful")
+    archive, mime, doubtful = fields.get("archive"), fields.get("mime"), fields.get("doubtful")
     return ManifestEntry(
         path,
         url,
-        moment,
+        datetime,
         None if archive is None else str(archive),
         None if mime is None else str(mime),
         digest,
@@ -143,12 +157,12 @@ def _entry(name: str, number: int, line: bytes) -> ManifestEntry:
 
 def _object(name: str, number: int, line: bytes) -> dict[str, object]:
     try:
-        found = json.loads(line) if len(line) <= _MAX_LINE else None
+        value = json.loads(line) if len(line) <= _MAX_LINE else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise InputError(f"{name}:{number}: expected an object in JSON")
-    return found
+    return value
 
 
 def _line(fields: dict[str, object]) -> bytes:

@@ -1,10 +1,10 @@
-"""Media types sniffed from the first bytes, and the file extensions that tell them."""
+"""Media types sniffed from the first bytes of a body, and file extensions for them."""
 
 import re
 import zlib
 
 SNIFFED_BYTES = 4096
-"""How many first bytes are looked at."""
+"""Number of bytes that are inspected."""
 HTML, XHTML, SVG, CSS = "text/html", "application/xhtml+xml", "image/svg+xml", "text/css"
 REWRITTEN_TYPES = frozenset({HTML, XHTML, SVG, CSS})
 """Types whose links are rewritten."""
@@ -23,7 +23,7 @@ _SIGNATURES = (
     (b"wOFF", "font/woff"),
     (b"wOF2", "font/woff2"),
 )
-# Whatever was passed over stays so: of many comments, each could else end with any other, in ways without number.
+# Possessive quantifiers prevent catastrophic backtracking over many comments.
 _BEGIN = rb"(?:\xef\xbb\xbf)?(?>\s|<!--.*?-->|<\?xml[^>]*>)*+"
 _HTML = re.compile(_BEGIN + rb"<(?:!doctype\s+html|html|head|body|title|frameset)\b", re.IGNORECASE | re.DOTALL)
 _SVG = re.compile(_BEGIN + rb"(?:<!doctype\s+svg[^>]*>\s*)?<svg\b", re.IGNORECASE | re.DOTALL)
@@ -32,7 +32,7 @@ _BY_EXTENSION = {"html": HTML, "htm": HTML, "xhtml": XHTML, "css": CSS, "svg": S
 
 
 def declared_type(mime: str | None) -> str | None:
-    """Return a type as it was told, without parameters; None if it is none, or says nothing.
+    """Return a declared media type without parameters; None if it is invalid or generic.
 
     >>> declared_type("Text/HTML; charset=x"), declared_type("application/octet-stream"), declared_type("unk")
     ('text/html', None, None)
@@ -42,29 +42,34 @@ def declared_type(mime: str | None) -> str | None:
 
 
 def sniff_type(mime: str | None, head: bytes, extension: str) -> str | None:
-    r"""Return the type of a body; None if nothing tells.
+    r"""Return the media type of a body, or None if it is unknown.
 
-    mime: as it was told. head: its first bytes, also gzipped. ending: of the path of its address, without the dot.
+    Args:
+        mime: The declared media type.
+        head: The first bytes of the body, which may be gzipped.
+        extension: Extension of the URL's path, without the dot.
 
     >>> sniff_type("text/html", b"\x89PNG\r\n\x1a\n", "php"), sniff_type("application/pdf", b"<html>", "pdf")
     ('image/png', 'text/html')
     >>> sniff_type(None, b"a {}", "css"), sniff_type("text/plain", b"<html>", "txt")
     ('text/css', 'text/plain')
     """
-    told = declared_type(mime)
+    declared = declared_type(mime)
     if head.startswith(GZIP_MAGIC):
-        if told not in REWRITTEN_TYPES:
-            return told
+        if declared not in REWRITTEN_TYPES:
+            return declared
         head = _decompress_head(head)
-        told = told if head else "application/gzip"
+        declared = declared if head else "application/gzip"
     return (
-        _type_by_signature(head) or _text_type(told, head.replace(b"\0", b"")) or _BY_EXTENSION.get(extension.lower())
+        _type_by_signature(head)
+        or _text_type(declared, head.replace(b"\0", b""))
+        or _BY_EXTENSION.get(extension.lower())
     )
 
 
 def _text_type(declared: str | None, head: bytes) -> str | None:
-    """Return the type of what may be a text. head: without the zeros of UTF-16."""
-    if declared == "text/plain":  # browsers show it as it is
+    """Return the type of a body that may be text. head: the first bytes without the NULs of UTF-16."""
+    if declared == "text/plain":  # browsers do not sniff it
         return declared
     if _FEED.match(head):
         return "application/xml" if declared in (None, HTML) else declared
@@ -78,18 +83,18 @@ def _text_type(declared: str | None, head: bytes) -> str | None:
 def _type_by_signature(head: bytes) -> str | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((told for signature, told in _SIGNATURES if head.startswith(signature)), None)
+    return next((mime for signature, mime in _SIGNATURES if head.startswith(signature)), None)
 
 
 def _decompress_head(head: bytes) -> bytes:
-    """Return the beginning of what a gzipped body holds; nothing if it is damaged."""
+    """Return the first bytes of a gzipped body; empty if it is damaged."""
     try:
         return zlib.decompressobj(31).decompress(head, SNIFFED_BYTES)
     except zlib.error:
         return b""
 
 
-# The first is what is added; with the others a name is right as it is.
+# The first extension is added to names; the others are accepted.
 _EXTENSIONS_BY_TYPE = {
     HTML: ("html", "htm"),
     XHTML: ("xhtml", "xht", "html", "htm"),
@@ -133,7 +138,7 @@ _TYPE_ALIASES = {
     "application/x-font-otf": "font/otf",
     "application/x-pdf": "application/pdf",
 }
-# What is added to a name that tells nothing; any ending that is known will do in its place.
+# Extensions added to names without a known one; any known extension is accepted.
 _USUAL_EXTENSIONS = {
     "application/xml": "xml",
     "text/xml": "xml",
@@ -167,7 +172,7 @@ _USUAL_EXTENSIONS = {
     "text/csv": "csv",
     "text/vtt": "vtt",
 }
-# Not from a table of this machine, or of this Python: names are the same everywhere.
+# Not from the `mimetypes` of the machine, so that names are the same everywhere.
 _KNOWN_EXTENSIONS = frozenset(
     {"3gp", "7z", "aac", "ai", "aif", "aiff", "apk", "asc", "atom", "au", "avi", "bat", "bib", "bin", "bz2", "c",
      "cab", "cc", "class", "cpp", "csv", "cue", "cxx", "dat", "deb", "diff", "djvu", "dmg", "dmp", "doc", "docx",
@@ -180,7 +185,7 @@ _KNOWN_EXTENSIONS = frozenset(
      "wav", "wma", "wmv", "wpd", "wps", "wrl", "xbm", "xcf", "xls", "xlsx", "xml", "xpm", "xsd", "xsl", "xslt",
      "xz", "z", "zip"}
 )  # fmt: skip
-# What servers run in the place of sending it: never the last ending of a file that somebody else wrote.
+# Extensions of scripts that servers execute: an exported file must never end in one.
 _EXECUTED_EXTENSIONS = frozenset(
     {"php", "php3", "php4", "php5", "php7", "phtml", "phar", "pht", "phps", "asp", "aspx", "asa", "asax", "ashx",
      "asmx", "cfm", "cfml", "cgi", "fcgi", "do", "jsp", "jspx", "jhtml", "pl", "shtml", "shtm", "stm", "ssi"}
@@ -190,42 +195,47 @@ _MAX_EXTENSION = 16
 
 
 def extension_of(name: str) -> str:
-    """Return the ending of a name in lower case, without its dot; nothing if there is none.
+    """Return the extension of a name in lower case, without the dot; empty without one.
 
     >>> extension_of("a.tar.GZ"), extension_of("a"), extension_of(".a")
     ('gz', '', '')
     """
-    stem, dot, ending = name.rpartition(".")
-    return ending.lower() if dot and stem and len(ending) <= _MAX_EXTENSION else ""
+    stem, dot, extension = name.rpartition(".")
+    return extension.lower() if dot and stem and len(extension) <= _MAX_EXTENSION else ""
 
 
-def is_known_extension(ending: str) -> bool:
-    """Return whether an ending tells of a type, and not of what a server runs."""
-    return ending in _KNOWN_EXTENSIONS or ending in _TYPED_EXTENSIONS
+def is_known_extension(extension: str) -> bool:
+    """Return whether an extension implies a media type and is not executed by servers."""
+    return extension in _KNOWN_EXTENSIONS or extension in _TYPED_EXTENSIONS
 
 
 def extension_to_add(name: str, mime: str | None, *, before_query: str | None = None) -> str:
-    """Return what to add to a name so that it tells its type, with its dot; nothing if it does.
+    """Return the extension, with its dot, that a name needs to match its type; empty if it matches.
 
-    mime: its true type; None if nobody knows. before_query: the ending that its path had, if there was a query.
+    Args:
+        name: The name.
+        mime: The sniffed media type; None if unknown.
+        before_query: The extension of the URL's path, if the name includes a query.
 
     >>> [extension_to_add(name, "text/html") for name in ("a", "a.php", "a.HTM", "report.pdf", "a.png")]
     ['.html', '.html', '', '.html', '.html']
-    >>> extension_to_add("a.gif", "image/png"), extension_to_add("a.zip", "application/zip"), extension_to_add("a.php", None)
-    ('.png', '', '.bin')
+    >>> extension_to_add("a.gif", "image/png"), extension_to_add("a.zip", "application/zip")
+    ('.png', '')
+    >>> extension_to_add("a.php", None)
+    '.bin'
     >>> extension_to_add("a.zip-x=1", None, before_query="zip"), extension_to_add("a", None)
     ('.zip', '')
     """
-    ending = extension_of(name)
-    right = _EXTENSIONS_BY_TYPE.get(_TYPE_ALIASES.get(mime or "", mime or ""))
-    if right is not None:
-        return "" if ending in right else f".{right[0]}"
-    if ending and is_known_extension(ending):
+    extension = extension_of(name)
+    accepted = _EXTENSIONS_BY_TYPE.get(_TYPE_ALIASES.get(mime or "", mime or ""))
+    if accepted is not None:
+        return "" if extension in accepted else f".{accepted[0]}"
+    if extension and is_known_extension(extension):
         return ""
     if before_query and is_known_extension(before_query):
         return f".{before_query}"
     if mime in _USUAL_EXTENSIONS:
         return f".{_USUAL_EXTENSIONS[mime]}"
-    if ending in _EXECUTED_EXTENSIONS:
+    if extension in _EXECUTED_EXTENSIONS:
         return ".txt" if mime is not None and mime.startswith("text/") else ".bin"
     return ""

@@ -1,4 +1,4 @@
-"""ZIP and gzipped tar files as targets of an export."""
+"""Export targets that are ZIP or gzipped tar files."""
 
 import os
 import zlib
@@ -15,25 +15,26 @@ from unlost.http.body import iter_pieces, new_body
 
 
 class PackedWriter(Protocol):
-    """A format: puts one file behind the other."""
+    """A format that stores files one after the other."""
 
     def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
-        """Write a file of so many bytes."""
+        """Write a file with `size` bytes."""
         ...
 
     def finish(self) -> None:
-        """Write what stands at the end."""
+        """Write the end of the archive."""
         ...
 
     def abort(self) -> None:
-        """Write nothing more, whatever is missing."""
+        """Discard buffered output without completing the archive."""
         ...
 
 
 class PackedTarget(AtomicTarget):
-    """A Target that is one file, in a format.
+    """An `ExportTarget` that is a single file in some format.
 
-    A path is refused before anything is written of it, and others may follow; behind any other error, nothing can.
+    An invalid path is rejected before anything is written, and other files may follow. After any other error, nothing
+    can be added.
     """
 
     def __init__(self, path: Path, begin: Callable[[BinaryIO], PackedWriter]) -> None:
@@ -61,45 +62,45 @@ class PackedTarget(AtomicTarget):
             raise RuntimeError("a file of the target was not written whole, and somebody passed over that")
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
-        """Write a file, as Target has it."""
+        """Write a file, as `ExportTarget.add`."""
         self._check_whole()
         self._written_paths.add(path)
         self._is_broken = True
-        with self._path.explain_os_errors(path), _with_size(body) as (whole, size):
-            self._writer.add(path, whole, size, modified)
+        with self._path.explain_os_errors(path), _with_size(body) as (content, size):
+            self._writer.add(path, content, size, modified)
         self._is_broken = False
 
 
 @contextmanager
 def _with_size(body: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
-    """Give a body, and how many bytes are left of it; one that cannot tell is read to a temporary file first."""
+    """Yield a body with its remaining size. A body that is not seekable is spooled to a temporary file."""
     if body.seekable():
-        begin = body.tell()
-        size = body.seek(0, os.SEEK_END) - begin
-        body.seek(begin)
+        start = body.tell()
+        size = body.seek(0, os.SEEK_END) - start
+        body.seek(start)
         yield body, size
         return
-    with new_body() as whole:
+    with new_body() as spooled:
         for piece in iter_pieces(body):
-            whole.write(piece)
-        size = whole.tell()
-        whole.seek(0)
-        yield whole, size
+            spooled.write(piece)
+        size = spooled.tell()
+        spooled.seek(0)
+        yield spooled, size
 
 
 _LEVEL = 6
-_GZIP = 31  # what zlib calls the largest window with a header of gzip, in which is neither a name nor a time
+_GZIP = 31  # zlib's wbits for the largest window with a gzip header, which has no name and no time
 
 
 class TarTarget(PackedTarget):
-    """A Target that is a gzipped tar file in the format of POSIX. The same files make the same bytes."""
+    """An `ExportTarget` that is a gzipped POSIX tar file. The same files yield the same bytes."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, TarWriter)
 
 
 class TarWriter:
-    """Writes a gzipped tar file. `TarFile` would keep a kilobyte for each file that is in it."""
+    """Writes a gzipped tar file. `TarFile` would hold a kilobyte per file in memory."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -107,17 +108,17 @@ class TarWriter:
         self._size = 0
 
     def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
-        """Write a file of so many bytes, which all may read and nobody owns; dates before 1970 are 1970."""
+        """Write a file with `size` bytes, mode 644 and no owner. Dates before 1970 become 1970."""
         info = TarInfo(path)
         info.size, info.mode = size, 0o644
         info.mtime = max(0, int(dates.to_datetime(modified).timestamp()))
         self._write(info.tobuf(PAX_FORMAT, "utf-8", "strict"))
-        left = size
+        remaining = size
         for piece in iter_pieces(body):
-            left -= len(piece)
+            remaining -= len(piece)
             self._write(piece)
-        if left:
-            raise OSError(f"it had {size} bytes, and {size - left} when it was read")
+        if remaining:
+            raise OSError(f"it had {size} bytes, and {size - remaining} when it was read")
         self._fill(BLOCKSIZE)
 
     def _write(self, data: bytes) -> None:
@@ -125,30 +126,30 @@ class TarWriter:
         self._file.write(self._compressor.compress(data))
 
     def _fill(self, unit: int) -> None:
-        """Write zeros until it is as long as so many units."""
+        """Pad with zeros to a multiple of `unit`."""
         self._write(bytes(-self._size % unit))
 
     def finish(self) -> None:
-        """Write the end of both formats."""
+        """Write the end of the tar and the gzip format."""
         self._write(bytes(2 * BLOCKSIZE))
         self._fill(RECORDSIZE)
         self._file.write(self._compressor.flush())
 
     def abort(self) -> None:
-        """Write no end: there is nothing to forget."""
+        """Do nothing: nothing is buffered outside the file."""
 
 
-_SAMPLED_BYTES = 1 << 16  # bytes of a body from which it is told whether deflating pays
-_MAX_COMPRESSION_RATIO = 0.95  # of its size: what saves less is stored, and can be read without unpacking
-_FIRST, _LAST = 1980, 2107  # the years that a zip can tell
-_REGULAR = 0o100644 << 16  # where a zip has the mode of a file
+_SAMPLED_BYTES = 1 << 16  # bytes of a body that are compressed to estimate whether deflate pays
+_MAX_COMPRESSION_RATIO = 0.95  # above this ratio, a file is stored and can be read without decompression
+_FIRST, _LAST = 1980, 2107  # years that the ZIP format can represent
+_REGULAR = 0o100644 << 16  # a regular file with mode 644 in the ZIP external attributes
 _UNIX = 3
 
 
 class ZipTarget(PackedTarget):
-    """A Target that is a zip file.
+    """An `ExportTarget` that is a ZIP file.
 
-    The same files make the same bytes. Of each file, some 700 bytes stay in memory until the end.
+    The same files yield the same bytes. About 700 bytes per file are held in memory until the end.
     """
 
     def __init__(self, path: Path) -> None:
@@ -156,35 +157,40 @@ class ZipTarget(PackedTarget):
 
 
 class ZipWriter:
-    """Writes a zip file. Large ones are in the form of Zip64; names are in UTF-8, and said to be."""
+    """Writes a ZIP file: Zip64 for large files, names flagged as UTF-8."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._archive = ZipFile(file, "w", allowZip64=True)
 
     def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
-        """Write a file of so many bytes, deflated if that pays."""
-        head = body.read(_SAMPLED_BYTES)
+        """Write a file with `size` bytes, deflated if that pays."""
+        sample = body.read(_SAMPLED_BYTES)
         info = zip_entry(path, modified)
-        info.file_size = size  # from which the form of Zip64 is told
-        if len(zlib.compress(head, _LEVEL)) < _MAX_COMPRESSION_RATIO * len(head):
+        info.file_size = size  # decides whether Zip64 is used
+        if len(zlib.compress(sample, _LEVEL)) < _MAX_COMPRESSION_RATIO * len(sample):
             info.compress_type = ZIP_DEFLATED
         with self._archive.open(info, "w") as member:
-            for piece in _pieces_after(head, body):
+            for piece in _pieces_after(sample, body):
                 member.write(piece)
 
     def finish(self) -> None:
-        """Write the directory."""
+        """Write the central directory."""
         self._archive.close()
 
     def abort(self) -> None:
-        """Write no directory."""
+        """Close without a central directory."""
         self._archive.fp = None
 
 
 def zip_entry(path: str, modified: str) -> ZipInfo:
-    """Return an entry that is stored as it is: a file that all may read and nobody owns, with the date nearest to that.
+    """Return an entry for a stored file with mode 644, no owner, and the closest date that ZIP can represent.
 
-    modified: 14 digits. Raises DateError for a date that is none.
+    Args:
+        path: Path in the archive.
+        modified: Date, 14 digits.
+
+    Raises:
+        DateError: The date is invalid.
     """
     moment = dates.to_datetime(modified)
     date = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
@@ -194,6 +200,6 @@ def zip_entry(path: str, modified: str) -> ZipInfo:
     return info
 
 
-def _pieces_after(head: bytes, body: BinaryIO) -> Iterator[bytes]:
-    yield head
+def _pieces_after(first: bytes, body: BinaryIO) -> Iterator[bytes]:
+    yield first
     yield from iter_pieces(body)

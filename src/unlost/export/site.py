@@ -1,4 +1,4 @@
-"""Writes a recovered site into a target: files with rewritten links, a start page, redirects and a manifest."""
+"""Writes a recovered site to a target: files with rewritten links, a start page, redirects and a manifest."""
 
 import heapq
 import io
@@ -29,16 +29,19 @@ from unlost.uri.names import url_from_name
 
 @dataclass(slots=True)
 class ExportResult:
-    """Numbers about an export.
+    """The result of an export.
 
-    files, bytes: what was written of the site itself. redirects: resources that lead to another, and have no file.
-    links: how many were `rewritten`, wherever they stand, and `left` since they are too long or too many; and of the
-        addresses of each page how many lead to a `file`, to something `missing`, or `outside`.
-    renamed: how many files are not called what their addresses say, by the reason; one may have several.
-    changed: what else was done to how many files: a `charset` declared, `unpacked`, `transcoded` …
-    problems: copies that could not be read; they have no file.
-    start: the path of the page to begin from; None if it was not recovered, and no start page was added.
-    hosting: the names of the files for servers.
+    Attributes:
+        files: Number of files of the site.
+        bytes: Their total size.
+        redirects: Number of resources that redirect and have no file.
+        links: Number of links `rewritten`, and `left` because they are too long or too many; and number of URLs per
+            page that point to a `file`, to something `missing`, or `outside`.
+        renamed: Number of files whose names differ from their URLs, by reason; a file may have several.
+        changed: Number of files with other changes: `charset` declared, `unpacked`, `transcoded` and so on.
+        problems: Captures that could not be read and have no file.
+        start: Path of the start page; None if it was not recovered and none was added.
+        hosting: Names of the files for web servers.
     """
 
     files: int = 0
@@ -65,11 +68,11 @@ class StartPageFiles:
     def __init__(self, files: Iterable[tuple[str, str | None]]) -> None:
         """Read all files, as pairs of path and media type."""
         pages: list[str] = []
-        others: list[str] = []
+        other_files: list[str] = []
         for path, mime in files:
-            (pages if mime in ("text/html", "application/xhtml+xml") else others).append(path)
+            (pages if mime in ("text/html", "application/xhtml+xml") else other_files).append(path)
         self.has_pages = bool(pages)
-        chosen = pages or others
+        chosen = pages or other_files
         self.paths = heapq.nsmallest(MAX_START_PAGE_FILES, chosen, key=lambda path: (path.count("/"), path))
         self.more = len(chosen) - len(self.paths)
 
@@ -97,18 +100,20 @@ def render_start_page(url: str, to: str | None, files: StartPageFiles, language:
     ).encode()
 
 
-_FILE_DATETIME = "19960101000000"  # the date of files that are of no copy: always the same
+_FILE_DATETIME = "19960101000000"  # of files that are not captures, so that exports are reproducible
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
     """How to export.
 
-    rewrite: whether links lead to files; if not, all bytes are as they were, and names are what addresses are.
-    windows: whether names are such as Windows takes. external: what becomes of links that lead away.
-    hosting: whether redirects for servers are written, too.
-    start_page: the language of a start page, which is added to the top folder unless its `index.html` is the page that
-        was ordered; None for no start page.
+    Attributes:
+        rewrite: Whether to rewrite links to files. Otherwise bodies are unchanged and paths equal the URLs.
+        windows: Whether file names must be valid on Windows.
+        external: What to do with links to other sites.
+        hosting: Whether to write redirects for web servers.
+        start_page: Language of a start page, which is added to the top folder unless its `index.html` is the start URL;
+            None for no start page.
     """
 
     rewrite: bool = True
@@ -119,28 +124,29 @@ class ExportOptions:
 
 
 class ExportProgress:
-    """Whoever wants to know how far it is: made to be overridden."""
+    """Receives the progress of an export; override the methods as needed."""
 
     def on_scanned(self) -> None:
-        """Note that one more copy was looked at, before anything is written."""
+        """Handle a capture that was examined, before anything is written."""
 
     def on_total(self, files: int) -> None:
-        """Note how many files there will be."""
+        """Handle the number of files that will be written."""
 
     def on_file(self) -> None:
-        """Note that one more was written."""
+        """Handle a file that was written."""
 
 
 def export_site(
     recovery: Path, target: ExportTarget, options: ExportOptions, progress: ExportProgress | None = None
 ) -> ExportResult:
-    """Write what a recovery has so far into a target that is open; it may be going on meanwhile.
+    """Write the contents of a recovery, which may be in progress, to an open target.
 
-    A copy that cannot be read is left out and told in `problems`, unless there is no other. Memory grows with the
-    number of resources, by some hundred bytes each, and not with their bodies.
+    A capture that cannot be read is left out and reported in `problems`. Memory use grows with the number of resources,
+    by a few hundred bytes each, and not with their size.
 
-    Raises InputError for a folder that is no recovery, has nothing yet, or nothing that can be read, OSError where the
-    target cannot be written.
+    Raises:
+        InputError: The folder has no recovery, or nothing in it can be read.
+        OSError: The target cannot be written.
     """
     progress = progress or ExportProgress()
     with read_contents(recovery, progress.on_scanned) as contents:
@@ -157,33 +163,33 @@ class _Export:
         self._links = SiteLinkRewriter(self._resolver, options.external)
         self._manifest = ManifestWriter()
         self._exported: list[ExportedResource] = []
-        self._added: list[str] = []  # paths of files that are no part of the site
-        self._unreadable_paths: set[str] = set()  # paths that stay without a file
+        self._added: list[str] = []  # paths of files that are not part of the site
+        self._unreadable_paths: set[str] = set()  # paths without a file
         self._result = ExportResult(
             renamed=dict(sorted(self._resolver.renamed.items())), redirects=len(contents.redirects)
         )
 
-    def run(self, listener: ExportProgress) -> ExportResult:
+    def run(self, progress: ExportProgress) -> ExportResult:
         for entry in self._contents.files:
             self._write(entry)
-            listener.on_file()
+            progress.on_file()
         if not self._result.files:
             raise nothing_readable_error(self._result.problems)
         if self._options.hosting:
             self._write_hosting()
-        plan = self._contents.options
-        if plan is not None:
-            start = self._resolver.resolve(plan.url, LinkKind.PAGE)
-            is_there = start.kind is LinkTargetKind.FILE and start.path not in self._unreadable_paths
-            self._result.start = start.path if is_there else None
+        options = self._contents.options
+        if options is not None:
+            start = self._resolver.resolve(options.url, LinkKind.PAGE)
+            is_exported = start.kind is LinkTargetKind.FILE and start.path not in self._unreadable_paths
+            self._result.start = start.path if is_exported else None
             if self._options.start_page is not None and self._result.start != START_PAGE_NAMES[0]:
-                self._write_start_page(plan.url, self._options.start_page)
+                self._write_start_page(options.url, self._options.start_page)
         self._write_manifest()
         return self._result
 
     def _write_start_page(self, url: str, language: str) -> None:
-        found = ((self._resolver.paths[each.name], each.mime) for each in self._contents.files)
-        files = StartPageFiles((path, mime) for path, mime in found if path not in self._unreadable_paths)
+        files_with_type = ((self._resolver.paths[each.name], each.mime) for each in self._contents.files)
+        files = StartPageFiles((path, mime) for path, mime in files_with_type if path not in self._unreadable_paths)
         path = self._resolver.free_path(START_PAGE_NAMES)
         content = render_start_page(url, self._result.start, files, language)
         self._target.add(path, io.BytesIO(content), _FILE_DATETIME)
@@ -193,20 +199,20 @@ class _Export:
     def _write(self, entry: ContentEntry) -> None:
         record, path = entry.record, self._resolver.paths[entry.name]
         try:
-            copy = open_capture(self._contents.warcs, record)
+            fetched = open_capture(self._contents.warcs, record)
         except InputError as error:
             self._result.problems.add(Problem("unreadable", record.file, None, record.offset, str(error)))
             self._unreadable_paths.add(path)
             return
-        with copy.body:
-            digest, size = body_digest(copy.body)
-            target = redirect_target(copy, entry.mime) if self._options.hosting else None
+        with fetched.body:
+            digest, size = body_digest(fetched.body)
+            target = redirect_target(fetched, entry.mime) if self._options.hosting else None
             if self._options.rewrite:
-                result = render_body(copy, entry.mime, self._links.for_page(path, record.capture))
+                result = render_body(fetched, entry.mime, self._links.for_page(path, record.capture))
             else:
-                result = RenderedBody(copy.body, declared_charset(copy))
+                result = RenderedBody(fetched.body, declared_charset(fetched))
             self._result.bytes += _body_size(result.body)
-            file_digest, file_size = (digest, size) if result.body is copy.body else body_digest(result.body)
+            file_digest, file_size = (digest, size) if result.body is fetched.body else body_digest(result.body)
             self._target.add(path, result.body, _file_datetime(record.capture.datetime))
         capture = record.capture
         self._manifest.add(
@@ -248,17 +254,17 @@ class _Export:
 
     @cached_property
     def _uris(self) -> dict[str, str]:
-        """The URL of each file, by its path."""
+        """The URL of each file, by path."""
         return {path: each.uri for each in self._exported if (path := each.path) is not None}
 
     def _with_redirect_target(self, each: ExportedResource) -> ExportedResource:
-        """Return where a resource is, with the target of a stub as it is now; without it if that was not recovered."""
+        """Return the resource with the final target of a redirecting page; without it if that was not recovered."""
         if each.redirect_target is None:
             return each
-        found = self._resolver.resolve(each.redirect_target, LinkKind.PAGE)
-        if found.kind is LinkTargetKind.MISSING or found.path == each.path:
+        target = self._resolver.resolve(each.redirect_target, LinkKind.PAGE)
+        if target.kind is LinkTargetKind.MISSING or target.path == each.path:
             return replace(each, redirect_target=None)
-        return replace(each, redirect_target=self._uris.get(found.path or "", found.uri))
+        return replace(each, redirect_target=self._uris.get(target.path or "", target.uri))
 
     def _write_manifest(self) -> None:
         home = None if self._contents.options is None else urlsplit(self._contents.options.url)
@@ -268,18 +274,18 @@ class _Export:
             self._target.add(MANIFEST_NAME, body, _FILE_DATETIME)
 
     def _redirects(self) -> Iterator[ExportedResource]:
-        """Yield addresses that lead to others: redirects, and other spellings that links have."""
+        """Yield URLs that redirect to others, and aliases that links use."""
         contents = self._contents
         uris = self._uris
-        others = {alias: url_from_name(alias) for alias in contents.aliases if alias not in contents.redirects}
-        for uri in (*contents.redirect_uris.values(), *others.values()):
-            found = self._resolver.resolve(uri, LinkKind.PAGE)
-            if found.kind is not LinkTargetKind.MISSING:
-                yield ExportedResource(uri, None, redirect_target=uris.get(found.path or "", found.uri))
+        alias_uris = {alias: url_from_name(alias) for alias in contents.aliases if alias not in contents.redirects}
+        for uri in (*contents.redirect_uris.values(), *alias_uris.values()):
+            target = self._resolver.resolve(uri, LinkKind.PAGE)
+            if target.kind is not LinkTargetKind.MISSING:
+                yield ExportedResource(uri, None, redirect_target=uris.get(target.path or "", target.uri))
 
 
 def _file_datetime(datetime: str) -> str:
-    """Return a date that files can have: archives list dates that are none."""
+    """Return a date that file systems accept; archives also list invalid dates."""
     try:
         return dates.from_datetime(max(dates.to_datetime(datetime), dates.to_datetime(_FILE_DATETIME)))
     except DateError:

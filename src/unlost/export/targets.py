@@ -1,4 +1,4 @@
-"""Targets that an export is written to, atomically: the protocol, checked paths, and folders."""
+"""Targets of an export, written atomically: the protocol, validation of paths, and folders."""
 
 import errno
 import os
@@ -19,43 +19,48 @@ from unlost.http.body import iter_pieces
 
 
 class ExportTarget(Protocol):
-    """A folder or a packed file that is being written.
+    """A folder or archive file that is being written. Use it as a context manager.
 
-    Use it as a context manager: it has its final name once the block has ended well; after an error nothing is left
-    under that name, and what was there before still is.
+    It gets its final name when the block ends without an exception. After an exception nothing is left under that name,
+    and what existed before is unchanged.
     """
 
     def __enter__(self) -> Self:
-        """Begin it. Raises InputError where something is in its place, OSError where it cannot be written."""
+        """Start writing. Raises InputError if the path exists, OSError if it cannot be written."""
         ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Give it its name, or take it away if there was an error."""
+        """Publish the target, or remove it after an exception."""
         ...
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
         """Write a file.
 
-        path: relative, with slashes. body: is read to its end. modified: 14 digits, becomes the file's date.
+        Args:
+            path: Relative path with slashes.
+            body: The content, which is read to the end.
+            modified: Modification time of the file, 14 digits.
 
-        Raises UsageError for a path that leads out of the target, or that was written before; OSError if it cannot be
-        written.
+        Raises:
+            UsageError: The path is invalid, escapes the target, or was written before.
+            OSError: The file cannot be written.
         """
         ...
 
 
 MAX_PATH_BYTES = 4096
-"""The longest path: no system opens a longer one."""
+"""Size of a path in bytes; no system supports longer ones."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def split_path(path: str) -> list[str]:
-    r"""Return the names in a path: those of its folders, then that of the file.
+    r"""Split a path into its segments.
 
-    Raises UsageError for a path that could lead out of a target on any system: an absolute one, with `..`, with a
-    backslash or a drive in it; and for one that no file can have.
+    Raises:
+        UsageError: The path could escape a target on some system (absolute, `..`, backslash, drive letter), or no file
+            can have it.
 
     >>> split_path("a/b.html")
     ['a', 'b.html']
@@ -75,9 +80,9 @@ def _invalid_reason(path: str, segments: list[str]) -> str | None:
         return "it is absolute, or has a drive"
     if "\\" in path or "\0" in path:
         return "it has a backslash or a NUL"
-    wrong = next((segment for segment in segments if segment in ("", ".", "..")), None)
-    if wrong is not None:
-        return f"a segment is `{wrong}`" if wrong else "a segment is empty"
+    invalid = next((segment for segment in segments if segment in ("", ".", "..")), None)
+    if invalid is not None:
+        return f"a segment is `{invalid}`" if invalid else "a segment is empty"
     try:
         size = len(path.encode())
     except UnicodeEncodeError:
@@ -86,14 +91,14 @@ def _invalid_reason(path: str, segments: list[str]) -> str | None:
 
 
 class WrittenPaths:
-    """The paths that were written: each is one file, and none of them a folder of another."""
+    """Paths written so far; each is one file, and none is a folder of another."""
 
     def __init__(self) -> None:
         self._files: set[str] = set()
         self._folders: set[str] = set()
 
     def add(self, path: str) -> None:
-        """Take a path. Raises UsageError as `segments_of` does, and for a path that was taken, or is a folder."""
+        """Add a path. Raises UsageError as `split_path`, or if it was added before or is a folder."""
         segments = split_path(path)
         if path in self._files:
             raise duplicate_path_error(path)
@@ -105,33 +110,36 @@ class WrittenPaths:
 
 
 def duplicate_path_error(path: str) -> UsageError:
-    """Return what to raise for a path that was written before."""
+    """Return the error for a path that was written before."""
     return UsageError(f"{path!a:.100}: written before: each path is one file")
 
 
 def path_conflict_error(path: str) -> UsageError:
-    """Return what to raise for a path that would have to be a file and a folder."""
+    """Return the error for a path that is needed as a file and as a folder."""
     return UsageError(f"{path!a:.100}: a file stands where a folder is needed, or the other way round")
 
 
 TEMPORARY_SUFFIX = ".unlost-part"
-"""What the names end with of what is being made. Where a kill left one behind, it can be deleted."""
-_MAX_NAME_PREFIX = 50  # characters of a name in that of what is being made: it must be no longer than names can be
+"""Suffix of temporary names. Files left after a crash can be deleted."""
+_MAX_NAME_PREFIX = 50  # characters of the final name in the temporary one, which must not exceed the limit of names
 _BUFFER = 1 << 20  # bytes
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
 
 
 class AtomicPath:
-    """A name in a folder that nothing has. Use it as a context manager, and make something under `aside`.
+    """A new path in a folder that is written under a temporary name. Use it as a context manager.
 
-    When the block ends well, call `name_file` or `name_folder` before; whatever still has the name `aside` at its end
-    is removed. The folder is opened once, so whatever its own name comes to mean, all stays in it.
+    Call `publish_file` or `publish_folder` before the block ends; otherwise the temporary file or folder is removed.
+    The parent folder is opened once, so that renaming or replacing it has no effect.
 
-    path: as it was given. aside: the name to make it under. folder: what both names are in, open.
+    Attributes:
+        path: The final path.
+        temporary_name: Name under which it is written.
+        folder: File descriptor of the parent folder.
     """
 
     def __init__(self, path: Path, *, allow_empty_folder: bool = False) -> None:
-        """Begin with a path. or_empty_folder: whether a folder without anything in it may be in the place."""
+        """Prepare a path. allow_empty_folder: whether it may exist as an empty folder."""
         if path.name in ("", ".."):
             raise UsageError(f"{path}: expected the name of something new in a folder")
         self.path = path
@@ -141,11 +149,11 @@ class AtomicPath:
 
     @property
     def temporary_path(self) -> Path:
-        """The path of what is being made."""
+        """The path under which it is written."""
         return self.path.parent / self.temporary_name
 
     def __enter__(self) -> Self:
-        """Open the folder. Raises InputError if there is none, or something is in the place, OSError."""
+        """Open the parent folder. Raises InputError if it does not exist or the path does, OSError."""
         with self.explain_os_errors():
             try:
                 self.folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -161,7 +169,7 @@ class AtomicPath:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Remove what did not get its name, and close the folder."""
+        """Remove what was not published, and close the parent folder."""
         try:
             self._remove()
         finally:
@@ -169,28 +177,28 @@ class AtomicPath:
 
     @contextmanager
     def explain_os_errors(self, path: str | None = None) -> Iterator[None]:
-        """Say in errors of the system what could not be written: a path in the place, or the place itself."""
+        """Set the path in OSErrors: that of a file in the target, or of the target itself."""
         try:
             yield
         except OSError as error:
-            said = os.fspath(self.path if path is None else self.path / path)
-            raise OSError(error.errno, error.strerror or str(error), said) from error
+            name = os.fspath(self.path if path is None else self.path / path)
+            raise OSError(error.errno, error.strerror or str(error), name) from error
 
     def _check_free(self) -> None:
         try:
-            found = os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
+            status = os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
         except FileNotFoundError:
             return
         except OSError as error:
             raise OSError(error.errno, error.strerror, os.fspath(self.path)) from error
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             raise InputError(f"{self.path}: a link, which is not followed: remove it, or give another name")
-        if not stat.S_ISDIR(found.st_mode) or not self._allow_empty_folder:
+        if not stat.S_ISDIR(status.st_mode) or not self._allow_empty_folder:
             raise self._exists_error()
         self._check_empty()
 
     def _check_empty(self) -> None:
-        """Raise InputError for a folder that has something in it."""
+        """Raise InputError unless the folder is empty."""
         with self.explain_os_errors():
             opened = os.open(self.path.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.folder)
             try:
@@ -204,21 +212,21 @@ class AtomicPath:
         return InputError(f"{self.path}: there already: move it away, or give another name")
 
     def open_file(self) -> int:
-        """Make an empty file under the name `aside`, and return it open to read and write."""
+        """Create an empty file under the temporary name and return its descriptor, open for reading and writing."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with self.explain_os_errors():
             return os.open(self.temporary_name, flags, 0o666, dir_fd=self.folder)
 
     @contextmanager
     def writing(self) -> Iterator[BinaryIO]:
-        """Give a new file under the name `aside`, which is on the disk when the block has ended well."""
+        """Yield a new file under the temporary name, which is flushed to disk when the block ends."""
         file = BufferedWriter(FileIO(self.open_file(), "wb"), _BUFFER)
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
         except BaseException as error:
-            # Without writing what is still to be written: on a full disk, that would fail again.
+            # Without flushing the buffer, which would fail again on a full disk.
             file.raw.close()
             if isinstance(error, OSError) and error.filename is None:
                 error.filename = os.fspath(self.path)
@@ -227,7 +235,7 @@ class AtomicPath:
             file.close()
 
     def make_folder(self) -> int:
-        """Make an empty folder under the name `aside`, and return it open."""
+        """Create an empty folder under the temporary name and return its descriptor."""
         with self.explain_os_errors():
             os.mkdir(self.temporary_name, dir_fd=self.folder)
             return os.open(
@@ -235,13 +243,14 @@ class AtomicPath:
             )
 
     def publish_file(self) -> None:
-        """Give the file its name, which it has for good also if the power goes. It must be on the disk already.
+        """Give the file, which must be on disk, its final name, and sync the folder.
 
-        Raises InputError if something has come to be in the place.
+        Raises:
+            InputError: The path exists by now.
         """
         with self.explain_os_errors():
             try:
-                # Unlike a rename, a link replaces nothing that came meanwhile.
+                # Unlike rename, link does not replace an existing file.
                 os.link(
                     self.temporary_name,
                     self.path.name,
@@ -264,15 +273,19 @@ class AtomicPath:
             raise self._exists_error()
 
     def publish_folder(self, opened: int) -> None:
-        """Give the folder its name. Raises as `name_file`; an empty folder in the place is replaced, its mode kept.
+        """Give the folder its final name. An empty folder there is replaced, and its mode retained.
 
-        opened: the folder.
+        Args:
+            opened: Descriptor of the folder.
+
+        Raises:
+            InputError: The path exists by now.
         """
         with self.explain_os_errors():
             try:
-                before = os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
-                if stat.S_ISDIR(before.st_mode):
-                    os.fchmod(opened, stat.S_IMODE(before.st_mode))
+                status = os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    os.fchmod(opened, stat.S_IMODE(status.st_mode))
             except FileNotFoundError:
                 pass
             try:
@@ -284,11 +297,11 @@ class AtomicPath:
             self._sync()
 
     def _sync(self) -> None:
-        with suppress(OSError):  # not every file system can; then a loss of power takes the name at most
+        with suppress(OSError):  # not supported by every file system; a power loss could then undo the renaming
             os.fsync(self.folder)
 
     def _remove(self) -> None:
-        """Remove what is under the name `aside`; no link in it is followed."""
+        """Remove the temporary file or folder without following symbolic links."""
         try:
             os.unlink(self.temporary_name, dir_fd=self.folder)
         except FileNotFoundError:
@@ -298,14 +311,14 @@ class AtomicPath:
 
 
 class AtomicTarget(ABC):
-    """A target that is made under another name."""
+    """A target that is written under a temporary name."""
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[None]:
-        """Return what makes the target: at its end it is named, or removed if there was an error."""
+        """Return a context manager that creates the target, and publishes it or removes it after an exception."""
 
     def __enter__(self) -> Self:
-        """Begin it, under another name."""
+        """Start writing under a temporary name."""
         self._open = self._writing()
         self._open.__enter__()
         return self
@@ -313,7 +326,7 @@ class AtomicTarget(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Give it its name, or remove it if there was an error."""
+        """Publish the target, or remove it after an exception."""
         self._open.__exit__(kind, error, trace)
 
 
@@ -322,9 +335,9 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderTarget(AtomicTarget):
-    """A Target that is a folder. Nothing in it is followed to somewhere else, whoever may have put it there.
+    """An `ExportTarget` that is a folder. Symbolic links in it are never followed.
 
-    An empty folder in the place is replaced, and its mode kept.
+    An existing empty folder is replaced, and its mode retained.
     """
 
     def __init__(self, path: Path) -> None:
@@ -337,28 +350,28 @@ class FolderTarget(AtomicTarget):
             self._root = self._path.make_folder()
             try:
                 yield
-                # One call for all: file by file it took four times as long on a fast disk, and more on others.
+                # One sync for all files: one fsync per file takes four times as long on a fast disk.
                 os.sync()
                 self._path.publish_folder(self._root)
             finally:
                 os.close(self._root)
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
-        """Write a file, as Target has it. One that cannot be written whole is removed."""
+        """Write a file, as `ExportTarget.add`. A file that cannot be written completely is removed."""
         *folders, name = split_path(path)
-        moment = int(dates.to_datetime(modified).timestamp())
+        timestamp = int(dates.to_datetime(modified).timestamp())
         with self._path.explain_os_errors(path), ExitStack() as stack:
             folder = self._root
-            for each in folders:
-                folder = _open_subfolder(each, folder, path)
+            for segment in folders:
+                folder = _open_subfolder(segment, folder, path)
                 stack.callback(os.close, folder)
             try:
                 file = os.open(name, _NEW, 0o666, dir_fd=folder)
             except FileExistsError:
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                raise (path_conflict_error if stat.S_ISDIR(found.st_mode) else duplicate_path_error)(path) from None
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                raise (path_conflict_error if stat.S_ISDIR(status.st_mode) else duplicate_path_error)(path) from None
             try:
-                _write_body(file, body, moment)
+                _write_body(file, body, timestamp)
             except BaseException:
                 os.unlink(name, dir_fd=folder)
                 raise
@@ -367,7 +380,7 @@ class FolderTarget(AtomicTarget):
 
 
 def _open_subfolder(name: str, folder: int, path: str) -> int:
-    """Return a folder in a folder, open; it is made if it is not there. A link in its place is not followed."""
+    """Open a folder in a folder, and create it if necessary. Symbolic links are not followed."""
     for _ in range(2):
         try:
             return os.open(name, _FOLDER, dir_fd=folder)
@@ -380,15 +393,15 @@ def _open_subfolder(name: str, folder: int, path: str) -> int:
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
-def _write_body(file: int, body: BinaryIO, moment: int) -> None:
+def _write_body(file: int, body: BinaryIO, timestamp: int) -> None:
     for piece in iter_pieces(body):
         view = memoryview(piece)
         while view:
             view = view[os.write(file, view) :]
-    os.utime(file, (moment, moment))
+    os.utime(file, (timestamp, timestamp))
 
 
-# Not `.ar`, `.br` or `.cab`, which names of hosts end in, and a folder may well be called after its host.
+# Without `.ar`, `.br` and `.cab`, because folders may be named after hosts in such domains.
 _UNSUPPORTED_EXTENSIONS = (
     ".7z", ".bz2", ".cpio", ".dmg", ".gz", ".iso", ".lz", ".lz4", ".lzma", ".rar", ".tar", ".tbz", ".tbz2", ".txz",
     ".tzst", ".wacz", ".warc", ".xz", ".zst",
@@ -396,10 +409,12 @@ _UNSUPPORTED_EXTENSIONS = (
 
 
 def open_target(path: Path) -> ExportTarget:
-    """Return the target for a path: a zip file, a gzipped tar file (`.tar.gz`, `.tgz`), else a folder.
+    """Return the target for a path: a ZIP file, a gzipped tar file (`.tar.gz`, `.tgz`), or else a folder.
 
-    Nothing is made before it is entered. Raises UsageError for the ending of a packed file that is not written here, so
-    that nobody finds a folder called `site.rar`.
+    Nothing is created before the target is entered.
+
+    Raises:
+        UsageError: The extension is that of an unsupported archive format.
     """
     name = path.name.lower()
     if name.endswith(".zip"):

@@ -1,4 +1,4 @@
-"""Exports the chosen captures of a recovery as one WARC; every record is verified before it is copied."""
+"""Exports the chosen captures of a recovery as one WARC file. Every record is verified before it is copied."""
 
 import hashlib
 import os
@@ -29,22 +29,25 @@ from unlost.warc.records import (
 from unlost.warc.writer import OPEN_SUFFIX, WarcFolder, segment_name, segment_number
 
 BODY_PREFIX_BYTES = 1 << 16
-"""Bytes of a body that are kept: titles stand there."""
+"""Size of the part of a body that is retained, which contains the title of a page."""
 RecordLocation = tuple[int, int]
-"""Where a record is: the number of its file, its offset in bytes."""
+"""Location of a record: number of its file, and offset in bytes."""
 
 
 class BadRecordError(Exception):
-    """A record that is not as it was kept; the message says how. Never seen by users: it is counted as a problem."""
+    """A record that is missing or damaged. It is counted as a problem, and its message describes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRecord:
-    """A record, and the metadata behind it, both whole, with the digests that they should have.
+    """A verified record with its metadata record.
 
-    record: what the metadata tells; its size is that of both. number: its WARC-Record-ID.
-    headers, beginning: of the answer; those of a revisit may be none.
-    refers_to: of a revisit, the id and the place of the record with its body.
+    Attributes:
+        record: The record as described by the metadata; its size is that of both.
+        record_id: Its WARC-Record-ID.
+        headers: HTTP headers; may be empty for a revisit.
+        body_prefix: First bytes of the body; may be empty for a revisit.
+        refers_to: For a revisit, WARC-Record-ID and location of the record with the body.
     """
 
     record: RecoveryRecord
@@ -55,31 +58,39 @@ class VerifiedRecord:
 
 
 def read_verified(file: int, name: str, offset: int) -> VerifiedRecord:
-    """Return the record at an offset of an open file, once all of it was read. Raises BadRecordError.
+    """Read and verify the record at an offset of an open file.
 
-    name: the final name of the file.
+    Args:
+        file: Descriptor of the file.
+        name: Final name of the file.
+        offset: Offset of the record.
+
+    Raises:
+        BadRecordError: The record is missing or damaged.
     """
     try:
-        kept = _read_record(file, offset, "response", "revisit")
-        head = kept.http_head()
-        beginning = _verified_prefix(kept, head)
-        number = kept.fields["WARC-Record-ID"]
-        about = WrittenRecord(file, kept.end())
-        if about.record_type != "metadata" or about.fields.get("WARC-Concurrent-To") != number:
+        record_read = _read_record(file, offset, "response", "revisit")
+        head = record_read.http_head()
+        body_prefix = _verified_prefix(record_read, head)
+        record_id = record_read.fields["WARC-Record-ID"]
+        metadata = WrittenRecord(file, record_read.end())
+        if metadata.record_type != "metadata" or metadata.fields.get("WARC-Concurrent-To") != record_id:
             raise BadRecordError("expected metadata about it behind it, found something else")
-        block, end = about.block(), about.end()
+        block, end = metadata.block(), metadata.end()
         record = parse_metadata(block, name, offset, end - offset)
-        if record.capture.digest != kept.fields.get("WARC-Payload-Digest"):
+        if record.capture.digest != record_read.fields.get("WARC-Payload-Digest"):
             raise BadRecordError("expected the digest that its metadata tells, found another one")
-        return VerifiedRecord(record, number, tuple(parse_http_head(head)), beginning, _referred_record(kept))
+        return VerifiedRecord(
+            record, record_id, tuple(parse_http_head(head)), body_prefix, _referred_record(record_read)
+        )
     except (TruncatedRecordError, ForeignRecordError, ValueError, KeyError):
         raise BadRecordError("expected the record that was kept there, found something else, or damage") from None
-    except OSError as error:  # a disk that is damaged itself
+    except OSError as error:  # a defective disk
         raise BadRecordError(f"cannot be read: {error.strerror}") from None
 
 
 def referred_location(file: int, offset: int) -> RecordLocation:
-    """Return the place that a revisit refers to. Raises BadRecordError."""
+    """Return the location that a revisit refers to. Raises BadRecordError."""
     try:
         referred = _referred_record(_read_record(file, offset, "revisit"))
     except (TruncatedRecordError, ForeignRecordError, OSError):
@@ -90,28 +101,28 @@ def referred_location(file: int, offset: int) -> RecordLocation:
 
 
 def _read_record(file: int, offset: int, *kinds: str) -> WrittenRecord:
-    if offset < 0:  # a state may say anything
+    if offset < 0:  # the database is not trusted
         raise ForeignRecordError
-    kept = WrittenRecord(file, offset)
-    if kept.record_type not in kinds:
+    record = WrittenRecord(file, offset)
+    if record.record_type not in kinds:
         raise ForeignRecordError
-    return kept
+    return record
 
 
 def _verified_prefix(stored: WrittenRecord, head: bytes) -> bytes:
-    """Read the rest of a record, and return how its body begins. Raises BadRecordError if it has another digest."""
+    """Read the rest of a record, verify its digests, and return the first bytes of its body. Raises BadRecordError."""
     payload = hashlib.sha1(usedforsecurity=False)
     block = hashlib.sha1(head + b"\r\n" if head else b"", usedforsecurity=False)
-    beginning = bytearray()
+    prefix = bytearray()
     for piece in stored.pieces():
         payload.update(piece)
         block.update(piece)
-        beginning += piece[: BODY_PREFIX_BYTES - len(beginning)]
-    told = stored.fields.get("WARC-Payload-Digest")
-    is_as_told = stored.record_type == "revisit" or format_sha1(payload) == told
-    if not is_as_told or format_sha1(block) != stored.fields.get("WARC-Block-Digest"):
+        prefix += piece[: BODY_PREFIX_BYTES - len(prefix)]
+    payload_digest = stored.fields.get("WARC-Payload-Digest")
+    is_payload_intact = stored.record_type == "revisit" or format_sha1(payload) == payload_digest
+    if not is_payload_intact or format_sha1(block) != stored.fields.get("WARC-Block-Digest"):
         raise BadRecordError("expected the digest that it was kept with, found another one")
-    return bytes(beginning)
+    return bytes(prefix)
 
 
 def _referred_record(stored: WrittenRecord) -> tuple[str, RecordLocation] | None:
@@ -130,10 +141,13 @@ _DAMAGED, _WITHOUT_BODY = "damaged-record", "revisit-without-body"
 
 @dataclass(frozen=True, slots=True)
 class ExportedRecord:
-    """A record to be copied, which was read and is whole.
+    """A verified record to be copied.
 
-    found: the record. order: which of the chosen copies it is, as their resources were found; None if it was not chosen
-    and is here for the body that others refer to. is_original: whether others, which come later, refer to it.
+    Attributes:
+        verified: The record.
+        order: Position among the chosen captures in order of discovery; None if it was not chosen but has the body of
+            one that was.
+        is_original: Whether later records refer to it.
     """
 
     verified: VerifiedRecord
@@ -142,18 +156,18 @@ class ExportedRecord:
     _file: int
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield its bytes, with those of its metadata, as they are kept. Ask before the next copy is asked for."""
-        place, left = self.verified.record.offset, self.verified.record.size
-        while left:
-            data = os.pread(self._file, min(left, _PIECE), place)
+        """Yield the bytes of the record and its metadata record. Call it before requesting the next record."""
+        offset, remaining = self.verified.record.offset, self.verified.record.size
+        while remaining:
+            data = os.pread(self._file, min(remaining, _PIECE), offset)
             if not data:
                 raise InputError(f"{self.verified.record.file}: became shorter while it was read: export it again")
             yield data
-            place, left = place + len(data), left - len(data)
+            offset, remaining = offset + len(data), remaining - len(data)
 
 
 class _ExpectedRecord(NamedTuple):
-    """What must be known of a chosen copy: there may be a million."""
+    """The expected properties of a chosen capture; small, because there may be a million."""
 
     order: int
     digest: str | None
@@ -162,24 +176,29 @@ class _ExpectedRecord(NamedTuple):
 
 
 class ChosenRecords:
-    """What a recovery has chosen so far; it may be going on meanwhile.
+    """Iterates over the chosen records of a recovery, which may be in progress.
 
-    problems: gets `damaged-record` for each chosen copy that is not as it was kept, or whose file is gone, and
-        `revisit-without-body` where that is so of what it refers to. These are left out.
-    total: how many records there are to be read.
-    bytes: of the files that they are in, which is more than they have.
+    Args:
+        recovery: The folder of the recovery.
+        problems: Receives `damaged-record` for each chosen capture that is missing or damaged, and
+            `revisit-without-body` for those whose original is. These are left out.
 
-    Raises InputError for what is no recovery, or has nothing; OSError where it cannot be read.
+    Attributes:
+        total: Number of records to read.
+        bytes: Total size of the files that contain them.
+
+    Raises:
+        InputError: The folder has no recovery, or nothing was recovered yet.
+        OSError: A file cannot be read.
     """
 
     def __init__(self, recovery: Path, problems: Problems) -> None:
         self._folder = WarcFolder(recovery / WARC_FOLDER)
         self._problems = problems
         self._expected: dict[RecordLocation, _ExpectedRecord | None] = {}
-        self._originals: dict[
-            RecordLocation, tuple[str, str | None] | None
-        ] = {}  # their ids and digests, once they were read
-        # First the state, then the files: what it knows is in them.
+        # WARC-Record-IDs and digests of originals; None until they are read.
+        self._originals: dict[RecordLocation, tuple[str, str | None] | None] = {}
+        # The database is read before the WARC files, which contain everything that it refers to.
         with StateReader(recovery) as state:
             for order, (_, record) in enumerate(state.records()):
                 self._expect(order, record)
@@ -197,27 +216,27 @@ class ChosenRecords:
             )
         else:
             capture = record.capture
-            wanted = _ExpectedRecord(order, capture.digest, capture.datetime, bool(capture.revisit))
-            self._expected.setdefault((number, record.offset), wanted)
+            expected = _ExpectedRecord(order, capture.digest, capture.datetime, bool(capture.revisit))
+            self._expected.setdefault((number, record.offset), expected)
 
     def _expect_originals(self) -> None:
-        revisits = sorted(place for place, wanted in self._expected.items() if wanted and wanted.is_revisit)
-        for number, places in groupby(revisits, lambda place: place[0]):
-            # What cannot be read now cannot be read later either, and is told then.
+        revisits = sorted(location for location, expected in self._expected.items() if expected and expected.is_revisit)
+        for number, locations in groupby(revisits, lambda location: location[0]):
+            # What cannot be read now is reported when the records are read.
             try:
                 with self._folder.open_to_read(segment_name(number)) as file:
-                    for _, offset in places:
+                    for _, offset in locations:
                         self._expect_original(file, offset)
             except InputError:
                 pass
 
     def _expect_original(self, file: int, offset: int) -> None:
         try:
-            place = referred_location(file, offset)
+            location = referred_location(file, offset)
         except BadRecordError:
             return
-        self._expected.setdefault(place, None)
-        self._originals[place] = None
+        self._expected.setdefault(location, None)
+        self._originals[location] = None
 
     def _size(self, number: int) -> int:
         try:
@@ -227,63 +246,66 @@ class ChosenRecords:
             return 0
 
     def __iter__(self) -> Iterator[ExportedRecord]:
-        """Yield them in the order in which they are kept: so whatever is referred to comes first."""
-        for number, places in groupby(sorted(self._expected), lambda place: place[0]):
-            left = deque(places)
+        """Yield the records in the order of storage, in which originals precede their revisits."""
+        for number, locations in groupby(sorted(self._expected), lambda location: location[0]):
+            remaining = deque(locations)
             try:
                 with self._folder.open_to_read(segment_name(number)) as file:
-                    while left:
-                        copy = self._read(file, left.popleft())
-                        if copy is not None:
-                            yield copy
+                    while remaining:
+                        exported = self._read(file, remaining.popleft())
+                        if exported is not None:
+                            yield exported
             except InputError as error:
-                for _, offset in left:
+                for _, offset in remaining:
                     self._add_problem(segment_name(number), offset, str(error))
 
-    def _read(self, file: int, place: RecordLocation) -> ExportedRecord | None:
-        number, offset = place
-        wanted = self._expected[place]
+    def _read(self, file: int, location: RecordLocation) -> ExportedRecord | None:
+        number, offset = location
+        expected = self._expected[location]
         try:
-            found = _check_expected(read_verified(file, segment_name(number), offset), wanted)
+            verified = _check_expected(read_verified(file, segment_name(number), offset), expected)
         except BadRecordError as error:
             self._add_problem(segment_name(number), offset, str(error))
             return None
-        digest = found.record.capture.digest
-        if found.refers_to is not None:
-            told, original = found.refers_to
-            if self._originals.get(original) != (told, digest):
+        digest = verified.record.capture.digest
+        if verified.refers_to is not None:
+            original_id, original = verified.refers_to
+            if self._originals.get(original) != (original_id, digest):
                 self._add_problem(segment_name(number), offset, "the record with its body is not whole", _WITHOUT_BODY)
                 return None
-        is_original = place in self._originals
+        is_original = location in self._originals
         if is_original:
-            self._originals[place] = found.record_id, digest
-        return ExportedRecord(found, wanted and wanted.order, is_original, file)
+            self._originals[location] = verified.record_id, digest
+        return ExportedRecord(verified, expected and expected.order, is_original, file)
 
     def _add_problem(self, name: str, offset: int, message: str, kind: str = _DAMAGED) -> None:
         self._problems.add(Problem(kind, str(self._folder.path / name), None, offset, message))
 
 
-def _check_expected(found: VerifiedRecord, wanted: _ExpectedRecord | None) -> VerifiedRecord:
-    """Return a record if it is the copy that was chosen. Raises BadRecordError."""
-    capture = found.record.capture
-    if wanted is not None and (capture.digest, capture.datetime) != (wanted.digest, wanted.datetime):
+def _check_expected(verified: VerifiedRecord, expected: _ExpectedRecord | None) -> VerifiedRecord:
+    """Return a record if it is the expected capture. Raises BadRecordError."""
+    capture = verified.record.capture
+    if expected is not None and (capture.digest, capture.datetime) != (expected.digest, expected.datetime):
         raise BadRecordError("expected the copy that was chosen, found another one")
-    return found
+    return verified
 
 
 WARC_EXTENSION = ".warc.gz"
 SOFTWARE = f"unlost/{VERSION}"
 RecordProgress = Callable[[int, int], object]
-"""Is told how many records were copied, and how many there are."""
+"""Receives the numbers of copied records and of all records."""
 
 
 @dataclass(slots=True)
 class ArchiveFileResult:
-    """What is in an archive file that was written.
+    """The contents of an archive file.
 
-    copies: how many of the chosen copies. originals: how many records that were not chosen, and have the body of one
-    that was. pages: how many are listed as pages; in a WARC none are. bytes: of the file.
-    problems: what could not be copied: see ChosenCopies.
+    Attributes:
+        copies: Number of chosen captures.
+        originals: Number of records that were not chosen but have the body of one that was.
+        pages: Number of pages in the page list; 0 for a WARC.
+        bytes: Size of the file.
+        problems: Captures that could not be copied, as for `ChosenRecords`.
     """
 
     copies: int = 0
@@ -294,30 +316,35 @@ class ArchiveFileResult:
 
 
 def write_warc(recovery: Path, to: Path, *, on_progress: RecordProgress | None = None) -> ArchiveFileResult:
-    """Write the chosen copies of a recovery as one WARC, and return what is in it.
+    """Write the chosen captures of a recovery as one WARC.
 
-    Each record has its own gzip member, which is copied as it is kept; behind it stands its metadata. Records that
-    chosen revisits refer to are among them; what was rejected, or not chosen, is not. Every record is read and its
-    digest compared before it is copied. The same recovery makes the same file, if it has the same name.
+    Each record is copied with its gzip member, followed by its metadata record. Records that chosen revisits refer to
+    are included; rejected and other captures are not. The digest of every record is verified before it is copied. The
+    same recovery yields the same file if it has the same name.
 
-    to: must end in `.warc.gz`; gets its name once all is written.
+    Args:
+        recovery: The folder of the recovery.
+        to: Path of the file, which must end in `.warc.gz`. It appears when it is complete.
+        on_progress: Receives the numbers of copied records and of all records.
 
-    Raises UsageError for another ending, InputError where something is in the place, where there is no recovery or
-    nothing in it that can be copied, OSError where it cannot be written.
+    Raises:
+        UsageError: `to` has another extension or is inside the recovery.
+        InputError: `to` exists, or the folder has no recovery or nothing in it can be copied.
+        OSError: The file cannot be written.
     """
     check_output_path(recovery, to, WARC_EXTENSION)
-    done = ArchiveFileResult()
-    with AtomicPath(to) as place:
-        copies = ChosenRecords(recovery, done.problems)
-        with place.writing() as file:
-            copy_records(copies, file.write, to.name, done, on_progress)
-            done.bytes = file.tell()
-        place.publish_file()
-    return done
+    result = ArchiveFileResult()
+    with AtomicPath(to) as output:
+        records = ChosenRecords(recovery, result.problems)
+        with output.writing() as file:
+            copy_records(records, file.write, to.name, result, on_progress)
+            result.bytes = file.tell()
+        output.publish_file()
+    return result
 
 
 def check_output_path(recovery: Path, to: Path, ending: str) -> None:
-    """Raise UsageError for a name with another ending, and for a place that belongs to the recovery itself."""
+    """Raise UsageError for a name with another extension, or a path inside the folder of WARC files."""
     if not to.name.lower().endswith(ending):
         raise UsageError(f"{to}: expected a name that ends in {ending}")
     if to.parent.resolve() == (recovery / WARC_FOLDER).resolve():
@@ -325,28 +352,28 @@ def check_output_path(recovery: Path, to: Path, ending: str) -> None:
 
 
 def copy_records(
-    copies: ChosenRecords,
+    records: ChosenRecords,
     write: Callable[[bytes], object],
     name: str,
-    done: ArchiveFileResult,
+    result: ArchiveFileResult,
     on_progress: RecordProgress | None,
     on_record: Callable[[ExportedRecord], object] | None = None,
 ) -> None:
-    """Write a WARC of that name, and count into `done`. Raises InputError if nothing could be copied."""
-    for number, copy in enumerate(copies, 1):
-        if not done.copies and not done.originals:
-            # Its time is that of the first copy: the same recovery makes the same file.
-            first = format_warcinfo(encode_value(name), SOFTWARE, copy.verified.record.recovered)
+    """Write a WARC file and update `result`. Raises InputError if nothing could be copied."""
+    for number, record in enumerate(records, 1):
+        if not result.copies and not result.originals:
+            # Dated like the first capture, so that the file is reproducible.
+            first = format_warcinfo(encode_value(name), SOFTWARE, record.verified.record.recovered)
             write(b"".join(compress_member([first], len(first))))
-        for piece in copy.pieces():
+        for piece in record.pieces():
             write(piece)
-        if copy.order is None:
-            done.originals += 1
+        if record.order is None:
+            result.originals += 1
         else:
-            done.copies += 1
+            result.copies += 1
         if on_record is not None:
-            on_record(copy)
+            on_record(record)
         if on_progress is not None:
-            on_progress(number, copies.total)
-    if not done.copies:
-        raise nothing_readable_error(done.problems)
+            on_progress(number, records.total)
+    if not result.copies:
+        raise nothing_readable_error(result.problems)

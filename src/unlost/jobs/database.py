@@ -1,4 +1,4 @@
-"""The database of jobs: SQLite in a file, or PostgreSQL. Each change is one transaction."""
+"""The job database: SQLite in a file, or PostgreSQL. Each change is one transaction."""
 
 import sqlite3
 import threading
@@ -20,40 +20,44 @@ from unlost.sqlite import lock_file
 
 T = TypeVar("T")
 
-_BUSY_SECONDS = 30.0  # that somebody waits for SQLite's one writer; a change takes a millisecond
-# Between two attempts to be that writer. SQLite's own pauses grow to a tenth of a second, and who ordered something
-# would wait for all of them. Whoever is not durable, a worker, steps back: nobody waits for its answer.
+_BUSY_SECONDS = 30.0  # maximum wait for SQLite's single writer; a change takes about a millisecond
+# Pauses between attempts to become SQLite's writer. SQLite's own pauses grow to 0.1 s, which would delay the response
+# to an order. Workers, whose databases are not durable, wait longer between attempts, since no client waits for them.
 _RETRY_SECONDS, _WORKER_RETRY_SECONDS = 0.0005, 0.004
 _SET_BUSY_TIMEOUT = f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}"
-_OPTIMISTIC_TRIES = 4  # to write without having kept others from it, before they are
+_OPTIMISTIC_TRIES = 4  # attempts to write without the write lock, before it is taken
 _CONNECT_SECONDS = 10
 _POOL_SIZE = 10  # connections of one process
-_IDLE_MS = 60_000  # after which PostgreSQL ends a transaction in which nothing happens: its process was stopped
+_IDLE_MS = 60_000  # PostgreSQL ends a transaction that was idle for this long: its process was suspended
 _STATEMENT_MS = 60_000
 
 
 def file_url(file: Path) -> str:
-    """Return the address of a database in a file."""
+    """Return the URL of a SQLite database file."""
     return f"sqlite:///{file.absolute()}"
 
 
 class Database:
-    """One database, for all threads of a process.
+    """A connection pool for one database, shared by all threads of a process.
 
-    url: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; a password is never part of a message.
-    is_durable: whether a change outlives a loss of power at once, for SQLite. Whoever works on jobs can do without:
-        what is lost of it is done again, from the folders that are there.
-    clock: whose time counts; by default that of PostgreSQL's machine, so that all workers have the same, or with
-        SQLite that of this one.
+    Methods raise `InputError` if the tables belong to a newer version of unlost, and `DatabaseError` if the database
+    cannot be reached or written; then nothing was changed.
 
-    Raises UsageError for an address that is none, InputError for tables of a newer unlost, DatabaseError whenever the
-    database cannot be reached or written; then nothing was changed.
+    Args:
+        url: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`. The password never appears in messages.
+        clock: Source of time. By default the clock of the PostgreSQL server, so that all workers agree; with SQLite the
+            system clock.
+        is_durable: For SQLite, whether a commit survives a power failure. Workers do without: work that is lost is
+            repeated from the job's folders.
+
+    Raises:
+        UsageError: The URL is invalid, or the PostgreSQL driver is missing.
     """
 
     def __init__(self, url: str, clock: Clock | None = None, *, is_durable: bool = True) -> None:
         address = _parse_url(url)
         self.is_shared = address.get_backend_name() == "postgresql"
-        """Whether other machines may use it."""
+        """Whether processes on other machines may use the database."""
         self._name = address.render_as_string(hide_password=True)
         self._clock = clock if clock is not None or self.is_shared else SystemClock()
         self._retry = _RETRY_SECONDS if is_durable else _WORKER_RETRY_SECONDS
@@ -67,40 +71,42 @@ class Database:
             raise UsageError(message) from None
 
     def __repr__(self) -> str:
-        """Return where it is, without a password."""
+        """Return the URL without its password."""
         return f"Database({self._name})"
 
     def prepare(self) -> None:
-        """Bring the tables to the newest form, or make them."""
+        """Create the tables, or upgrade them to the current schema."""
         with self.writing() as connection:
             migrations.upgrade(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a transaction that may change things: with SQLite, the only one that does."""
+        """Open a read-write transaction. With SQLite, it holds the write lock from its start."""
         with self._writer_lock, self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     def lock_names(self, connection: Connection, *names: str) -> None:
-        """Keep all others out who are about one of these names, until the transaction ends: what is counted is exact.
+        """Lock names until the transaction ends, so that counts are exact.
 
-        Whoever waits here sees what the one before has written. In SQLite, who may write is alone anyway.
+        A transaction that waited sees what the previous holder has written. SQLite has a single writer, so there is
+        nothing to do.
         """
         if self.is_shared:
             numbers = {int.from_bytes(sha256(name.encode()).digest()[:8], "big", signed=True) for name in names}
-            for number in sorted(numbers):  # in one order for all, so that no two wait for each other
+            for number in sorted(numbers):  # in sorted order, so that transactions do not deadlock
                 connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Do something in a transaction that may change things, and return what it returned.
+        """Run a function in a read-write transaction and return its result.
 
-        With SQLite it may be done several times, until nobody else has written meanwhile: so what it looks at and
-        thinks before its first change keeps nobody waiting. It must not change anything but the database.
+        With SQLite the function first runs without the write lock, and is repeated if another transaction wrote in the
+        meantime: reads and computations before its first write block no other writer. It must have no side effects
+        outside of the database.
         """
         for _ in range(0 if self.is_shared else _OPTIMISTIC_TRIES):
             try:
                 with self._writer_lock, self._transaction("BEGIN") as connection:
-                    # Who waits for another writer here is outdated by then.
+                    # A transaction that had to wait for another writer would work on outdated data.
                     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
                     try:
                         return work(connection)
@@ -115,21 +121,24 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a transaction that only looks, and keeps nobody waiting."""
+        """Open a read-only transaction. It does not block others."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     def now(self, connection: Connection) -> float:
-        """Return the time that counts, in seconds since 1970."""
+        """Return the time of the database's clock, in seconds since 1970."""
         if self._clock is not None:
             return self._clock.now()
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
     def checkpoint(self, *, truncates: bool = False) -> None:
-        """Bring what was written lately to its place in SQLite's file; meanwhile everybody may read and write.
+        """Copy committed changes from SQLite's write-ahead log to the database file.
 
-        Whoever keeps a database open that is durable has to do it now and then, or its log grows.
-        is_emptied: have nothing of what was removed stay in the log, either, if nobody is busy just now.
+        Readers and writers are not blocked. A process that keeps a durable database open must call this regularly, or
+        the log grows.
+
+        Args:
+            truncates: Also empty the log if no other connection uses it, so that removed data does not remain there.
         """
         if not self.is_shared:
             with self._translate_errors(), closing(self._engine.raw_connection()) as connection:
@@ -179,7 +188,7 @@ def _parse_url(url: str) -> URL:
 
 
 def _create_postgresql_engine(address: URL) -> Engine:
-    # A worker that is stopped in the middle of a change must not keep a job locked for ever.
+    # A worker that is suspended during a change must not lock a job forever.
     options = f"-c statement_timeout={_STATEMENT_MS} -c idle_in_transaction_session_timeout={_IDLE_MS}"
     keepalive = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
     arguments = {"connect_timeout": _CONNECT_SECONDS, "options": options, **keepalive}
@@ -191,18 +200,18 @@ def _create_postgresql_engine(address: URL) -> Engine:
 
 def _create_sqlite_engine(address: URL, retry: float, *, is_durable: bool) -> Engine:
     def prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
-        # Python would begin transactions by itself, later than they must, and of the wrong kind.
+        # Python's own transaction handling would begin transactions too late, and as DEFERRED.
         connection.isolation_level = None
         try:
-            # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
+            # SQLite does not wait for locks while a file changes to WAL mode, so processes open it one at a time.
             with lock_file(Path(f"{address.database}.lock")):
                 connection.execute("PRAGMA journal_mode = WAL")
         except OSError as error:
             raise sqlite3.OperationalError(error.strerror) from error
-        connection.execute("PRAGMA secure_delete = ON")  # names and mail addresses that are removed are no more
+        connection.execute("PRAGMA secure_delete = ON")  # removed names and email addresses are overwritten
         connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
         if is_durable:
-            connection.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no order waits for it
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # `checkpoint` does it, so that no order waits for it
 
     engine = create_engine(
         address, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args={"timeout": _BUSY_SECONDS},
@@ -214,7 +223,7 @@ def _create_sqlite_engine(address: URL, retry: float, *, is_durable: bool) -> En
 
 
 class _WriterLock:
-    """Lets one thread of this process at a time write, in place of all of them asking SQLite again and again."""
+    """Serializes writes of this process's threads, so that they do not all poll SQLite's lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -228,7 +237,7 @@ class _WriterLock:
 
 
 def _begin_transaction(connection: Connection, retry: float) -> None:
-    # SQLite knows no locked rows: whoever wants to write waits for its turn before it looks.
+    # SQLite has no row locks: a writer takes the write lock before it reads.
     begin = connection.get_execution_options().get("unlost_begin", "BEGIN")
     if begin == "BEGIN":
         connection.exec_driver_sql(begin)
@@ -253,6 +262,6 @@ def _try_begin(connection: Connection, begin: str, *, is_last: bool) -> bool:
 
 
 def _is_busy(error: BaseException | None) -> bool:
-    """Return whether somebody else writes, or has written since we looked."""
+    """Return whether another connection holds the write lock, or has written since this transaction began."""
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
     return bool(code & 0xFF == sqlite3.SQLITE_BUSY)

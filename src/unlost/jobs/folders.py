@@ -1,10 +1,11 @@
-"""The folders of jobs: one per generation of a lease, started from the last checkpoint before it; and their disk space.
+"""The folders of jobs, one per generation of a lease, and their disk space.
 
-    DIR/NUMBER/g1/            what the first worker recovered: warc/, state.sqlite, checkpoint.sqlite
-    DIR/NUMBER/g2.part/       being created from g1 by the second
+    DIR/NUMBER/g1/            recovered by the first worker: warc/, state.sqlite, checkpoint.sqlite
+    DIR/NUMBER/g2.part/       being created from g1 by the second worker
     DIR/NUMBER/g2/            complete; packages/ once there is something to download
 
-A worker that lost its lease writes into a folder that is not read any more.
+A generation starts from the last checkpoint of the one before it. A worker that lost its lease writes into a folder
+that is no longer read.
 """
 
 import os
@@ -25,12 +26,24 @@ CHECKPOINT_FILE = "checkpoint.sqlite"
 _WARC_FOLDER = "warc"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
-_COPY_TRIES = 5  # files of a worker that still lives may get other names while they are copied
+_COPY_TRIES = 5  # a worker that still runs may rename files while they are copied
+LOW_SPACE = "too little disk space is free on this service: the job waits until there is more"
+QUOTA_REACHED = "all jobs together have reached the size limit of this service: the job waits until others are removed"
+SHORTAGE_MESSAGES = (LOW_SPACE, QUOTA_REACHED)
+"""Messages of jobs that wait for disk space."""
+_MEGABYTE = 1_000_000
+_PAUSE_RATIO = 50  # pause between two measurements, as a multiple of the duration of one
 
 
 @dataclass(frozen=True, slots=True)
 class DiskUsage:
-    """Of a disk, in bytes. used: by jobs."""
+    """Usage of a disk, in bytes.
+
+    Attributes:
+        used: Size of the files of all jobs.
+        free: Free space.
+        total: Size of the disk.
+    """
 
     used: int
     free: int
@@ -38,7 +51,7 @@ class DiskUsage:
 
 
 class JobFolders:
-    """The folders of all jobs, below one that all workers and the web process share."""
+    """The folders of all jobs, below a root that all workers and the web process share."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -48,34 +61,36 @@ class JobFolders:
         return self._root / f"{number:08d}"
 
     def generation_folder(self, number: int, generation: int) -> Path:
-        """Return the folder of a generation, whether or not it is there."""
+        """Return the path of a generation's folder, which need not exist."""
         return self.folder_of(number) / f"g{generation}"
 
     def begin_generation(self, number: int, generation: int) -> Path:
-        """Make the folder of a generation, of the last whole one before it, if any; return it.
+        """Create the folder of a generation from the last complete one before it, and return its path.
 
-        It has its name once it is whole, so that what a killed worker left of it is never begun from.
+        The folder is renamed to its final name once it is complete, so that no generation starts from what a killed
+        worker left.
         """
         folder = self.generation_folder(number, generation)
-        aside = folder.with_name(folder.name + ".part")
-        if aside.exists():
-            shutil.rmtree(aside)
-        aside.mkdir(parents=True)
+        temporary = folder.with_name(folder.name + ".part")
+        if temporary.exists():
+            shutil.rmtree(temporary)
+        temporary.mkdir(parents=True)
         if folder.exists():
-            # The database is an older one than the folder knows, from a backup: what is here is the best there is.
-            last = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.old")
-            folder.rename(last)
-            _copy_snapshot(last, aside)
-        elif before := [each for each in self._generations(number) if each < generation]:
-            _copy_snapshot(self.generation_folder(number, before[-1]), aside)
-        aside.rename(folder)
+            # The database was restored from a backup that is older than the folder. The folder has the most recent
+            # data.
+            previous = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.old")
+            folder.rename(previous)
+            _copy_snapshot(previous, temporary)
+        elif earlier := [each for each in self._generations(number) if each < generation]:
+            _copy_snapshot(self.generation_folder(number, earlier[-1]), temporary)
+        temporary.rename(folder)
         return folder
 
     def _generations(self, number: int) -> list[int]:
-        """Return the generations that have a whole folder, in order."""
+        """Return the generations that have a complete folder, in ascending order."""
         with suppress(FileNotFoundError):
-            found = (_GENERATION.fullmatch(each.name) for each in self.folder_of(number).iterdir())
-            return sorted(int(each[1]) for each in found if each)
+            matches = (_GENERATION.fullmatch(each.name) for each in self.folder_of(number).iterdir())
+            return sorted(int(each[1]) for each in matches if each)
         return []
 
     def remove_older_generations(self, number: int, generation: int) -> None:
@@ -85,66 +100,71 @@ class JobFolders:
                 shutil.rmtree(self.generation_folder(number, each), ignore_errors=True)
 
     def list_numbers(self) -> list[int]:
-        """Return the numbers of all jobs that have a folder."""
+        """Return the numbers of all jobs that have a folder, in ascending order."""
         with suppress(FileNotFoundError):
             return sorted(int(each.name) for each in self._root.iterdir() if _NUMBER.fullmatch(each.name))
         return []
 
     def size(self, number: int) -> int:
-        """Return how many bytes the files of a job take; what has two names counts once."""
+        """Return the size of a job's files in bytes. Hard links count once."""
         return _size(self.folder_of(number))
 
     def total_size(self) -> int:
-        """Return how many bytes the files of all jobs take."""
+        """Return the size of all jobs' files in bytes."""
         return _size(self._root)
 
     def usage(self, used: int) -> DiskUsage:
-        """Return the usage of the disk now. used: bytes of all jobs, as counted last."""
+        """Return the current usage of the disk.
+
+        Args:
+            used: Size of all jobs in bytes, as last measured.
+        """
         self._root.mkdir(parents=True, exist_ok=True)
-        room = shutil.disk_usage(self._root)
-        return DiskUsage(used, room.free, room.total)
+        disk = shutil.disk_usage(self._root)
+        return DiskUsage(used, disk.free, disk.total)
 
     def remove(self, number: int) -> None:
-        """Remove everything of a job."""
+        """Remove all files of a job."""
         shutil.rmtree(self.folder_of(number), ignore_errors=True)
 
 
 def _size(folder: Path) -> int:
     seen: set[int] = set()
     total = 0
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
-            with suppress(OSError):  # it may go at any time
-                found = os.stat(os.path.join(place, name), follow_symlinks=False)  # noqa: PTH116, PTH118  many files
-                if found.st_ino not in seen:
-                    seen.add(found.st_ino)
-                    total += found.st_size
+            with suppress(OSError):  # a file may be removed at any time
+                status = os.stat(os.path.join(directory, name), follow_symlinks=False)  # noqa: PTH116, PTH118  many files
+                if status.st_ino not in seen:
+                    seen.add(status.st_ino)
+                    total += status.st_size
     return total
 
 
 def write_checkpoint(folder: Path) -> None:
-    """Write down the state of a recovery as it is now, in one file that appears whole.
+    """Write a consistent snapshot of a recovery's state to `CHECKPOINT_FILE`, which is replaced atomically.
 
-    It is a copy that SQLite makes, while the recovery may go on; nobody else ever opens the state of a living worker.
+    Uses SQLite's backup API, so the recovery can continue. Other processes never open the state file of a running
+    worker.
     """
     part = folder / f"{CHECKPOINT_FILE}.part"
     part.unlink(missing_ok=True)
     source = f"{(folder / STATE_FILE_NAME).absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(source, uri=True)) as state, closing(sqlite3.connect(part)) as copy:
-        copy.execute("PRAGMA journal_mode = OFF")  # half of it is never read: one write to disk is enough, at the end
-        copy.execute("PRAGMA synchronous = OFF")
-        state.backup(copy)
-    with part.open("rb") as written:
-        os.fsync(written.fileno())
+    with closing(sqlite3.connect(source, uri=True)) as state, closing(sqlite3.connect(part)) as backup:
+        backup.execute("PRAGMA journal_mode = OFF")  # a partial file is never read, so one fsync at the end is enough
+        backup.execute("PRAGMA synchronous = OFF")
+        state.backup(backup)
+    with part.open("rb") as stream:
+        os.fsync(stream.fileno())
     part.replace(folder / CHECKPOINT_FILE)
 
 
 def _copy_snapshot(source: Path, target: Path) -> None:
-    """Begin a folder from the last checkpoint of another, whose worker may still live."""
-    # First the state, then the WARCs: they only grow, so they have all that the state knows, and maybe more, which the
-    # recovery then finds in them.
+    """Initialize a folder from the last checkpoint of another, whose worker may still be running."""
+    # The state is copied before the WARCs. WARCs only grow, so they contain all captures that the state refers to; the
+    # recovery finds any additional ones in them.
     with suppress(FileNotFoundError):
-        # It is a checkpoint of the new folder, too, until that has a later one.
+        # It also serves as the checkpoint of the new folder until a newer one is written.
         _link_or_copy(source / CHECKPOINT_FILE, target / CHECKPOINT_FILE)
         shutil.copyfile(target / CHECKPOINT_FILE, target / STATE_FILE_NAME)
     for left in reversed(range(_COPY_TRIES)):
@@ -164,14 +184,14 @@ def _copy_warcs(source: Path, target: Path) -> None:
     target.mkdir()
     for file in sorted(source.iterdir()):
         if file.name.endswith(OPEN_SUFFIX):
-            # It is still written, or was: nobody may append to the same file as we do.
+            # The file may still be written: it must not be shared with another writer.
             shutil.copyfile(file, target / file.name)
         else:
             _link_or_copy(file, target / file.name)
 
 
 def _link_or_copy(file: Path, link: Path) -> None:
-    """Give a file that nobody changes any more a second name; a copy where there are no such links."""
+    """Hard-link a file that no longer changes, or copy it if the file system has no hard links."""
     try:
         os.link(file, link)
     except FileNotFoundError:
@@ -180,19 +200,13 @@ def _link_or_copy(file: Path, link: Path) -> None:
         shutil.copyfile(file, link)
 
 
-LOW_SPACE = "too little disk space is free on this service: the job waits until there is more"
-QUOTA_REACHED = "all jobs together have reached the size limit of this service: the job waits until others are removed"
-SHORTAGE_MESSAGES = (LOW_SPACE, QUOTA_REACHED)
-"""Messages of jobs that wait for disk space."""
-_MEGABYTE = 1_000_000
-_PAUSE_RATIO = 50  # pause between two counts, as a multiple of the time that a count took
-
-
 @dataclass(frozen=True, slots=True)
 class DiskSpaceLimits:
     """Limits in bytes; 0 disables a limit.
 
-    min_free: below this much free space, no job starts or continues. max_total: size of all jobs together.
+    Attributes:
+        min_free: Free space below which no job starts or continues.
+        max_total: Maximum size of the files of all jobs.
     """
 
     min_free: int = 1_000 * _MEGABYTE
@@ -200,12 +214,12 @@ class DiskSpaceLimits:
 
     @classmethod
     def from_megabytes(cls, min_free: int, max_total: int) -> "DiskSpaceLimits":
-        """Return limits that are given in megabytes."""
+        """Create limits from values in megabytes."""
         return cls(min_free * _MEGABYTE, max_total * _MEGABYTE)
 
 
 class DiskSpace:
-    """Compares the disk of the job folders with the limits. Threads may share it."""
+    """Compares the disk usage of the job folders with the limits. Thread-safe."""
 
     def __init__(self, folders: JobFolders, limits: DiskSpaceLimits | None = None) -> None:
         self._folders = folders
@@ -215,13 +229,14 @@ class DiskSpace:
         self._measuring = threading.Lock()
 
     def usage(self) -> DiskUsage:
-        """Return how much is free, and the size of all jobs as it was counted last."""
+        """Return the current free space, and the size of all jobs as last measured."""
         return self._folders.usage(self._used)
 
     def measure(self) -> str:
-        """Read the size of all jobs, then return as `shortage` does.
+        """Measure the size of all jobs, then return the result of `shortage`.
 
-        Reads nothing if another thread does so now, or did a short time ago: with many files it takes minutes.
+        Skips the measurement if another thread is measuring or has recently done so, since it can take minutes with
+        many files.
         """
         if self._measuring.acquire(blocking=False):
             try:
@@ -239,10 +254,10 @@ class DiskSpace:
             self._next_measurement = ended + _PAUSE_RATIO * (ended - begun)
 
     def shortage(self) -> str:
-        """Return why no job may start or continue, one of `SHORTAGES`; empty if jobs may.
+        """Return why no job may start or continue (one of `SHORTAGE_MESSAGES`), or an empty string.
 
-        Fast: takes the size of all jobs as it was counted last. A disk that cannot be read counts as large enough,
-        since an attempt to write to it reports the cause.
+        Fast: uses the size of all jobs as last measured. A disk that cannot be read counts as large enough: writing to
+        it will report the cause.
         """
         if self.limits.max_total and self._used >= self.limits.max_total:
             return QUOTA_REACHED

@@ -1,4 +1,4 @@
-"""What may be ordered: daily limits, limits of unconfirmed orders, blocked domains, and the rate limit of look-ups."""
+"""Limits of orders: daily limits, limits of unconfirmed orders, blocked domains, and the rate limit of look-ups."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or
 
 from unlost.errors import BlockedError, BusyError, LimitError, UriError, UsageError
 from unlost.http.url import is_ip_literal, is_public_ip
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database
 from unlost.jobs.models import Order
 from unlost.jobs.tables import BLOCKED, PENDING_ORDERS, SETTINGS, TALLIES, hash_customer
@@ -18,25 +19,51 @@ from unlost.uri.names import page_name
 
 _DAY = 86_400.0
 KNOWN_LOGIN, KNOWN_LOGIN_SECONDS = "login-known", 90 * _DAY
-"""The kind of a note that an administrator's password was right from somewhere, and for how long that is remembered."""
+"""Kind of tally that records a successful login from a client, and for how long it is retained."""
 _LIMITS_SETTING = "limits"
-_MAX_LIMIT = 1 << 40  # of anything
+_MAX_LIMIT = 1 << 40  # of any limit
 _PRIVATE_SUFFIXES = (
     ".localhost", ".local", ".localdomain", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa"
 )  # fmt: skip
 _PORT = re.compile(r":[0-9]+$", re.ASCII)
 _DOMAIN = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+_ORDER_LIMIT_NAMES = {"mail": "mail address", "client": "network", "address": "site"}
+_PENDING_RETRY_SECONDS = 3_600.0
+_LARGE_PROVIDERS = frozenset(
+    """
+    126.com 163.com aol.com att.net bellsouth.net bk.ru bluewin.ch bol.com.br btinternet.com comcast.net cox.net
+    daum.net email.cz fastmail.com free.fr freenet.de gmail.com gmx.at gmx.ch gmx.com gmx.de gmx.net googlemail.com
+    hanmail.net hey.com hotmail.co.uk hotmail.com hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com inbox.ru
+    interia.pl laposte.net libero.it list.ru live.co.uk live.com live.de live.fr mac.com mail.com mail.ru mailbox.org
+    me.com msn.com naver.com o2.pl onet.pl orange.fr outlook.com outlook.de outlook.fr pm.me posteo.de proton.me
+    protonmail.com qq.com rediffmail.com rocketmail.com sbcglobal.net seznam.cz sfr.fr shaw.ca sina.com sky.com
+    t-online.de telenet.be terra.com.br tuta.com tutanota.com uol.com.br verizon.net virgilio.it wanadoo.fr web.de
+    wp.pl ya.ru yahoo.ca yahoo.co.in yahoo.co.jp yahoo.co.uk yahoo.com yahoo.com.br yahoo.de yahoo.es yahoo.fr
+    yahoo.it yandex.com yandex.ru ymail.com ziggo.nl zoho.com
+    """.split()  # noqa: SIM905  a list of words
+)
+"""Mail domains with very many unrelated users."""
+_PENDING_LIMIT_NAMES = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
+_LOOKUP_TALLY = "look"
+_MAX_LOOKUPS = 30  # within _LOOKUP_WINDOW_SECONDS: enough for a user with ten sites who corrects typing errors
+_LOOKUP_WINDOW_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class OrderLimits:
-    """How much may be ordered; 0 is as much as anybody wants.
+    """Limits of orders; 0 disables a limit.
 
-    per_mail, per_client, per_address: orders in 24 hours for one mail address, from one network address, for one host.
-    megabytes: of one recovery, as it is stored. hours: that workers go on with one, all together.
-    pending_per_mail, pending_per_network, pending_per_wide_network, pending_per_mail_domain: unconfirmed orders for one
-        mail address, from one IPv4 /24 or IPv6 /56, from one IPv6 /40, and for one mail domain that is not a large
-        provider's. pending_total: unconfirmed orders in all, shared fairly between networks.
+    Attributes:
+        per_mail: Orders in 24 hours for one email address.
+        per_client: Orders in 24 hours from one client network.
+        per_address: Orders in 24 hours for one host.
+        megabytes: Stored size of one recovery.
+        hours: Total time that workers spend on one recovery.
+        pending_per_mail: Unconfirmed orders for one email address.
+        pending_per_network: Unconfirmed orders from one IPv4 /24 or IPv6 /56.
+        pending_per_wide_network: Unconfirmed orders from one IPv6 /40.
+        pending_per_mail_domain: Unconfirmed orders for one mail domain, unless it belongs to a large provider.
+        pending_total: Unconfirmed orders in all, shared fairly between networks.
     """
 
     per_mail: int = 10
@@ -53,7 +80,7 @@ class OrderLimits:
 
 @dataclass(frozen=True, slots=True)
 class BlockedDomain:
-    """A domain that is not recovered, with all hosts below it. since: seconds since 1970."""
+    """A domain that may not be ordered, including all hosts below it. `since` is in seconds since 1970."""
 
     domain: str
     since: float
@@ -61,7 +88,10 @@ class BlockedDomain:
 
 
 def parse_domain(text: str) -> str:
-    """Return the domain that somebody means who writes it, or an address at it, without `www`. Raises UsageError.
+    """Return the domain of a text that is a domain or a URL, without `www`.
+
+    Raises:
+        UsageError: The text has no valid domain.
 
     >>> parse_domain(" https://WWW.Example.com./a"), parse_domain("bücher.example")
     ('example.com', 'xn--bcher-kva.example')
@@ -73,9 +103,12 @@ def parse_domain(text: str) -> str:
 
 
 def normalize_host(url: str) -> str:
-    """Return the host of an address, the same for all spellings by which the same is recovered; nothing if it has none.
+    """Return the normalized host of a URL, or an empty string if it has none.
 
-    >>> normalize_host("http://www.%62ücher.example:8080/"), normalize_host("http://0x7f.1/"), normalize_host("http://[::1]:80/")
+    URLs that recover the same site have the same normalized host.
+
+    >>> normalize_host("http://www.%62ücher.example:8080/"), normalize_host("http://0x7f.1/"),
+    normalize_host("http://[::1]:80/")
     ('xn--bcher-kva.example', '127.0.0.1', '[::1]')
     """
     try:
@@ -85,7 +118,9 @@ def normalize_host(url: str) -> str:
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether a host, as `host_of` has it, is loopback or of a private network: no archive has its site.
+    """Return whether a normalized host is a loopback host or belongs to a private network.
+
+    Archives have no captures of such hosts.
 
     >>> [is_private_host(host) for host in ("localhost", "nas.local", "10.1.2.3", "[::1]", "[::ffff:127.0.0.1]")]
     [True, True, True, True, True]
@@ -99,9 +134,11 @@ def is_private_host(host: str) -> bool:
 
 
 class OrderRules:
-    """The rules in a database. They hold for all who take orders there, and all who do them.
+    """Limits and blocked domains, stored in the database. All web processes and workers share them.
 
-    allows_private: whether sites of loopback and private hosts may be ordered.
+    Args:
+        database: The job database.
+        allows_private: Whether sites on loopback and private hosts may be ordered.
     """
 
     def __init__(self, database: Database, *, allows_private: bool = False) -> None:
@@ -109,80 +146,100 @@ class OrderRules:
         self._allows_private = allows_private
 
     def limits(self) -> OrderLimits:
-        """Return how much may be ordered."""
+        """Return the current limits."""
         with self._database.reading() as connection:
             return self.read_limits(connection)
 
     def read_limits(self, connection: Connection) -> OrderLimits:
-        """Return how much may be ordered, in a transaction that is open."""
+        """Return the current limits, in an open transaction."""
         return _load_limits(connection)
 
     def set_limits(self, limits: OrderLimits) -> None:
-        """Have other limits from now on. Raises UsageError for what is none."""
+        """Store new limits.
+
+        Raises:
+            UsageError: A limit is out of range.
+        """
         if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= _MAX_LIMIT]:
             raise UsageError(f"{wrong[0]}: expected a number from 0 on")
         with self._database.writing() as connection:
             connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _LIMITS_SETTING))
             connection.execute(insert(SETTINGS).values(name=_LIMITS_SETTING, value=asdict(limits)))
 
-    # Orders of strangers
+    # Daily limits
 
     def count_order(self, connection: Connection, order: Order, client: str, now: float) -> None:
-        """Count an order, in the transaction that takes it. client: a hash of whence it comes; nothing if unknown.
+        """Check the daily limits and count an order, in the transaction that stores it.
 
-        Raises BlockedError for a site that is not recovered here, LimitError if there were too many in a day.
+        Args:
+            connection: An open transaction.
+            order: The order.
+            client: Hash of the client's network, or an empty string if unknown.
+            now: Seconds since 1970.
+
+        Raises:
+            BlockedError: The site may not be ordered.
+            LimitError: A daily limit is reached.
         """
         host = normalize_host(order.url)
         self.check_host(connection, host)
         limits = self.read_limits(connection)
-        counted = {
+        tallies = {
             "mail": (hash_customer(order.mail), limits.per_mail),
             "client": (client, limits.per_client),
             "address": (sha256(host.encode()).hexdigest(), limits.per_address),
         }
-        self._database.lock_names(connection, *(f"{kind} {who}" for kind, (who, _) in counted.items()))
-        for kind, (who, most) in counted.items():
-            if who and most and count_tallies(connection, kind, who, now - _DAY) >= most:
+        self._database.lock_names(connection, *(f"{kind} {who}" for kind, (who, _) in tallies.items()))
+        for kind, (who, limit) in tallies.items():
+            if who and limit and count_tallies(connection, kind, who, now - _DAY) >= limit:
                 raise LimitError(
-                    f"today there were {most} orders already for this {_ORDER_LIMIT_NAMES[kind]}", _DAY, kind
+                    f"today there were {limit} orders already for this {_ORDER_LIMIT_NAMES[kind]}", _DAY, kind
                 )
-        for kind, (who, _) in counted.items():
+        for kind, (who, _) in tallies.items():
             if who:
                 connection.execute(insert(TALLIES).values(kind=kind, who=who, at=now))
 
     def remove_old_counts(self, connection: Connection, now: float) -> None:
-        """Remove what was counted before the last 24 hours, and what is remembered for longer after its time."""
-        is_over = and_(
+        """Remove tallies older than 24 hours, and tallies of logins after `KNOWN_LOGIN_SECONDS`."""
+        is_expired = and_(
             TALLIES.c.at < now - _DAY, or_(TALLIES.c.kind != KNOWN_LOGIN, TALLIES.c.at < now - KNOWN_LOGIN_SECONDS)
         )
-        connection.execute(delete(TALLIES).where(is_over))
+        connection.execute(delete(TALLIES).where(is_expired))
 
-    # Sites that are not recovered
+    # Blocked domains
 
     def check_host(self, connection: Connection, host: str) -> None:
-        """Raise BlockedError for the host of a site that is not recovered."""
+        """Check that a host may be ordered.
+
+        Raises:
+            BlockedError: The host is private or blocked.
+        """
         if self.refuses_private(host):
             raise BlockedError("url: expected a public site, not a loopback or private host")
         if _is_blocked(connection, host):
             raise BlockedError("url: this site is not recovered here")
 
     def refuses_private(self, host: str) -> bool:
-        """Return whether a host is private, and such hosts are refused."""
+        """Return whether a host is private and private hosts are refused."""
         return not self._allows_private and is_private_host(host)
 
     def is_blocked(self, url: str) -> bool:
-        """Return whether the site of an address is not recovered here."""
+        """Return whether the host of a URL is blocked."""
         with self._database.reading() as connection:
             return _is_blocked(connection, normalize_host(url))
 
     def list_blocked(self) -> list[BlockedDomain]:
-        """Return all domains that are not recovered, by name."""
+        """Return all blocked domains, by name."""
         with self._database.reading() as connection:
-            found = connection.execute(select(BLOCKED).order_by(BLOCKED.c.domain)).all()
-        return [BlockedDomain(row.domain, row.since, row.reason) for row in found]
+            rows = connection.execute(select(BLOCKED).order_by(BLOCKED.c.domain)).all()
+        return [BlockedDomain(row.domain, row.since, row.reason) for row in rows]
 
     def block(self, domain: str, reason: str) -> str:
-        """Recover a domain, and all below it, no more; return it. Raises UsageError for what is none."""
+        """Block a domain and all hosts below it, and return its normalized name.
+
+        Raises:
+            UsageError: The domain is invalid.
+        """
         name = parse_domain(domain)
         with self._database.writing() as connection:
             connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == name))
@@ -191,79 +248,48 @@ class OrderRules:
         return name
 
     def unblock(self, domain: str) -> None:
-        """Recover a domain again."""
+        """Remove a domain from the blocked ones."""
         with self._database.writing() as connection:
             connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == domain))
 
 
-_ORDER_LIMIT_NAMES = {"mail": "mail address", "client": "network", "address": "site"}
-
-
 def count_tallies(connection: Connection, kind: str, who: str, since: float) -> int:
-    """Return how often something was counted since a time."""
+    """Return the number of tallies of a kind and key since a time."""
     condition = and_(TALLIES.c.kind == kind, TALLIES.c.who == who, TALLIES.c.at >= since)
     return int(connection.execute(select(func.count()).select_from(TALLIES).where(condition)).scalar_one())
 
 
 def is_host_below(url: str, domain: str) -> bool:
-    """Return whether the host of an address is a domain's, or below it."""
+    """Return whether the host of a URL is a domain or below it."""
     return f".{normalize_host(url)}".endswith(f".{domain}")
 
 
 def _is_blocked(connection: Connection, host: str) -> bool:
     parts = host.split(".")
-    above = [".".join(parts[index:]) for index in range(len(parts))]
-    return connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(above)).limit(1)).first() is not None
+    suffixes = [".".join(parts[index:]) for index in range(len(parts))]
+    return (
+        connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(suffixes)).limit(1)).first() is not None
+    )
 
 
 def _load_limits(connection: Connection) -> OrderLimits:
-    found: Any = connection.execute(
+    stored: Any = connection.execute(
         select(SETTINGS.c.value).where(SETTINGS.c.name == _LIMITS_SETTING)
     ).scalar_one_or_none()
     return (
-        limits_from_json(found, [each.name for each in fields(OrderLimits)])
-        if isinstance(found, Mapping)
+        limits_from_json(stored, [each.name for each in fields(OrderLimits)])
+        if isinstance(stored, Mapping)
         else OrderLimits()
     )
 
 
 def limits_from_json(values: Mapping[str, Any], names: Sequence[str]) -> OrderLimits:
-    """Return limits that were kept; what is no number is as it is by default."""
+    """Return the stored limits; a value that is not a number is replaced by its default."""
     return OrderLimits(**{name: values[name] for name in names if isinstance(values.get(name), int)})
 
 
-_PENDING_RETRY_SECONDS = 3_600.0
-_LARGE_PROVIDERS = frozenset(
-    """
-    126.com 163.com aol.com att.net bellsouth.net bk.ru bluewin.ch bol.com.br btinternet.com comcast.net cox.net
-    daum.net email.cz fastmail.com free.fr freenet.de gmail.com gmx.at gmx.ch gmx.com gmx.de gmx.net googlemail.com
-    hanmail.net hey.com hotmail.co.uk hotmail.com hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com inbox.ru
-    interia.pl laposte.net libero.it list.ru live.co.uk live.com live.de live.fr mac.com mail.com mail.ru mailbox.org
-    me.com msn.com naver.com o2.pl onet.pl orange.fr outlook.com outlook.de outlook.fr pm.me posteo.de proton.me
-    protonmail.com qq.com rediffmail.com rocketmail.com sbcglobal.net seznam.cz sfr.fr shaw.ca sina.com sky.com
-    t-online.de telenet.be terra.com.br tuta.com tutanota.com uol.com.br verizon.net virgilio.it wanadoo.fr web.de
-    wp.pl ya.ru yahoo.ca yahoo.co.in yahoo.co.jp yahoo.co.uk yahoo.com yahoo.com.br yahoo.de yahoo.es yahoo.fr
-    yahoo.it yandex.com yandex.ru ymail.com ziggo.nl zoho.com
-    """.split()  # noqa: SIM905  a list of words
-)
-"""Mail domains of which very many unrelated users have an address."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderOrigin:
-    """Where an order comes from, as hashes; empty where that is unknown.
-
-    client: the network address, as daily limits count it. network: the IPv4 /24 or IPv6 /56.
-    wide_network: the IPv6 /40; empty for IPv4.
-    """
-
-    client: str = ""
-    network: str = ""
-    wide_network: str = ""
-
-
 def registered_mail_domain(mail: str, suffixes: SuffixList) -> str:
-    """Return the registered domain of a mail address: subdomains count together.
+    """Return the registered domain of an email address, so that subdomains count together.
 
     >>> registered_mail_domain("me@a.b.Example.co.uk", SuffixList())
     'example.co.uk'
@@ -276,20 +302,23 @@ def registered_mail_domain(mail: str, suffixes: SuffixList) -> str:
 
 
 class PendingOrders:
-    """The unconfirmed orders in a database. All methods run in the transaction of the caller."""
+    """Unconfirmed orders and their limits. Methods run in the caller's transaction."""
 
     def __init__(self) -> None:
         self._suffixes = SuffixList()
 
     def admit(self, connection: Connection, order: Order, origin: OrderOrigin, limits: OrderLimits) -> int | None:
-        """Check whether one more order fits.
+        """Check whether another unconfirmed order may be stored.
 
-        Returns the job to remove for it, or None. If all places are taken, the newest order of the network with the
-        most orders makes room, unless the new order's own network has as many.
+        If the total limit is reached, the newest order of the network with the most orders is evicted, unless the
+        network of the new order has as many.
+
+        Returns:
+            The job to evict, or None.
 
         Raises:
-            LimitError: A mail address, network or mail domain has too many.
-            BusyError: All places are taken, and no network has more than this one.
+            LimitError: An email address, network or mail domain has too many unconfirmed orders.
+            BusyError: The total limit is reached, and no network has more orders than this one.
         """
         domain = registered_mail_domain(order.mail, self._suffixes)
         columns = PENDING_ORDERS.c
@@ -339,7 +368,7 @@ class PendingOrders:
         connection.execute(insert(PENDING_ORDERS).values(values))
 
     def remove(self, connection: Connection, job: int) -> None:
-        """Forget where an order came from: it was confirmed or removed."""
+        """Delete the origin of an order that was confirmed or removed."""
         connection.execute(delete(PENDING_ORDERS).where(PENDING_ORDERS.c.job == job))
 
     def list_jobs(
@@ -348,10 +377,10 @@ class PendingOrders:
         """Return the jobs of unconfirmed orders, by number.
 
         Args:
-            connection: The transaction.
-            mail_domain: Only orders with mail addresses at this registered domain.
+            connection: An open transaction.
+            mail_domain: Only orders with email addresses at this registered domain.
             like: Only orders from the same network as this job.
-            customer: Only orders of this hash of a mail address.
+            customer: Only orders of the email address with this hash.
         """
         columns = PENDING_ORDERS.c
         conditions = []
@@ -368,9 +397,6 @@ class PendingOrders:
         return list(connection.execute(chosen).scalars())
 
 
-_PENDING_LIMIT_NAMES = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
-
-
 def _count_pending(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     chosen = select(func.count()).select_from(PENDING_ORDERS).where(*conditions)
     return int(connection.execute(chosen).scalar_one())
@@ -380,25 +406,20 @@ def _hash_domain(domain: str) -> str:
     return sha256(domain.encode()).hexdigest()
 
 
-_LOOKUP_TALLY = "look"
-_MAX_LOOKUPS = 30  # in that time: of somebody who types an address, corrects it, and has ten sites
-_LOOKUP_WINDOW_SECONDS = 600.0
-
-
 class LookupRateLimit:
-    """Counts look-ups by whence they come, in the database: for all processes that answer together."""
+    """Limits look-ups per client network. Counts are in the database, so all web processes share them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def try_acquire(self, client: str) -> bool:
-        """Return whether somebody may have another one; if so, it is counted. Raises as `Database` does."""
+        """Count a look-up and return True, or return False if the limit is reached. Raises as `Database` does."""
         with self._database.writing() as connection:
             self._database.lock_names(connection, f"{_LOOKUP_TALLY} {client}")
             now = self._database.now(connection)
             if count_tallies(connection, _LOOKUP_TALLY, client, now - _LOOKUP_WINDOW_SECONDS) >= _MAX_LOOKUPS:
                 return False
-            is_over = and_(TALLIES.c.kind == _LOOKUP_TALLY, TALLIES.c.at < now - _LOOKUP_WINDOW_SECONDS)
-            connection.execute(delete(TALLIES).where(is_over))
+            is_expired = and_(TALLIES.c.kind == _LOOKUP_TALLY, TALLIES.c.at < now - _LOOKUP_WINDOW_SECONDS)
+            connection.execute(delete(TALLIES).where(is_expired))
             connection.execute(insert(TALLIES).values(kind=_LOOKUP_TALLY, who=client, at=now))
         return True

@@ -16,29 +16,36 @@ from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url
 
 PACKAGE_FORMATS = ("zip", "tar.gz", "wacz")
-"""What can be picked up; the first is that of people who say nothing."""
+"""Formats of packages. The first is the default."""
 MAX_URL = 2_000
-"""Characters of an address: pages have no longer ones."""
+"""Maximum length of a URL in an order, in characters."""
 MAX_NAME = 200
 MAX_MAIL = 254
-"""Characters of a mail address: what RFC 5321 leaves for it."""
+"""Maximum length of an email address, in characters (RFC 5321, section 4.5.3.1)."""
 _MAX_ARCHIVES = 100
-# Narrower than what mail allows, on purpose: no quotes, comments, letters beyond ASCII before the @, or anything a
-# header acts on.
+# Deliberately stricter than RFC 5321: no quoted strings or comments, no non-ASCII local part, no characters with a
+# meaning in headers.
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FIELDS = ("url", "mail", "name", "page", "archives", "at", "from", "to", "windows", "policy", "format", "language")
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be recovered, and for whom.
+    """An order: what to recover, and for whom.
 
-    mail, name: whom to write to; both empty once the job was removed.
-    page: only this page, with what is needed to show it; else the whole site.
-    archives: ids of those to ask; none for all that are on. first, last: dates of captures, 14 digits.
-    windows: whether the names of files are such as Windows takes.
-    at: the date, 14 digits, to which captures should be close; None for the last ones.
-    form: the package that its owner wants; all are made. language: of letters to the owner.
+    Attributes:
+        url: URL of the lost site or page.
+        mail: Email address of the owner; empty once the job was removed.
+        name: Name of the owner; empty once the job was removed.
+        page: Recover only this page and its embedded resources, not the whole site.
+        archives: Ids of the archives to query; empty for all that are enabled.
+        first: Earliest date of captures, 14 digits.
+        last: Latest date of captures, 14 digits.
+        windows: Use file names that are valid on Windows.
+        policy: Recovery policy.
+        at: Preferred date of captures, 14 digits; None for the latest.
+        form: Package format that the owner prefers. All formats are created.
+        language: Language of emails to the owner.
     """
 
     url: str
@@ -55,28 +62,34 @@ class Order:
     language: str = "en"
 
     def recover_options(self) -> RecoverOptions:
-        """Return what a recovery is told."""
+        """Return the options of the recovery."""
         return RecoverOptions(
             self.url, page=self.page, policy=self.policy, at=self.at, first=self.first, last=self.last
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return it as JSON has it, for the database."""
+        """Return the order as a JSON object for the database."""
         return {**asdict(self), "archives": list(self.archives), "policy": self.policy.value}
 
 
 def order_from_json(values: Mapping[str, object]) -> Order:
-    """Return what `to_json` gave."""
-    found: dict[str, Any] = dict(values)
-    found["archives"], found["policy"] = tuple(found["archives"]), RecoverPolicy(found["policy"])
-    return Order(**found)
+    """Parse the result of `Order.to_json`."""
+    arguments: dict[str, Any] = dict(values)
+    arguments["archives"], arguments["policy"] = tuple(arguments["archives"]), RecoverPolicy(arguments["policy"])
+    return Order(**arguments)
 
 
 def parse_order(values: object, known_archives: Collection[str]) -> Order:
-    """Return the order in an object of JSON that somebody sent, of which nothing is believed.
+    """Parse and validate an order from untrusted JSON.
 
-    Of a whole site, everything listed is fetched unless another policy is named. known: the ids of archives.
-    Raises UsageError, which says the field and what was expected.
+    The default policy is `KNOWLEDGEABLE` for a page and `COMPLETE` for a site.
+
+    Args:
+        values: The decoded JSON.
+        known_archives: Ids of the archives that may be queried.
+
+    Raises:
+        UsageError: A field is invalid. The message names the field and the expected value.
     """
     if not isinstance(values, dict):
         raise UsageError("expected an object with url and mail")
@@ -109,8 +122,8 @@ def parse_order(values: object, known_archives: Collection[str]) -> Order:
 
 
 def _parse_text(values: Mapping[str, object], name: str, limit: int) -> str:
-    found = values.get(name)
-    text = "" if found is None else found
+    value = values.get(name)
+    text = "" if value is None else value
     if not isinstance(text, str) or len(text) > limit or not text.isprintable():
         raise UsageError(f"{name}: expected one line of text, of at most {limit} characters")
     return text.strip()
@@ -137,7 +150,7 @@ def _parse_mail(values: Mapping[str, object]) -> str:
 
 
 def encode_mail_domain(mail: str) -> str:
-    """Return a mail address with an international domain as ASCII, which every mail server takes.
+    """Return an email address with its international domain encoded in ASCII, which every mail server accepts.
 
     >>> encode_mail_domain("me@bücher.example"), encode_mail_domain("me@b:ü"), encode_mail_domain("mé@example.org")
     ('me@xn--bcher-kva.example', 'me@b:ü', 'mé@example.org')
@@ -146,7 +159,7 @@ def encode_mail_domain(mail: str) -> str:
     if domain.isascii() or not all(char in "-." or category(char)[0] in "LMN" for char in domain):
         return mail
     try:
-        # The first label keeps the name from losing a `www`.
+        # `page_name` removes a leading `www`, so another label is prepended.
         name = page_name(f"http://mail.{domain}/")
     except UriError:
         return mail
@@ -154,21 +167,21 @@ def encode_mail_domain(mail: str) -> str:
 
 
 def _parse_flag(values: Mapping[str, object], name: str, *, default: bool = False) -> bool:
-    found = values.get(name, default)
-    if not isinstance(found, bool):
+    value = values.get(name, default)
+    if not isinstance(value, bool):
         raise UsageError(f"{name}: expected true or false")
-    return found
+    return value
 
 
 def _parse_archives(values: Mapping[str, object], known: Collection[str]) -> tuple[str, ...]:
-    found = values.get("archives")
-    if found is None:
+    value = values.get("archives")
+    if value is None:
         return ()
-    if not isinstance(found, list) or len(found) > _MAX_ARCHIVES or not all(isinstance(each, str) for each in found):
+    if not isinstance(value, list) or len(value) > _MAX_ARCHIVES or not all(isinstance(each, str) for each in value):
         raise UsageError("archives: expected a list of ids of archives")
-    if unknown := [each for each in found if each not in known]:
+    if unknown := [each for each in value if each not in known]:
         raise UsageError(f"archives: no archive {unknown[0][:50]!r}: expected some of {', '.join(sorted(known))}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(value))
 
 
 def _parse_date(values: Mapping[str, object], name: str, *, up: bool) -> str | None:
@@ -182,49 +195,49 @@ def _parse_date(values: Mapping[str, object], name: str, *, up: bool) -> str | N
 
 
 def _parse_choice(values: Mapping[str, object], name: str, known: Sequence[str]) -> str:
-    """Return one of several words; the first if none was said."""
-    found = values.get(name)
-    if found is None:
+    """Return one of several values; the first if the field is absent."""
+    value = values.get(name)
+    if value is None:
         return known[0]
-    if not isinstance(found, str) or found not in known:
+    if not isinstance(value, str) or value not in known:
         raise UsageError(f"{name}: expected one of {', '.join(known)}")
-    return found
+    return value
 
 
 def _parse_policy(values: Mapping[str, object], default: RecoverPolicy) -> RecoverPolicy:
-    found = values.get("policy")
-    if found is None:
+    value = values.get("policy")
+    if value is None:
         return default
-    if not isinstance(found, str) or found not in set(RecoverPolicy):
+    if not isinstance(value, str) or value not in set(RecoverPolicy):
         raise UsageError(f"policy: expected one of {', '.join(RecoverPolicy)}")
-    return RecoverPolicy(found)
+    return RecoverPolicy(value)
 
 
 class JobState(StrEnum):
-    """How a job stands."""
+    """State of a job."""
 
     PENDING = "pending"
-    """Not confirmed by mail yet."""
+    """Not yet confirmed by email."""
     QUEUED = "queued"
     PROCESSING = "processing"
-    """A worker has it, or had it until its lease ran out."""
+    """Claimed by a worker, whose lease may have expired."""
     PAUSED = "paused"
-    """Whoever looks after jobs holds it; what was recovered is kept, and so is its turn."""
+    """Suspended by an administrator. Recovered files and the position in the queue are retained."""
     COMPLETE = "complete"
-    """Can be picked up."""
+    """Can be downloaded."""
     FAILED = "failed"
     CANCELLED = "cancelled"
     REMOVED = "removed"
-    """Its files are gone, and so is whose it was; what came of it is history."""
+    """Files and personal data are deleted; the figures are retained for the history."""
 
 
 ENDED_STATES = (JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED)
-"""States that a job stays in until somebody wants something else, or its time is over."""
+"""States in which a job stays until it is retried or removed."""
 UNFINISHED_STATES = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED)
 
 
 class JobStage(StrEnum):
-    """What a worker is at: whoever takes a job over goes on there."""
+    """Stage of processing. Another worker that takes over a job resumes at its stage."""
 
     RECOVERING = "recovering"
     PACKING = "packing"
@@ -232,7 +245,7 @@ class JobStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a recovery is: numbers of resources."""
+    """Progress of a recovery, in numbers of resources."""
 
     recovered: int = 0
     missing: int = 0
@@ -241,16 +254,21 @@ class JobProgress:
 
     @property
     def share(self) -> float:
-        """Processed / (processed + queued), from 0 to 1; 0 as long as nothing is known."""
+        """Processed / (processed + queued), from 0 to 1; 0 while no resource was processed."""
         processed = self.recovered + self.missing
         return processed / (processed + self.queued) if processed else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class JobPackage:
-    """A file to pick up. form: `zip`, `tar.gz` or `wacz`. file: below the job's folder. sha256: in hex.
+    """A file to download.
 
-    start: the path in it that shows the page that was ordered; empty for a WACZ, and for packages of earlier versions.
+    Attributes:
+        form: `zip`, `tar.gz` or `wacz`.
+        file: Path below the job's folder.
+        size: Size in bytes.
+        sha256: Digest in hex.
+        start: Path in the package of the ordered page; empty for a WACZ, and for packages of earlier versions.
     """
 
     form: str
@@ -262,17 +280,32 @@ class JobPackage:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job. Times are seconds since 1970, None where something has not happened.
+    """A job. Times are in seconds since 1970, or None for an event that has not occurred.
 
-    turn: its place in the order of the queue: the lowest goes first, of equal ones the lowest number.
-    not_before: when it may be begun: archives have daily limits, and may want to be left alone. Of a job that is
-        complete, when what failed is retried in the background; 0 if it is not.
-    generation: of its lease: it counts how often the job was given to a worker, and fences off all earlier ones.
-    worker, lease_until: who has it, and until when that is certain. for_worker: who alone may begin it.
-    crashes: how many workers were lost with it since it last got on. rounds: of recovering that brought nothing new.
-    picked_up: when it was first downloaded to its end. reminders: how many were sent for the state that it is in.
-    message: what there is to say of how it ended. packages: what can be picked up. figures: what came back,
-        in numbers; empty unless it is complete, or was when it was removed.
+    Attributes:
+        number: Number of the job.
+        order: What was ordered.
+        state: Current state.
+        submitted: When the order was received.
+        changed: When the state changed last.
+        confirmed: When the order was confirmed.
+        begun: When a worker first claimed the job.
+        ended: When the job last reached a final state.
+        picked_up: When a package was first downloaded completely.
+        turn: Sort key in the queue, ascending; jobs with equal keys are ordered by number.
+        not_before: Earliest start, for archives with daily limits or a requested pause. For a complete job, the time at
+            which failed resources are retried in the background; 0 if they are not.
+        generation: Counts how often the job was claimed; a fencing token against workers that lost their lease.
+        worker: Name of the worker that holds the lease.
+        lease_until: When the lease expires.
+        for_worker: The only worker that may claim the job, or None for any.
+        crashes: Number of workers that lost their lease since the job last progressed.
+        rounds: Number of rounds since the last one that recovered something new.
+        reminders: Number of reminders sent in the current state.
+        progress: Progress of the recovery.
+        message: Remark about the result.
+        packages: Files to download.
+        figures: Statistics of the recovery; empty unless the job is or was complete.
     """
 
     number: int
@@ -300,10 +333,10 @@ class Job:
 
     @property
     def is_retried(self) -> bool:
-        """Whether what failed is retried in the background, while the packages of an earlier round are offered."""
+        """Whether failed resources are retried in the background while the packages of an earlier round are offered."""
         return bool(self.packages and self.figures) and self.state in UNFINISHED_STATES
 
     @property
     def is_offered(self) -> bool:
-        """Whether its packages can be picked up."""
+        """Whether the packages can be downloaded."""
         return bool(self.packages) and (self.state is JobState.COMPLETE or self.is_retried)

@@ -1,6 +1,6 @@
-"""The outbox.
+"""Transactional outbox for emails to owners, and the list of unsubscribed email addresses.
 
-Emails to owners, written in the transaction of the change that they are about, and unsubscribed addresses.
+An email is stored in the transaction of the change that it reports.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,34 +11,16 @@ from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, sele
 from unlost.jobs.database import Database
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.states import MailKind
-from unlost.jobs.tables import JOBS, LETTERS, UNSUBSCRIBED, hash_customer, job_from_row
+from unlost.jobs.tables import JOBS, MAILS, UNSUBSCRIBED, hash_customer, job_from_row
 
-
-def add_unsubscribed(connection: Connection, customer: str, now: float) -> None:
-    """Send no email to a mail address from now on. customer: its hash."""
-    if not is_unsubscribed(connection, customer):
-        connection.execute(insert(UNSUBSCRIBED).values(customer=customer, since=now))
-
-
-def remove_unsubscribed(connection: Connection, customer: str) -> None:
-    """Send email to a mail address again. customer: its hash."""
-    connection.execute(delete(UNSUBSCRIBED).where(UNSUBSCRIBED.c.customer == customer))
-
-
-def is_unsubscribed(connection: Connection, customer: str) -> bool:
-    """Return whether nothing is sent to a mail address. customer: its hash."""
-    chosen = select(UNSUBSCRIBED.c.customer).where(UNSUBSCRIBED.c.customer == customer)
-    return connection.execute(chosen).first() is not None
-
-
-_BATCH = 8  # letters that are taken together
-_LEASE_SECONDS = 60.0  # for which a claim holds; the process that claimed it renews it
+_BATCH = 8  # emails claimed at once
+_LEASE_SECONDS = 60.0  # lifetime of a claim; the process that holds it renews it
 RENEW_SECONDS = 20.0
-"""Between two renewals of claims."""
-_FAIR_SECONDS = 3_600.0  # for which an email that was sent counts against the share of its key
-_FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # before it is tried again: doubled each time
-_MAX_TRIES = 20  # about two days
-# Letters about what is no longer so are not sent: the state that each is about.
+"""Interval at which claims are renewed."""
+_FAIR_SECONDS = 3_600.0  # an email that was sent counts against the share of its key for this long
+_FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # pause before a retry, doubled each time
+_MAX_TRIES = 20  # over about two days
+# The job state that each kind reports. An email is dropped if the job has left that state.
 _EXPECTED_STATES = {
     MailKind.CONFIRM: JobState.PENDING,
     MailKind.COMPLETE: JobState.COMPLETE,
@@ -47,9 +29,26 @@ _EXPECTED_STATES = {
 }
 
 
+def add_unsubscribed(connection: Connection, customer: str, now: float) -> None:
+    """Stop sending email to the address with this hash."""
+    if not is_unsubscribed(connection, customer):
+        connection.execute(insert(UNSUBSCRIBED).values(customer=customer, since=now))
+
+
+def remove_unsubscribed(connection: Connection, customer: str) -> None:
+    """Allow email to the address with this hash again."""
+    connection.execute(delete(UNSUBSCRIBED).where(UNSUBSCRIBED.c.customer == customer))
+
+
+def is_unsubscribed(connection: Connection, customer: str) -> bool:
+    """Return whether no email may be sent to the address with this hash."""
+    chosen = select(UNSUBSCRIBED.c.customer).where(UNSUBSCRIBED.c.customer == customer)
+    return connection.execute(chosen).first() is not None
+
+
 @dataclass(frozen=True, slots=True)
 class PendingMail:
-    """A letter to be sent. tries: which attempt this is, from 1 on."""
+    """An email to send. `tries` is the number of this attempt, from 1."""
 
     number: int
     kind: MailKind
@@ -59,9 +58,16 @@ class PendingMail:
 
 @dataclass(frozen=True, slots=True)
 class MailLogEntry:
-    """A letter, and what became of it. due: when it is tried next, None if it is not; sent: when it was.
+    """An email and its delivery status.
 
-    mail: whom it was for; nothing once the job was removed. message: what went wrong last.
+    Attributes:
+        job: Number of the job.
+        kind: Value of `MailKind`.
+        mail: Recipient; empty once the job was removed.
+        due: Time of the next attempt, or None.
+        tries: Number of attempts so far.
+        sent: When it was sent, or None.
+        message: The last error.
     """
 
     job: int
@@ -74,99 +80,99 @@ class MailLogEntry:
 
 
 class MailOutbox:
-    """The letters in a database. Several may send: each letter is taken by one, who says what came of it."""
+    """The outbox in a database. Several processes may send: each email is claimed by one of them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def claim(self, limit: int = _BATCH) -> list[PendingMail]:
-        """Claim the next emails to send, if any, and return them.
+        """Claim and return the next emails that are due.
 
-        Every key of the fair queue gets an equal share: the first email of each key goes before the second of any.
-        Claims of a process that was killed end after a minute, unless `renew` is called.
+        Every key of the fair queue gets an equal share: the first email of each key precedes the second of any key. A
+        claim expires after a minute unless it is renewed, so emails of a killed process are sent by another.
         """
         with self._database.reading() as connection:
             now = self._database.now(connection)
-            if connection.execute(select(LETTERS.c.number).where(LETTERS.c.due <= now).limit(1)).first() is None:
+            if connection.execute(select(MAILS.c.number).where(MAILS.c.due <= now).limit(1)).first() is None:
                 return []
-        found = []
+        claimed = []
         with self._database.writing() as connection:
             self._database.lock_names(connection, "letters")
             now = self._database.now(connection)
             numbers = connection.execute(_select_due(now).limit(limit)).scalars().all()
-            due = select(LETTERS).where(LETTERS.c.number.in_(numbers), LETTERS.c.due <= now)
+            due = select(MAILS).where(MAILS.c.number.in_(numbers), MAILS.c.due <= now)
             rows = connection.execute(due.with_for_update(skip_locked=True)).all()
             rows = sorted(rows, key=lambda row: numbers.index(row.number))
-            about = connection.execute(select(JOBS).where(JOBS.c.number.in_({row.job for row in rows}))).all()
-            jobs = {job.number: job for job in map(job_from_row, about)}
+            job_rows = connection.execute(select(JOBS).where(JOBS.c.number.in_({row.job for row in rows}))).all()
+            jobs = {job.number: job for job in map(job_from_row, job_rows)}
             for row in rows:
                 job, kind = jobs.get(row.job), MailKind(row.kind)
                 if job is None or not job.order.mail or job.state is not _EXPECTED_STATES.get(kind):
                     continue
                 if not is_unsubscribed(connection, hash_customer(job.order.mail)):
-                    found.append(PendingMail(row.number, kind, job, row.tries + 1))
-            taken = {letter.number for letter in found}
-            mine = update(LETTERS).where(LETTERS.c.number.in_(taken))
-            connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=LETTERS.c.tries + 1))
-            others = update(LETTERS).where(LETTERS.c.number.in_({row.number for row in rows} - taken))
-            connection.execute(others.values(due=None, message="no longer so, or not wanted"))
-        return found
+                    claimed.append(PendingMail(row.number, kind, job, row.tries + 1))
+            claimed_numbers = {mail.number for mail in claimed}
+            claim = update(MAILS).where(MAILS.c.number.in_(claimed_numbers))
+            connection.execute(claim.values(due=now + _LEASE_SECONDS, tries=MAILS.c.tries + 1))
+            dropped = update(MAILS).where(MAILS.c.number.in_({row.number for row in rows} - claimed_numbers))
+            connection.execute(dropped.values(due=None, message="no longer so, or not wanted"))
+        return claimed
 
     def renew(self, numbers: Collection[int]) -> None:
-        """Renew claims. numbers: of emails that are being sent."""
+        """Renew the claims of the emails with these numbers."""
         if numbers:
             with self._database.writing() as connection:
                 until = self._database.now(connection) + _LEASE_SECONDS
-                is_mine = and_(LETTERS.c.number.in_(numbers), LETTERS.c.due.is_not(None))
-                connection.execute(update(LETTERS).where(is_mine).values(due=until))
+                is_claimed = and_(MAILS.c.number.in_(numbers), MAILS.c.due.is_not(None))
+                connection.execute(update(MAILS).where(is_claimed).values(due=until))
 
     def mark_sent(self, mails: Sequence[PendingMail]) -> None:
-        """Note that letters were sent."""
-        numbers = [letter.number for letter in mails]
+        """Mark emails as sent."""
+        numbers = [mail.number for mail in mails]
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            connection.execute(update(LETTERS).where(LETTERS.c.number.in_(numbers)).values(due=None, sent=now))
+            connection.execute(update(MAILS).where(MAILS.c.number.in_(numbers)).values(due=None, sent=now))
 
     def record_failure(self, mail: PendingMail, message: str, *, is_final: bool) -> bool:
-        """Note that a letter could not be sent; return whether it is tried again."""
-        is_over = is_final or mail.tries >= _MAX_TRIES
+        """Record a failed attempt. Returns whether the email will be retried."""
+        is_dropped = is_final or mail.tries >= _MAX_TRIES
         with self._database.writing() as connection:
             now = self._database.now(connection)
             later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (mail.tries - 1))
-            values = {"due": None if is_over else later, "message": message}
-            # One that is not due at all any more is of a job that was removed meanwhile.
-            is_it = and_(LETTERS.c.number == mail.number, LETTERS.c.due.is_not(None))
-            connection.execute(update(LETTERS).where(is_it).values(values))
-        return not is_over
+            values = {"due": None if is_dropped else later, "message": message}
+            # An email without a due time belongs to a job that was removed in the meantime.
+            is_pending = and_(MAILS.c.number == mail.number, MAILS.c.due.is_not(None))
+            connection.execute(update(MAILS).where(is_pending).values(values))
+        return not is_dropped
 
     def log(self, job: int | None = None, limit: int = 200) -> list[MailLogEntry]:
-        """Return the last letters, of one job or of all, newest first."""
-        chosen = select(LETTERS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == LETTERS.c.job, isouter=True)
+        """Return the last emails, of one job or of all, newest first."""
+        chosen = select(MAILS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == MAILS.c.job, isouter=True)
         if job is not None:
-            chosen = chosen.where(LETTERS.c.job == job)
+            chosen = chosen.where(MAILS.c.job == job)
         with self._database.reading() as connection:
-            found = connection.execute(chosen.order_by(LETTERS.c.number.desc()).limit(limit)).all()
+            rows = connection.execute(chosen.order_by(MAILS.c.number.desc()).limit(limit)).all()
         return [
             MailLogEntry(
                 row.job, row.kind, (row.customer_order or {}).get("mail", ""), row.due, row.tries, row.sent, row.message
             )
-            for row in found
+            for row in rows
         ]
 
     def count_waiting(self) -> int:
-        """Return how many are still to be sent."""
+        """Return the number of emails that are still to be sent."""
         with self._database.reading() as connection:
-            chosen = select(func.count()).select_from(LETTERS).where(LETTERS.c.due.is_not(None))
+            chosen = select(func.count()).select_from(MAILS).where(MAILS.c.due.is_not(None))
             return int(connection.execute(chosen).scalar_one())
 
 
 def _select_due(now: float) -> Select[tuple[int]]:
-    """Return the numbers of emails that are due, in the order of the fair queue.
+    """Select the numbers of due emails in the order of the fair queue.
 
-    Emails that were sent lately, are claimed or wait for another attempt count against the share of their key.
+    Emails that were recently sent, are claimed, or wait for a retry count against the share of their key.
     """
-    counts = or_(LETTERS.c.due.is_not(None), LETTERS.c.sent >= now - _FAIR_SECONDS)
-    place = func.row_number().over(partition_by=LETTERS.c.fair_key, order_by=LETTERS.c.number).label("place")
-    ranked = select(LETTERS.c.number, LETTERS.c.due, place).where(counts).subquery()
+    counts = or_(MAILS.c.due.is_not(None), MAILS.c.sent >= now - _FAIR_SECONDS)
+    place = func.row_number().over(partition_by=MAILS.c.fair_key, order_by=MAILS.c.number).label("place")
+    ranked = select(MAILS.c.number, MAILS.c.due, place).where(counts).subquery()
     chosen = select(ranked.c.number).where(ranked.c.due <= now)
     return chosen.order_by(ranked.c.place, ranked.c.due, ranked.c.number)

@@ -11,8 +11,6 @@ from unlost.export.targets import open_target
 from unlost.export.wacz import write_wacz
 from unlost.jobs.models import PACKAGE_FORMATS, JobPackage
 
-__all__ = ["PACKAGE_FORMATS", "PACKAGE_MEDIA_TYPES", "write_packages"]
-
 PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
 
 _FOLDER = "packages"
@@ -21,16 +19,25 @@ _FOLDER = "packages"
 def write_packages(
     recovery: Path, *, windows: bool, language: str, check: Callable[[], None]
 ) -> tuple[JobPackage, ...]:
-    """Write all packages of a recovery beside it, and return them; none if nothing came back.
+    """Write all packages of a recovery into its folder `packages`, replacing earlier ones.
 
-    windows: whether the names of files are such as Windows takes. language: of the start page, where one is added.
-    What an earlier attempt left is overwritten. check: is called for each file, and raises SpaceError to end it.
-    Raises OSError for a full disk, SpaceError if `check` did; then no package is left.
+    Args:
+        recovery: Folder of the recovery.
+        windows: Use file names that are valid on Windows.
+        language: Language of the start page, if one is added.
+        check: Called for each file; may raise SpaceError to abort.
+
+    Returns:
+        The packages; empty if nothing was recovered.
+
+    Raises:
+        OSError: The disk is full.
+        SpaceError: Raised by `check`. No package is left then.
     """
     folder = recovery / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    found = []
+    packages = []
     for form in PACKAGE_FORMATS:
         file = folder / f"site.{form}"
         try:
@@ -38,11 +45,11 @@ def write_packages(
         except SpaceError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        except InputError:  # nothing has come back
+        except InputError:  # nothing was recovered
             continue
         size = file.stat().st_size
-        found.append(JobPackage(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
-    return tuple(found)
+        packages.append(JobPackage(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
+    return tuple(packages)
 
 
 class _CheckingProgress(ExportProgress):
@@ -56,7 +63,7 @@ class _CheckingProgress(ExportProgress):
 
 
 def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bool, language: str) -> str:
-    """Write a package; return the path of its start page, which is empty for a WACZ."""
+    """Write one package. Returns the path of its start page, or an empty string for a WACZ."""
     if file.name.endswith(".wacz"):
         write_wacz(recovery, file, on_progress=lambda *_: check())
         return ""
@@ -70,5 +77,5 @@ def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bo
 
 
 def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The rate-limit state of archives in the database: limits hold for all workers together, on any machine."""
+"""Rate-limit state of archives in the database, shared by all workers on any machine."""
 
 import logging
 import time
@@ -11,16 +11,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 from unlost.errors import InputError
 from unlost.http.rate_limit import RateLimitState
 from unlost.jobs.database import Database
-from unlost.jobs.tables import ACCOUNTS
+from unlost.jobs.tables import RATE_LIMITS
 
 T = TypeVar("T")
 
-_EMPTY_CACHE_SECONDS = 0.25  # for which an account that had no entries is thought to have none, as files have it
+_EMPTY_CACHE_SECONDS = 0.25  # how long a state without entries is assumed to stay empty, as in the file-based store
 _log = logging.getLogger(__name__)
 
 
 class DatabaseLimitStore:
-    """An account for each archive, in a row that is locked while it is changed: a `LimitStore`."""
+    """A `LimitStore` with one row per archive, which is locked while it is changed."""
 
     is_blocking = True
 
@@ -30,22 +30,22 @@ class DatabaseLimitStore:
         self._empty_since: dict[str, float] = {}
 
     def is_known_empty(self, archive: str) -> bool:
-        """Return whether an account was seen to have no entries, a quarter of a second ago at most."""
+        """Return whether the archive's state had no entries within the last 0.25 s."""
         seen = self._empty_since.get(archive)
         return seen is not None and time.monotonic() - seen < _EMPTY_CACHE_SECONDS
 
     def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
-        """Replace an archive's account, and return what the function returned beside it.
+        """Replace the state of an archive by the first value that `change` returns, and return the second.
 
-        Raises DatabaseError if the database cannot be reached: limits that cannot be kept are no reason to send
-        without.
+        Raises:
+            DatabaseError: The database cannot be reached. No request may be sent then, since its limits are unknown.
         """
         begun = time.monotonic()
         with self._database.writing() as connection:
             before = self._load_locked(connection, archive)
             after, result = change(before)
             if after != before:
-                values = update(ACCOUNTS).where(ACCOUNTS.c.archive == archive).values(ledger=after.to_json())
+                values = update(RATE_LIMITS).where(RATE_LIMITS.c.archive == archive).values(ledger=after.to_json())
                 connection.execute(values)
         if after == RateLimitState():
             self._empty_since[archive] = begun
@@ -54,12 +54,12 @@ class DatabaseLimitStore:
         return result
 
     def _load_locked(self, connection: Connection, archive: str) -> RateLimitState:
-        """Return the account of an archive, which nobody else can change until this transaction ends."""
-        chosen = select(ACCOUNTS.c.ledger).where(ACCOUNTS.c.archive == archive).with_for_update()
+        """Return the state of an archive, with its row locked until the transaction ends."""
+        chosen = select(RATE_LIMITS.c.ledger).where(RATE_LIMITS.c.archive == archive).with_for_update()
         text = connection.execute(chosen).scalar_one_or_none()
         if text is None:
             kind = postgresql if connection.dialect.name == "postgresql" else sqlite
-            new = kind.insert(ACCOUNTS).values(archive=archive, ledger=RateLimitState().to_json())
+            new = kind.insert(RATE_LIMITS).values(archive=archive, ledger=RateLimitState().to_json())
             connection.execute(new.on_conflict_do_nothing())
             text = connection.execute(chosen).scalar_one()
         try:

@@ -13,14 +13,31 @@ from unlost.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import WorkerInfo
 
+HISTORY_MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
+_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+HistoryRow = Mapping[str, str | int | float | bool | None]
+HISTORY_COLUMNS = (
+    "number", "state", "url", "page", "policy", "archives", "from", "to", "windows", "name", "mail", "submitted",
+    "confirmed", "begun", "ended", "picked_up", "recovered", "missing", "queued", "requests", "message",
+)  # fmt: skip
+"""The columns of the history, in order."""
+
 
 def format_time(seconds: float | None) -> str | None:
-    """Return a time as ISO 8601 in UTC, to the second."""
+    """Format a time as ISO 8601 in UTC, with a precision of a second."""
     return None if seconds is None else to_iso(from_epoch(str(int(seconds))))
 
 
 def job_to_json(job: Job, place: int | None, retention: RetentionPolicy, link: str) -> dict[str, object]:
-    """Return what an owner sees. place: in the queue, from 1 on. link: the job's own address in the API."""
+    """Return the JSON representation of a job for its owner.
+
+    Args:
+        job: The job.
+        place: Position in the queue, from 1, or None.
+        retention: Determines when the job is removed.
+        link: URL of the job in the API.
+    """
     order, progress = job.order, job.progress
     return {
         "number": job.number,
@@ -68,7 +85,7 @@ def job_to_json(job: Job, place: int | None, retention: RetentionPolicy, link: s
 
 
 def job_to_admin_json(job: Job, place: int | None, retention: RetentionPolicy, link: str) -> dict[str, object]:
-    """Return what those see who look after all jobs."""
+    """Return the JSON representation of a job for administrators."""
     return {
         **job_to_json(job, place, retention, link),
         "worker": job.worker,
@@ -80,7 +97,7 @@ def job_to_admin_json(job: Job, place: int | None, retention: RetentionPolicy, l
 
 
 def worker_to_json(worker: WorkerInfo) -> dict[str, object]:
-    """Return what is known of a worker."""
+    """Return the JSON representation of a worker."""
     return {
         "name": worker.name,
         "begun": format_time(worker.begun),
@@ -90,19 +107,8 @@ def worker_to_json(worker: WorkerInfo) -> dict[str, object]:
     }
 
 
-HISTORY_MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
-_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-HistoryRow = Mapping[str, str | int | float | bool | None]
-HISTORY_COLUMNS = (
-    "number", "state", "url", "page", "policy", "archives", "from", "to", "windows", "name", "mail", "submitted",
-    "confirmed", "begun", "ended", "picked_up", "recovered", "missing", "queued", "requests", "message",
-)  # fmt: skip
-"""The fields of a row, in their order."""
-
-
 def history_row(job: Job) -> HistoryRow:
-    """Return what there is to say of a job in a table. Of those that were removed, nobody knows whose they were."""
+    """Return a row of the history. Jobs that were removed have no name and email address."""
     requests = job.figures.get("requests")
     return {
         "number": job.number,
@@ -130,7 +136,7 @@ def history_row(job: Job) -> HistoryRow:
 
 
 def write_history(jobs: Iterable[Job], form: str) -> Iterator[str]:
-    """Yield a history in a format of `MEDIA_TYPES`, piece by piece."""
+    """Yield the job history in chunks, in one of the formats of `HISTORY_MEDIA_TYPES`."""
     write: dict[str, Callable[[Iterator[HistoryRow]], Iterator[str]]] = {
         "json": _write_json,
         "csv": _write_csv,
@@ -160,7 +166,7 @@ def _write_csv(rows: Iterator[HistoryRow]) -> Iterator[str]:
 
 
 def _escape_formula(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula: what people type may begin like one."""
+    """Return a value with user input escaped so that spreadsheets do not evaluate it as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 

@@ -1,32 +1,28 @@
-"""The job service: what the web application and its pages use to take orders, look up jobs and run maintenance.
+"""The job service: orders, job look-ups, authentication and maintenance for the web application.
 
-With the identification of clients, and the guard that stops removal after the clock jumped.
+Also guards against deletions after the system clock jumped.
 """
 
 import asyncio
 import logging
-import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, delete, insert, select
-from starlette.requests import HTTPConnection
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, UsageError
 from unlost.jobs import states
 from unlost.jobs.auth import AdminTokens, LinkSigner
-from unlost.jobs.client_network import client_network, wider_networks
+from unlost.jobs.client_network import ClientIdentifier, TrustedProxies
 from unlost.jobs.database import Database
 from unlost.jobs.folders import DiskSpace, DiskSpaceLimits, JobFolders
-from unlost.jobs.limits import OrderOrigin
 from unlost.jobs.models import Job
 from unlost.jobs.outbox import MailOutbox
 from unlost.jobs.store import JobStore
@@ -36,37 +32,47 @@ from unlost.jobs.watcher import JobWatcher
 
 _CLOCK_SETTING = "clock"
 _DAY = 86_400.0
-_MAX_GAP_SECONDS = 7 * _DAY  # since the last check
-_TOLERANCE_SECONDS = 300.0  # by which clocks of several machines, and two clocks of one, may differ
+_MAX_GAP_SECONDS = 7 * _DAY  # maximum time since the last check
+_TOLERANCE_SECONDS = 300.0  # allowed difference between the clocks of machines, and between the two clocks of one
+P = ParamSpec("P")
+T = TypeVar("T")
+_RETENTION_SECONDS = 60.0  # interval of retention runs
+_CHECKPOINT_SECONDS = 2.0
+_MAX_QUERIES = 8  # concurrent database queries; more wait, so that many requests cannot occupy all threads
+_LOGIN_THREADS, _LOGIN_QUEUE = 1, 8  # each takes 128 MB and 0.3 s
+_REPORT_THREADS, _REPORT_QUEUE = 2, 8  # a report of a million files takes a minute
+_ORDER_THREADS = 2  # the database has a single writer, so more threads would only wait
+_FOLDER_BATCH = 500  # folders per query
+_log = logging.getLogger(__name__)
 
 
 def _seconds_since_boot() -> float:
-    """Return the seconds since the system started, also those in which it was suspended."""
+    """Return the seconds since the system started, including time in suspension."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class ClockGuard:
-    """Compares the time of the database with the last check, and with the monotonic clock.
+    """Detects jumps of the clock, by comparing it with the last check and with the monotonic clock.
 
-    The last check and a jump are stored in the database: they outlive the process, and hold for all processes.
+    The time of the last check and any jump are stored in the database, for later runs and for all processes.
     """
 
     def __init__(self, database: Database, monotonic: Callable[[], float] = _seconds_since_boot) -> None:
         self._database = database
         self._monotonic = monotonic
-        self._last: tuple[float, float] | None = None  # the time, and the monotonic clock
-        self._confirmed: object = 0  # how often the time had been confirmed at the last check
+        self._last: tuple[float, float] | None = None  # wall-clock time and monotonic time
+        self._confirmed: object = 0  # number of confirmations at the last check
         self._lock = threading.Lock()
 
     def check(self) -> str:
-        """Return why nothing may be removed, or an empty string. Raises as `Database` does."""
+        """Check the clock. Returns why nothing may be removed, or an empty string. Raises as `Database` does."""
         with self._lock, self._database.writing() as connection:
             self._database.lock_names(connection, _CLOCK_SETTING)
             now, monotonic = self._database.now(connection), self._monotonic()
             stored = _load_setting(connection)
             confirmed = stored.get("confirmed", 0)
             if confirmed != self._confirmed:
-                self._last = None  # a jump since the last check of this process is what was confirmed
+                self._last = None  # the confirmation covers any jump since the last check of this process
             reason = str(stored.get("jumped") or "") or self._jump(now, monotonic, stored.get("checked"))
             self._last, self._confirmed = (now, monotonic), confirmed
             if reason:
@@ -93,7 +99,7 @@ class ClockGuard:
             return str(_load_setting(connection).get("jumped") or "")
 
     def confirm(self) -> None:
-        """Note that an operator has seen that the time is right. Raises as `Database` does."""
+        """Record that an operator has confirmed the time. Raises as `Database` does."""
         with self._database.writing() as connection:
             self._database.lock_names(connection, _CLOCK_SETTING)
             confirmed = _load_setting(connection).get("confirmed")
@@ -102,8 +108,8 @@ class ClockGuard:
 
 
 def _load_setting(connection: Connection) -> Mapping[str, Any]:
-    found = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _CLOCK_SETTING)).scalar_one_or_none()
-    return found if isinstance(found, Mapping) else {}
+    value = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _CLOCK_SETTING)).scalar_one_or_none()
+    return value if isinstance(value, Mapping) else {}
 
 
 def _save_setting(connection: Connection, value: Mapping[str, Any]) -> None:
@@ -111,79 +117,27 @@ def _save_setting(connection: Connection, value: Mapping[str, Any]) -> None:
     connection.execute(insert(SETTINGS).values(name=_CLOCK_SETTING, value=dict(value)))
 
 
-_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
-TrustedProxies = Sequence[IPv4Network | IPv6Network]
-"""The networks in which our own proxies are."""
-
-
-class ClientIdentifier:
-    """Knows whence requests come. proxies: whose word is taken for whom they ask for."""
-
-    def __init__(self, signer: LinkSigner, *, proxies: TrustedProxies) -> None:
-        self._signer = signer
-        self._proxies = proxies
-
-    def client_hash(self, request: HTTPConnection) -> str:
-        """Return 64 characters at most that are the same for requests from the same network address."""
-        return self._signer.digest("client", client_network(self._host(request)))
-
-    def order_origin(self, request: HTTPConnection) -> OrderOrigin:
-        """Return where a request comes from, as hashes."""
-        network, wide = wider_networks(self._host(request))
-        hashed = self._signer.digest("network", network), self._signer.digest("network", wide) if wide else ""
-        return OrderOrigin(self.client_hash(request), *hashed)
-
-    def _host(self, request: HTTPConnection) -> str:
-        found = "" if request.client is None else request.client.host
-        # Each proxy says whom it has seen, behind what there is or in a line of its own. So the last that is none of
-        # ours was seen by one of ours; whatever stands before it is what strangers say.
-        said = [each for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
-        while said and self._is_proxy(found):
-            found = strip_port(said.pop().strip()) or found
-        return found
-
-    def _is_proxy(self, host: str) -> bool:
-        """Return whether somebody is a proxy of ours: everybody else can write whatever they like."""
-        try:
-            address = ip_address(host)
-        except ValueError:
-            return False
-        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._proxies)
-
-
-def strip_port(host: str) -> str:
-    """Return an IP address as proxies write it without the port that some add; anything else unchanged.
-
-    >>> strip_port("192.0.2.1:4711"), strip_port("[2001:db8::1]:80"), strip_port("2001:db8::1")
-    ('192.0.2.1', '2001:db8::1', '2001:db8::1')
-    """
-    found = _WITH_PORT.fullmatch(host)
-    return (found[1] or found[2]) if found else host
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-_RETENTION_SECONDS = 60.0  # between two looks at whose time is over
-_CHECKPOINT_SECONDS = 2.0
-_MAX_QUERIES = 8  # questions to the database; more wait, so that a crowd cannot take all threads
-_LOGIN_THREADS, _LOGIN_QUEUE = 1, 8  # each takes 128 MB and 0.3 s
-_REPORT_THREADS, _REPORT_QUEUE = 2, 8  # that of a million files takes a minute
-_ORDER_THREADS = 2  # taken; there is one writer at a time, so more would only wait in other places
-_FOLDER_BATCH = 500  # folders that are looked up together
-_log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True, slots=True)
 class JobService:
-    """Where orders are taken.
+    """Shared services of the job endpoints and pages.
 
-    archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
-    go out. contact: whom visitors can ask.
-    logins: hashes passwords. reports: renders reports. space: of the disk that the folders are on.
-    room: for those who ask for something.
-    orders: threads for those who order: they do not wait behind the others.
+    Attributes:
+        store: The job store.
+        folders: Folders of the jobs.
+        signer: Signs private links.
+        tokens: API tokens of administrators.
+        outbox: Emails to owners.
+        watcher: Live progress of jobs.
+        clock_guard: Detects jumps of the clock.
+        archives: Ids of the archives that may be ordered from.
+        query_slots: Limits concurrent database queries.
+        order_threads: Threads for new orders, which do not wait for other queries.
+        login_pool: Hashes passwords.
+        report_pool: Renders reports.
+        clients: Determines the client of a request.
+        sends_mail: Whether emails are sent.
+        contact: Contact of the operator.
+        space: Space on the disk of the job folders.
     """
 
     store: JobStore
@@ -217,31 +171,35 @@ class JobService:
         contact: str = "",
         space: DiskSpaceLimits | None = None,
     ) -> "JobService":
-        """Return one, in the event loop that it is used in."""
-        tokens, room = AdminTokens(store.database), asyncio.Semaphore(_MAX_QUERIES)
-        orders = ThreadPoolExecutor(_ORDER_THREADS, "orders")
+        """Create the service in the event loop in which it is used."""
+        tokens, query_slots = AdminTokens(store.database), asyncio.Semaphore(_MAX_QUERIES)
+        threads = ThreadPoolExecutor(_ORDER_THREADS, "orders")
         logins = BoundedThreadPool(_LOGIN_THREADS, _LOGIN_QUEUE, "logins")
         reports = BoundedThreadPool(_REPORT_THREADS, _REPORT_QUEUE, "reports")
         clients = ClientIdentifier(signer, proxies=proxies)
-        following, clock_guard = JobWatcher(store), ClockGuard(store.database)
+        watcher, clock_guard = JobWatcher(store), ClockGuard(store.database)
         return cls(
-            store, folders, signer, tokens, outbox, following, clock_guard, archives, room, orders, logins, reports,
-            clients, sends_mail, contact, DiskSpace(folders, space),
+            store, folders, signer, tokens, outbox, watcher, clock_guard, archives, query_slots, threads,
+            logins, reports, clients, sends_mail, contact, DiskSpace(folders, space),
         )  # fmt: skip
 
     async def authenticate_admin(self, authorization: str) -> str | None:
-        """Return the name of the administrator whose token an `Authorization` header has; None without a valid one."""
+        """Authenticate an administrator by the bearer token in an `Authorization` header.
+
+        Returns:
+            The name of the administrator, or None without a valid token.
+        """
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return None
         return self.tokens.cached_name(token.strip()) or await self.run_query(self.tokens.find_name, token.strip())
 
     async def find_owned(self, key: str) -> Job | None:
-        """Return the job that an owner's key opens; None if it opens none."""
+        """Return the job that an owner's key grants access to, or None if the key is invalid."""
         return await self.find_job(self.signer.verify_owner_key(key))
 
     async def find_job(self, number: int | None) -> Job | None:
-        """Return a job; None if there is none with that number."""
+        """Return a job, or None if it does not exist."""
         if number is None:
             return None
         try:
@@ -250,32 +208,36 @@ class JobService:
             return None
 
     def offered_folder(self, job: Job) -> Path:
-        """Return the folder of the recovery that is offered: while it is retried, there is a newer one."""
+        """Return the folder of the recovery that is offered. During a retry, there is also a newer one."""
         if job.packages:
             return self.folders.folder_of(job.number) / Path(job.packages[0].file).parts[0]
         return self.folders.generation_folder(job.number, job.generation)
 
     async def remove(self, number: int) -> Job:
-        """Forget a job and remove its files, whatever its state; return what is left of it."""
+        """Remove a job in any state and delete its files. Returns the removed job."""
         removed = await self.run_query(self.store.change, number, states.remove)
         await self.run_query(self.folders.remove, number)
         return removed
 
     async def run_query(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Do something with the database, beside the event loop."""
+        """Run a database query in a thread, with a limited number at a time."""
         async with self.query_slots:
             return await asyncio.to_thread(work, *arguments, **named)
 
     async def run_order(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Take an order, beside the event loop and beside all who only look."""
+        """Run a function in the threads for orders, independent of other queries."""
         return await asyncio.get_running_loop().run_in_executor(self.order_threads, partial(work, *arguments, **named))
 
     async def queue_place(self, job: Job) -> int | None:
-        """Return a job's place in the queue."""
+        """Return the position of a job in the queue, from 1, or None if it is not queued."""
         return await self.run_query(self.store.place, job)
 
     async def gauges(self) -> dict[str, tuple[str, float]]:
-        """Return numbers for Prometheus, by name, each with what it means. Raises DatabaseError."""
+        """Return the gauges for Prometheus by name, each with its help text and value.
+
+        Raises:
+            DatabaseError: The database cannot be reached.
+        """
         counts = await self.run_query(self.store.count_by_state)
         workers = await self.run_query(self.store.workers)
         letters = await self.run_query(self.outbox.count_waiting)
@@ -299,10 +261,10 @@ class JobService:
         }
 
     async def run_retention(self, clock: Clock) -> None:
-        """Remind and remove, now and then, for ever; not after the clock jumped."""
+        """Send reminders and remove expired jobs periodically. Pauses while a clock jump is unconfirmed."""
         while True:
             try:
-                await asyncio.to_thread(self.space.measure)  # requests do not: it may take minutes
+                await asyncio.to_thread(self.space.measure)  # not done in requests, since it may take minutes
                 if jumped := await self.run_query(self.clock_guard.check):
                     _log.error("nothing is removed until the time is confirmed at /admin/clock: %s", jumped)
                 else:
@@ -311,7 +273,7 @@ class JobService:
                 await self.run_query(partial(self.store.database.checkpoint, truncates=True))
             except DatabaseError as error:
                 _log.warning("%s", error)
-            except Exception:  # noqa: BLE001  whatever it is, others are still to be reminded
+            except Exception:  # noqa: BLE001  any error: retention must continue
                 _log.exception("a fault of ours; it goes on later")
             await clock.sleep(_RETENTION_SECONDS)
 
@@ -321,19 +283,19 @@ class JobService:
                 _log.info("job %s removed", job.number, extra={"job": job.number})
 
     async def run_checkpoints(self, clock: Clock) -> None:
-        """Keep the database's log short, for ever."""
+        """Checkpoint the database's write-ahead log periodically."""
         while True:
             try:
                 await asyncio.to_thread(self.store.database.checkpoint)
-            except Exception as error:  # noqa: BLE001  whatever it is, the next time it may be well
+            except Exception as error:  # noqa: BLE001  any error: it may succeed the next time
                 _log.warning("%s", error)
             await clock.sleep(_CHECKPOINT_SECONDS)
 
     def remove_leftover_folders(self) -> None:
-        """Remove the folders of jobs that were removed.
+        """Delete the folders of removed jobs.
 
-        All that are there, again and again: of what a worker still wrote meanwhile, or a full disk of another machine
-        kept, something may be left the first time.
+        Runs over all folders each time: a worker may have written to a folder during its removal, or a file could not
+        be deleted.
         """
         numbers = self.folders.list_numbers()
         for begin in range(0, len(numbers), _FOLDER_BATCH):

@@ -9,9 +9,10 @@
     queued, processing ──pause──► paused ──resume──► queued
     complete ──claim──► processing ──finish, release, fail, cancel──► complete, while what failed is retried
 
-A worker's change counts only with the generation of its lease. Each claim creates a new generation, so at most one is
-valid at a time, whatever earlier workers still do. Also: retention (when jobs are removed) and the emails that changes
-trigger.
+A worker's change is accepted only with the generation of its current lease. Each claim creates a new generation (a
+fencing token), so at most one worker can change a job, even if earlier workers are still running.
+
+The module also defines the retention policy, and which emails a change of state triggers.
 """
 
 from collections.abc import Mapping
@@ -22,12 +23,17 @@ from unlost.errors import JobError, LeaseLostError
 from unlost.jobs.models import ENDED_STATES, UNFINISHED_STATES, Job, JobPackage, JobProgress, JobStage, JobState
 
 MAX_CRASHES = 5
-"""Workers that may be lost with a job, one after the other and without getting on, before it is called failed: what
-ends every process that touches it must not go round for ever."""
+"""A job fails after this many consecutive workers were lost without progress, so that a job that crashes its worker is
+not claimed forever."""
+_DAY = 86_400.0
 
 
 def confirm(job: Job, now: float, turn: int) -> Job:
-    """Put a job into the queue; one that was confirmed already stays as it is. Raises JobError if it is over."""
+    """Put a job into the queue. A job that was confirmed already is returned unchanged.
+
+    Raises:
+        JobError: The job was removed.
+    """
     if job.state is JobState.PENDING:
         return replace(_in_state(job, JobState.QUEUED, now), confirmed=now, turn=turn)
     if job.state is JobState.REMOVED:
@@ -36,7 +42,7 @@ def confirm(job: Job, now: float, turn: int) -> Job:
 
 
 def is_claimable(job: Job, worker: str, now: float) -> bool:
-    """Return whether a worker may claim a job: it waits, or the lease of whoever had it is over."""
+    """Return whether a worker may claim a job: it is queued for it, is due for a retry, or its lease has expired."""
     if job.state is JobState.PROCESSING:
         return job.lease_until is not None and job.lease_until <= now
     if job.state is JobState.COMPLETE:
@@ -45,7 +51,7 @@ def is_claimable(job: Job, worker: str, now: float) -> bool:
 
 
 def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
-    """Give a free job to a worker for so many seconds; or call it failed, if too many were lost with it."""
+    """Assign a claimable job to a worker for a number of seconds, or fail it after too many lost workers."""
     if not is_claimable(job, worker, now):
         raise JobError("it is not free")
     if job.state is JobState.PROCESSING and job.crashes + 1 >= MAX_CRASHES:
@@ -68,7 +74,11 @@ def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
 
 
 def check_lease(job: Job, generation: int) -> None:
-    """Raise LeaseLostError unless a worker's word counts: it has the last lease, and the job is still to be done."""
+    """Check that a worker holds the current lease of a job.
+
+    Raises:
+        LeaseLostError: It does not, or the job is not being processed.
+    """
     if job.state is not JobState.PROCESSING:
         raise LeaseLostError(f"job {job.number} is {job.state}: nobody is to work on it")
     if job.generation != generation:
@@ -76,13 +86,13 @@ def check_lease(job: Job, generation: int) -> None:
 
 
 def renew_lease(job: Job, generation: int, now: float, seconds: float, progress: JobProgress) -> Job:
-    """Note that a worker lives and how far it is; its lease begins anew, also if it had run out and nobody came."""
+    """Extend a lease and record the progress. An expired lease is extended, too, unless the job was claimed again."""
     check_lease(job, generation)
     before = job.progress
-    has_got_on = (progress.stage, progress.recovered + progress.missing) != (
+    has_progressed = (progress.stage, progress.recovered + progress.missing) != (
         before.stage, before.recovered + before.missing
     )  # fmt: skip
-    crashes = 0 if has_got_on else job.crashes
+    crashes = 0 if has_progressed else job.crashes
     return replace(job, lease_until=now + seconds, progress=progress, crashes=crashes)
 
 
@@ -95,16 +105,23 @@ def release(
     progress: JobProgress | None = None,
     message: str = "",
 ) -> Job:
-    """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone.
+    """Return a job to its position in the queue, because its worker stops or archives are unavailable.
 
-    message: why the job waits, for its owner.
+    Args:
+        job: The job.
+        generation: Generation of the worker's lease.
+        now: Seconds since 1970.
+        not_before: Earliest time of the next claim.
+        rounds: Rounds without anything new.
+        progress: The final progress, if it is newer than that of the last heartbeat.
+        message: Why the job waits, for its owner.
     """
     check_lease(job, generation)
     if job.is_retried:
         return _complete_as_before(job, now, not_before or now, rounds)
-    back = _without_lease(_in_state(job, JobState.QUEUED, now))
+    released = _without_lease(_in_state(job, JobState.QUEUED, now))
     progress = progress or job.progress
-    return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress, message=message)
+    return replace(released, not_before=not_before, rounds=rounds, crashes=0, progress=progress, message=message)
 
 
 def finish(
@@ -118,9 +135,18 @@ def finish(
     retry_at: float = 0.0,
     rounds: int = 0,
 ) -> Job:
-    """End a job well. progress: how far it is, where that is known better than at the last beat.
+    """Complete a job.
 
-    retry_at: when what failed is retried in the background; 0 if it is not. rounds: that brought nothing new.
+    Args:
+        job: The job.
+        generation: Generation of the worker's lease.
+        now: Seconds since 1970.
+        packages: Files to download.
+        figures: Statistics of the recovery.
+        message: Remark about the result.
+        progress: The final progress, if it is newer than that of the last heartbeat.
+        retry_at: When failed resources are retried in the background; 0 for never.
+        rounds: Rounds without anything new.
     """
     check_lease(job, generation)
     done = _without_lease(_in_state(job, JobState.COMPLETE, now))
@@ -134,7 +160,7 @@ def finish(
 
 
 def fail(job: Job, generation: int, now: float, message: str) -> Job:
-    """End a job that cannot be done."""
+    """Fail a job that cannot be recovered."""
     check_lease(job, generation)
     if job.is_retried:
         return _complete_as_before(job, now)
@@ -142,7 +168,11 @@ def fail(job: Job, generation: int, now: float, message: str) -> Job:
 
 
 def cancel(job: Job, now: float) -> Job:
-    """End a job that nobody wants any more; its worker is told at its next beat. Raises JobError if it has ended."""
+    """Cancel a job that has not ended. Its worker is notified at the next heartbeat.
+
+    Raises:
+        JobError: The job has ended.
+    """
     if job.state is JobState.CANCELLED:
         return job
     if job.state not in UNFINISHED_STATES:
@@ -153,7 +183,7 @@ def cancel(job: Job, now: float) -> Job:
 
 
 def pause(job: Job, now: float) -> Job:
-    """Hold a job that waits or is worked on; its worker is told at its next beat, and what it recovered is kept."""
+    """Pause a queued or running job. Its worker is notified at the next heartbeat; recovered files are retained."""
     if job.state is JobState.PAUSED:
         return job
     if job.state not in (JobState.QUEUED, JobState.PROCESSING):
@@ -162,58 +192,58 @@ def pause(job: Job, now: float) -> Job:
 
 
 def resume(job: Job, now: float) -> Job:
-    """Put a job that was paused back into the queue, at its old place."""
+    """Return a paused job to its position in the queue."""
     if job.state is not JobState.PAUSED:
         raise JobError(f"it is {job.state}: only what is paused can be resumed")
     return replace(_in_state(job, JobState.QUEUED, now), not_before=0.0, crashes=0)
 
 
 def remove(job: Job, now: float) -> Job:
-    """Forget a job whatever its state: what is not over is cancelled first."""
-    is_going = job.state in (JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED)
-    return expire(cancel(job, now) if is_going else job, now)
+    """Remove a job in any state. An unfinished one is cancelled first."""
+    is_active = job.state in (JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED)
+    return expire(cancel(job, now) if is_active else job, now)
 
 
 def retry(job: Job, now: float, turn: int) -> Job:
-    """Queue a job again that has ended: what came back is kept, what failed or is new is asked for.
+    """Queue a job again that has ended. Recovered files are retained; failed and new resources are requested.
 
-    Its figures are gone until it is complete again: whoever has some came to a good end. What was cancelled before it
-    was confirmed is not queued: whoever has the link may not have the mail address.
+    Its figures are cleared until it is complete again, since only complete jobs have figures. A job that was cancelled
+    before its confirmation cannot be retried: the client has the link, but need not control the email address.
     """
     if job.state not in ENDED_STATES:
         raise JobError(f"it is {job.state}: only what has ended, and is still kept, can be tried again")
     if job.confirmed is None:
         raise JobError("it was cancelled before it was confirmed: order it again")
-    again = replace(_in_state(job, JobState.QUEUED, now), ended=None, message="", turn=turn, crashes=0, rounds=0)
+    queued = replace(_in_state(job, JobState.QUEUED, now), ended=None, message="", turn=turn, crashes=0, rounds=0)
     progress = replace(job.progress, stage=JobStage.RECOVERING)
-    return replace(again, not_before=0.0, progress=progress, figures={})
+    return replace(queued, not_before=0.0, progress=progress, figures={})
 
 
 def assign(job: Job, worker: str | None) -> Job:
-    """Say that only this worker may begin it, or anybody."""
+    """Restrict a job to one worker, or allow any with None."""
     if job.state not in (JobState.PENDING, JobState.QUEUED):
         raise JobError(f"it is {job.state}: only what waits can be given to a worker")
     return replace(job, for_worker=worker, not_before=0.0)
 
 
 def pick_up(job: Job, now: float) -> Job:
-    """Note that it was downloaded."""
+    """Record the first complete download."""
     return job if job.picked_up is not None or job.state is not JobState.COMPLETE else replace(job, picked_up=now)
 
 
 def expire(job: Job, now: float) -> Job:
-    """Forget whose it was, and everything that can be picked up; what came of it stays, for history."""
+    """Delete the personal data and packages of a job. Figures and result are retained for the history."""
     if job.state in (JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED):
         raise JobError(f"it is {job.state}: cancel it first")
     if job.state is JobState.REMOVED:
         return job
     message = job.message if job.state in ENDED_STATES else "not confirmed"
-    forgotten = replace(job.order, mail="", name="")
-    return replace(_in_state(job, JobState.REMOVED, now), order=forgotten, packages=(), message=message)
+    anonymous = replace(job.order, mail="", name="")
+    return replace(_in_state(job, JobState.REMOVED, now), order=anonymous, packages=(), message=message)
 
 
 def _complete_as_before(job: Job, now: float, retry_at: float = 0.0, rounds: int = 0) -> Job:
-    """Return a job that is complete as it was before the last round in the background."""
+    """Return a job in the state complete, with the packages of the previous round."""
     done = _without_lease(_in_state(job, JobState.COMPLETE, now))
     return replace(done, not_before=retry_at, rounds=rounds, crashes=0)
 
@@ -231,15 +261,12 @@ def _without_lease(job: Job) -> Job:
     return replace(job, worker=None, lease_until=None)
 
 
-_DAY = 86_400.0
-
-
 class MailKind(StrEnum):
-    """What owners are written about."""
+    """Kinds of emails to owners."""
 
     CONFIRM = "confirm"
     CONFIRM_REMINDER = "confirm-reminder"
-    """No longer sent; logs of earlier versions have it."""
+    """No longer sent, but present in logs of earlier versions."""
     COMPLETE = "complete"
     PICK_UP_REMINDER = "pick-up-reminder"
     FAILED = "failed"
@@ -247,9 +274,12 @@ class MailKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """In days. pending, ended: for how long a job is kept that is not confirmed, or that has ended.
+    """Retention and reminders. All times are in days.
 
-    pick_up_reminders: after how many days each reminder goes out, in order. Unconfirmed orders get none.
+    Attributes:
+        pending: How long an unconfirmed job is retained.
+        ended: How long a job is retained after it has ended.
+        pick_up_reminders: Delay of each reminder after completion, ascending. Unconfirmed orders get none.
     """
 
     pending: float = 2.0
@@ -257,13 +287,13 @@ class RetentionPolicy:
     pick_up_reminders: tuple[float, ...] = (7.0, 21.0)
 
     def removal_time(self, job: Job) -> float | None:
-        """Return when a job is removed; None if it is not, as it is."""
+        """Return when a job is removed unless its state changes, or None if it is not removed."""
         if job.state is JobState.PENDING:
             return job.changed + self.pending * _DAY
         return job.changed + self.ended * _DAY if job.state in ENDED_STATES else None
 
     def next_action_time(self, job: Job) -> float | None:
-        """Return when there is something to do next about a job that stays as it is."""
+        """Return the time of the next reminder or removal, or None."""
         times = [time for time in (self.removal_time(job), self._reminder_time(job)) if time is not None]
         return min(times, default=None)
 
@@ -274,26 +304,30 @@ class RetentionPolicy:
         return job.changed + days[job.reminders] * _DAY
 
     def apply(self, job: Job, now: float) -> tuple[Job, MailKind | None]:
-        """Return what becomes of a job by now, and what its owner is written; the job itself if nothing does.
+        """Apply the policy to a job.
 
-        Of reminders that were missed, because nothing ran for a week, one goes out.
+        If several reminders are overdue, because the service was down, only one is sent.
+
+        Returns:
+            The job, changed if a reminder or the removal is due, and the email to send, if any.
         """
         until = self.removal_time(job)
         if until is not None and until <= now:
             return expire(job, now), None
-        letter = None
+        mail = None
         while (reminder := self._reminder_time(job)) is not None and reminder <= now:
-            letter = MailKind.PICK_UP_REMINDER
+            mail = MailKind.PICK_UP_REMINDER
             job = replace(job, reminders=job.reminders + 1)
-        return job, letter
+        return job, mail
 
 
 def mail_for_change(before: Job | None, after: Job) -> MailKind | None:
-    """Return what the owner is written when a job changes so."""
+    """Return the email that a change of state triggers, or None."""
     if before is not None and before.state is after.state:
         return None
     if before is not None and before.is_retried and after.state is JobState.COMPLETE:
-        # An owner who has picked it up gets an email if there is more now; others get that anyway.
+        # An owner who has downloaded the packages gets an email only if there are more files now. Others got one
+        # already.
         return MailKind.COMPLETE if before.picked_up is not None and after.picked_up is None else None
     return {JobState.PENDING: MailKind.CONFIRM, JobState.COMPLETE: MailKind.COMPLETE,
     JobState.FAILED: MailKind.FAILED}.get(

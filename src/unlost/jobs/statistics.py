@@ -11,23 +11,23 @@ from unlost.jobs.models import Job
 from unlost.jobs.serializers import format_time
 
 HISTOGRAM_BINS = 10
-"""Of the histogram of shares: each a tenth wide, the last with its upper end."""
+"""Bins of the histogram of shares, each 0.1 wide. The last includes 1."""
 MAX_TLDS = 50
-"""Rows of top-level domains: people can order what never had one, and all others are counted as one."""
+"""Maximum number of top-level domains that are listed; the others are summed up. Orders may contain invalid ones."""
 IP_ADDRESS, OTHER_TLDS = "(address)", "(others)"
-"""What stands for the top-level domain of a site that is an IP address, and for those beyond `MOST_TLDS`."""
+"""Labels of sites with an IP address, and of all top-level domains beyond `MAX_TLDS`."""
 
 _DAY = 86_400.0
 
 
 @dataclass(slots=True)
 class RunningSummary:
-    """How values lie, counted as they come.
+    """Count, mean, range and standard deviation of a stream of values.
 
-    >>> found = RunningSummary()
+    >>> summary = RunningSummary()
     >>> for value in (1, 2, 6):
-    ...     found.add(value)
-    >>> (found.mean, found.minimum, found.maximum, round(found.deviation or 0, 3))
+    ...     summary.add(value)
+    >>> (summary.mean, summary.minimum, summary.maximum, round(summary.deviation or 0, 3))
     (3.0, 1, 6, 2.646)
     """
 
@@ -35,10 +35,10 @@ class RunningSummary:
     mean: float = 0.0
     minimum: float | None = None
     maximum: float | None = None
-    _squares: float = 0.0  # of the distances from the mean, by Welford's method: nothing is lost to large means
+    _squares: float = 0.0  # squared distances from the mean, by Welford's method, which is numerically stable
 
     def add(self, value: float) -> None:
-        """Count one more."""
+        """Add a value."""
         self.count += 1
         before = value - self.mean
         self.mean += before / self.count
@@ -48,18 +48,26 @@ class RunningSummary:
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation of a sample; None of fewer than two."""
+        """Sample standard deviation; None for fewer than two values."""
         return math.sqrt(self._squares / (self.count - 1)) if self.count > 1 else None
 
     def to_json(self) -> dict[str, float | None]:
-        """Return it as JSON has it; None for what there is none of."""
+        """Return the summary as a JSON object; undefined values are None."""
         mean = self.mean if self.count else None
         return {"mean": mean, "min": self.minimum, "max": self.maximum, "deviation": self.deviation}
 
 
 @dataclass(slots=True)
 class JobGroup:
-    """Complete jobs that have something in common. ordered: jobs in all, also those that are not complete."""
+    """Totals of a group of complete jobs.
+
+    Attributes:
+        ordered: Number of jobs, complete or not.
+        complete: Number of complete jobs.
+        discovered: Resources that were discovered.
+        recovered: Resources that were recovered.
+        shares: Recovered share of each job.
+    """
 
     ordered: int = 0
     complete: int = 0
@@ -68,14 +76,14 @@ class JobGroup:
     shares: RunningSummary = field(default_factory=RunningSummary)
 
     def add(self, recovered: int, discovered: int) -> None:
-        """Count a complete job."""
+        """Add a complete job."""
         self.complete += 1
         self.discovered += discovered
         self.recovered += recovered
         self.shares.add(_share(recovered, discovered) or 0.0)
 
     def to_json(self) -> dict[str, object]:
-        """Return it as JSON has it. share: the mean of the jobs' shares."""
+        """Return the totals as a JSON object, with the mean of the jobs' shares."""
         return {
             "complete": self.complete,
             "discovered": self.discovered,
@@ -86,7 +94,14 @@ class JobGroup:
 
 @dataclass(slots=True)
 class ArchiveUsage:
-    """What complete jobs had of an archive. jobs: that asked it. only: to which nobody else gave anything."""
+    """Use of an archive by complete jobs.
+
+    Attributes:
+        jobs: Jobs that queried the archive.
+        only: Jobs in which no other archive had anything.
+        recovered: Resources recovered from the archive.
+        requests: Requests to the archive.
+    """
 
     jobs: int = 0
     only: int = 0
@@ -96,14 +111,25 @@ class ArchiveUsage:
 
 @dataclass(slots=True)
 class JobStatistics:
-    """Numbers of jobs, unless something else is said.
+    """Statistics of all jobs.
 
-    pages: that were for a single page. nothing: complete, though nothing came back. not_picked_up: complete with
-        something, and nobody has come for it; kept: those of them that can still be picked up.
-    discovered, recovered: resources of complete jobs. shares: of what was discovered, what was recovered; with_some:
-        the same, without jobs of which nothing came back. days: from the confirmation to the end.
-    histogram: complete jobs by their share, in `BINS` bins. months: by the month, `2014-05`, in which they were
-        ordered and, if they are complete, ended, in UTC. archives: by id.
+    Attributes:
+        ordered: All jobs.
+        complete: Complete jobs.
+        single_pages: Orders of a single page.
+        nothing_recovered: Complete jobs without recovered resources.
+        not_picked_up: Complete jobs with recovered resources that were never downloaded.
+        still_available: Those of them that can still be downloaded.
+        states: Jobs by state.
+        discovered: Discovered resources per complete job.
+        recovered: Recovered resources per complete job.
+        shares: Recovered share of the discovered resources.
+        shares_with_something: The same, without jobs that recovered nothing.
+        days: Days from confirmation to completion.
+        histogram: Complete jobs by recovered share, in `HISTOGRAM_BINS` bins.
+        months: Jobs by month (such as `2014-05`, UTC) of their order and of their completion.
+        tlds: Complete jobs by top-level domain.
+        archives: Use of archives, by id.
     """
 
     ordered: int = 0
@@ -124,12 +150,12 @@ class JobStatistics:
     archives: dict[str, ArchiveUsage] = field(default_factory=dict)
 
     def count(self, job: Job) -> None:
-        """Count a job."""
+        """Add a job."""
         self.ordered += 1
         self.states[job.state.value] += 1
         self.single_pages += job.order.page
         self._month(job.submitted).ordered += 1
-        if job.figures and job.ended is not None:  # those that failed or were cancelled have none
+        if job.figures and job.ended is not None:  # failed and cancelled jobs have no figures
             self._count_complete(job, job.ended)
 
     def _count_complete(self, job: Job, ended: float) -> None:
@@ -167,7 +193,7 @@ class JobStatistics:
             use.requests += requests
 
     def to_json(self) -> dict[str, object]:
-        """Return it as JSON has it: lists in the order in which they are shown. Shares are None of nothing."""
+        """Return the statistics as a JSON object, with lists in display order. Shares of zero jobs are None."""
         with_something = self.complete - self.nothing_recovered
         return {
             "ordered": self.ordered,
@@ -220,7 +246,7 @@ class JobStatistics:
 
 
 def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
-    """Return the numbers of all jobs there ever were; those that were removed are among them."""
+    """Compute the statistics of all jobs, including removed ones."""
     found = JobStatistics()
     for job in jobs:
         found.count(job)
@@ -228,9 +254,10 @@ def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
 
 
 def top_level_domain(url: str) -> str:
-    """Return the top-level domain of an address.
+    """Return the top-level domain of a URL.
 
-    >>> top_level_domain("http://www.example.co.uk:8080/"), top_level_domain("http://10.0.0.1/"), top_level_domain("http://[::1]/")
+    >>> top_level_domain("http://www.example.co.uk:8080/"), top_level_domain("http://10.0.0.1/"),
+    top_level_domain("http://[::1]/")
     ('uk', '(address)', '(address)')
     """
     host = ""
@@ -243,7 +270,7 @@ def top_level_domain(url: str) -> str:
 
 
 def _archive_usage(figures: Mapping[str, object]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield each archive that was asked, with how many resources it gave and how many requests it had."""
+    """Yield each archive that was queried, with its recovered resources and requests."""
     archives = figures.get("archives")
     for name, found in archives.items() if isinstance(archives, Mapping) else ():
         recovered, requests = int(found.get("recovered", 0)), int(found.get("requests", 0))

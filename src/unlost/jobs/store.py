@@ -1,6 +1,6 @@
-"""The store of jobs: the queue, leases, workers and the event log of each job.
+"""The job store: the queue, leases, workers, and the event log of each job.
 
-Every change is a function of `states`, applied to the locked row of the job.
+Each change applies a function of `states` to the locked row of the job.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,21 +12,33 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, inser
 from unlost._core import VERSION
 from unlost.errors import BusyError, JobError, UsageError
 from unlost.jobs import outbox, states
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database
 from unlost.jobs.folders import SHORTAGE_MESSAGES
-from unlost.jobs.limits import OrderOrigin, OrderRules, PendingOrders, is_host_below, normalize_host
+from unlost.jobs.limits import OrderRules, PendingOrders, is_host_below, normalize_host
 from unlost.jobs.models import UNFINISHED_STATES, Job, JobProgress, JobState, Order
 from unlost.jobs.states import MailKind, RetentionPolicy, mail_for_change
-from unlost.jobs.tables import EVENTS, JOBS, LETTERS, WORKERS, hash_customer, job_from_row, job_to_row
+from unlost.jobs.tables import EVENTS, JOBS, MAILS, WORKERS, hash_customer, job_from_row, job_to_row
 
 WORKER_LOST = "lost"
-"""What is noted of a worker that was not heard of until its lease was over."""
-_MAX_EVENTS = 1_000  # of one job that are shown; a job that goes round has no more to say
+"""Event of a worker whose lease expired."""
+_MAX_EVENTS = 1_000  # of one job, in the list of events
+_TURN_GAP = 1 << 20
+"""Gap between the queue keys of consecutive jobs. Jobs can be moved in between until the gap is used up."""
+_MAX_UNFINISHED = 20  # unfinished jobs of one email address
+_WAIT_SECONDS = 3_600.0
+_BATCH = 500  # rows per query
 
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Something that happened. at: seconds since 1970. what: a state, or `lost`. detail: who, or why."""
+    """An entry of a job's event log.
+
+    Attributes:
+        at: Seconds since 1970.
+        what: A job state, or `WORKER_LOST`.
+        detail: Worker or message.
+    """
 
     at: float
     what: str
@@ -34,11 +46,11 @@ class JobEvent:
 
 
 def log_change(connection: Connection, before: Job | None, after: Job, now: float) -> None:
-    """Note what has become of a job, if that is another state or another worker."""
+    """Log a change of a job's state or generation."""
     if before is not None and (before.state, before.generation) == (after.state, after.generation):
         return
     if before is not None and before.lease_until is not None and before.lease_until < now:
-        # Nobody worked on it since: how long it was worked on is counted by what is noted here.
+        # The lease had expired, so the job was not processed after that. `seconds_worked` relies on this event.
         lost = {"job": after.number, "at": before.lease_until, "what": WORKER_LOST, "detail": before.worker or ""}
         connection.execute(insert(EVENTS).values(lost))
     detail = after.message or ""
@@ -49,9 +61,9 @@ def log_change(connection: Connection, before: Job | None, after: Job, now: floa
 
 
 def seconds_worked(database: Database, job: int) -> float:
-    """Return for how long workers have had a job so far, all together: also before it was given back, or tried again.
+    """Return the total time that workers have spent on a job, including earlier leases and attempts.
 
-    Of a worker that was lost, its lease counts to the end.
+    For a lost worker, the time until its lease expired counts.
     """
     total, begun = 0.0, None
     chosen = select(EVENTS.c.at, EVENTS.c.what).where(EVENTS.c.job == job).order_by(EVENTS.c.number)
@@ -63,23 +75,24 @@ def seconds_worked(database: Database, job: int) -> float:
 
 
 def list_events(database: Database, job: int) -> list[JobEvent]:
-    """Return what happened to a job: the last of it, if there is very much."""
+    """Return the last events of a job, oldest first."""
     with database.reading() as connection:
         last = select(EVENTS).where(EVENTS.c.job == job).order_by(EVENTS.c.number.desc()).limit(_MAX_EVENTS)
-        found = connection.execute(last).all()
-    return [JobEvent(row.at, row.what, row.detail) for row in reversed(found)]
-
-
-_TURN_GAP = 1 << 20
-"""Between the turns of two jobs that follow each other: so many can be put in between before all get new ones."""
-_MAX_UNFINISHED = 20  # orders of one mail address: more are no lost sites of one person
-_WAIT_SECONDS = 3_600.0
-_BATCH = 500  # rows that are read at once
+        rows = connection.execute(last).all()
+    return [JobEvent(row.at, row.what, row.detail) for row in reversed(rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker. begun, seen: when it began and was last heard of, seconds since 1970. jobs: the numbers of its own."""
+    """A registered worker.
+
+    Attributes:
+        name: Unique name.
+        begun: When the worker started, in seconds since 1970.
+        seen: When its last heartbeat was received, in seconds since 1970.
+        version: Its version of unlost.
+        jobs: Numbers of the jobs that it is processing.
+    """
 
     name: str
     begun: float
@@ -91,10 +104,16 @@ class WorkerInfo:
 class JobStore:
     """All jobs. Each method is one transaction; several processes may use the same database.
 
-    terms: for how long jobs are kept. max_unfinished: orders of one mail address that have not ended.
-    allows_private: whether sites of loopback and private hosts may be ordered.
+    Args:
+        database: The job database.
+        retention: When jobs are removed and reminders sent.
+        max_unfinished: Maximum number of unfinished jobs of one email address.
+        allows_private: Whether sites on loopback and private hosts may be ordered.
 
-    Raises UsageError for a job that does not exist, JobError for what cannot be done with it, and as `Database` does.
+    Raises:
+        UsageError: A job does not exist.
+        JobError: The job's state does not allow the operation.
+        DatabaseError: See `Database`.
     """
 
     def __init__(
@@ -112,22 +131,34 @@ class JobStore:
         self._max_unfinished = max_unfinished
 
     def now(self) -> float:
-        """Return the time that counts, in seconds since 1970."""
+        """Return the time of the database's clock, in seconds since 1970."""
         with self.database.reading() as connection:
             return self.database.now(connection)
 
     def check_connection(self) -> None:
-        """Raise DatabaseError if the database cannot be reached."""
+        """Check the connection to the database.
+
+        Raises:
+            DatabaseError: The database cannot be reached.
+        """
         with self.database.reading() as connection:
             connection.execute(select(1))
 
     # Orders
 
     def submit(self, order: Order, *, is_confirmed: bool = False, origin: OrderOrigin | None = None) -> Job:
-        """Take an order. is_confirmed: it goes into the queue at once. origin: where it comes from.
+        """Store an order.
 
-        Raises BusyError if its customer has too many, UsageError if its customer wants no email, and as `Rules.take`
-        and `PendingOrders.admit` do.
+        Args:
+            order: The order.
+            is_confirmed: Queue it immediately, without a confirmation by email.
+            origin: Client networks that it comes from.
+
+        Raises:
+            BusyError: The email address has too many unfinished jobs, or too many orders are unconfirmed.
+            UsageError: The email address is unsubscribed.
+            BlockedError: The site may not be ordered.
+            LimitError: A limit of orders is reached.
         """
         origin = origin or OrderOrigin()
         with self.database.writing() as connection:
@@ -143,49 +174,49 @@ class JobStore:
             if is_confirmed:
                 job = states.confirm(job, now, self._last_turn(connection) + _TURN_GAP)
             number = connection.execute(insert(JOBS).values(job_to_row(job, self.retention))).inserted_primary_key
-            taken = _with_number(job, number[0] if number else 0)
+            stored = _with_number(job, number[0] if number else 0)
             if not is_confirmed:
-                self._pending.add(connection, taken.number, order, origin)
-            self._write_mail(connection, mail_for_change(None, taken), taken, now, fair_key=origin.network)
-            log_change(connection, None, taken, now)
-            return taken
+                self._pending.add(connection, stored.number, order, origin)
+            self._write_mail(connection, mail_for_change(None, stored), stored, now, fair_key=origin.network)
+            log_change(connection, None, stored, now)
+            return stored
 
     def _admit(self, connection: Connection, order: Order, origin: OrderOrigin, now: float) -> None:
         if outbox.is_unsubscribed(connection, hash_customer(order.mail)):
             raise UsageError("mail: this mail address wants no email from this service")
-        crowded_out = self._pending.admit(connection, order, origin, self.rules.read_limits(connection))
-        if crowded_out is not None:
-            self._remove(connection, crowded_out, now)
+        evicted = self._pending.admit(connection, order, origin, self.rules.read_limits(connection))
+        if evicted is not None:
+            self._remove(connection, evicted, now)
 
     def remove_pending(self, *, mail_domain: str = "", like: int | None = None) -> int:
-        """Remove unconfirmed orders; return how many.
+        """Remove unconfirmed orders and return their number.
 
         Args:
-            mail_domain: Only those with mail addresses at this domain.
-            like: Only those from the same network as this job.
+            mail_domain: Only orders with email addresses at this domain.
+            like: Only orders from the same network as this job.
         """
         with self.database.reading() as connection:
             numbers = self._pending.list_jobs(connection, mail_domain=mail_domain, like=like)
         count = 0
-        for begin in range(0, len(numbers), _BATCH):  # a part at a time, so that orders do not wait for all of it
+        for begin in range(0, len(numbers), _BATCH):  # in batches, so that new orders need not wait
             with self.database.writing() as connection:
                 count += self._remove_all(connection, numbers[begin : begin + _BATCH])
         return count
 
     def unsubscribe(self, customer: str) -> None:
-        """Send no email to a mail address any more, and remove its unconfirmed orders. customer: its hash."""
+        """Unsubscribe the email address with this hash, and remove its unconfirmed orders."""
         with self.database.writing() as connection:
             self.database.lock_names(connection, "pending")
             outbox.add_unsubscribed(connection, customer, self.database.now(connection))
             self._remove_all(connection, self._pending.list_jobs(connection, customer=customer))
 
     def resubscribe(self, customer: str) -> None:
-        """Send email to a mail address again. customer: its hash."""
+        """Allow email to the address with this hash again."""
         with self.database.writing() as connection:
             outbox.remove_unsubscribed(connection, customer)
 
     def is_unsubscribed(self, customer: str) -> bool:
-        """Return whether no email is sent to a mail address. customer: its hash."""
+        """Return whether no email may be sent to the address with this hash."""
         with self.database.reading() as connection:
             return outbox.is_unsubscribed(connection, customer)
 
@@ -194,7 +225,7 @@ class JobStore:
         return sum(self._remove(connection, number, now) for number in numbers)
 
     def _remove(self, connection: Connection, number: int, now: float) -> bool:
-        """Remove an unconfirmed order; return False if it was confirmed or removed meanwhile."""
+        """Remove an unconfirmed order. Returns False if it was confirmed or removed in the meantime."""
         job = _load_job(connection, number, is_locked=True)
         is_pending = job.state is JobState.PENDING
         if is_pending:
@@ -212,10 +243,10 @@ class JobStore:
             return _load_job(connection, number)
 
     def get_with_places(self, numbers: Sequence[int]) -> dict[int, tuple[Job, int | None]]:
-        """Return those of several jobs that there are, each with its place in the queue."""
+        """Return the existing jobs among `numbers`, each with its position in the queue."""
         with self.database.reading() as connection:
-            found = connection.execute(select(JOBS).where(JOBS.c.number.in_(numbers)))
-            jobs = [job_from_row(row) for row in found]
+            rows = connection.execute(select(JOBS).where(JOBS.c.number.in_(numbers)))
+            jobs = [job_from_row(row) for row in rows]
             places: dict[int, int] = {}
             if any(job.state is JobState.QUEUED for job in jobs):
                 waiting = select(JOBS.c.number).where(JOBS.c.state == JobState.QUEUED.value)
@@ -224,9 +255,9 @@ class JobStore:
         return {job.number: (job, places.get(job.number)) for job in jobs}
 
     def change(self, number: int, change: Callable[[Job, float], Job]) -> Job:
-        """Replace a job by what a function makes of it and of the time; nobody else changes it meanwhile.
+        """Replace a job by the result of `change`, which gets the job and the current time.
 
-        It may be called several times, of which one counts, and must do nothing else.
+        The job is locked meanwhile. `change` may be called several times and must not have side effects.
         """
 
         def changed(connection: Connection) -> Job:
@@ -245,8 +276,8 @@ class JobStore:
             if before.state is JobState.PENDING and after.state is not JobState.PENDING:
                 self._pending.remove(connection, before.number)
             if after.state is JobState.REMOVED:
-                # What mail servers say of an address has it in it.
-                connection.execute(update(LETTERS).where(LETTERS.c.job == after.number).values(due=None, message=""))
+                # Error messages of mail servers may contain the email address.
+                connection.execute(update(MAILS).where(MAILS.c.job == after.number).values(due=None, message=""))
         return after
 
     def _write_mail(
@@ -254,12 +285,12 @@ class JobStore:
     ) -> None:
         if kind is not None and job.order.mail:
             fair_key = fair_key or hash_customer(job.order.mail)
-            connection.execute(insert(LETTERS).values(job=job.number, kind=kind.value, due=now, fair_key=fair_key))
+            connection.execute(insert(MAILS).values(job=job.number, kind=kind.value, due=now, fair_key=fair_key))
 
     # The queue
 
     def confirm(self, number: int) -> Job:
-        """Put a job at the end of the queue."""
+        """Put a confirmed job at the end of the queue."""
         return self._queue(number, states.confirm)
 
     def retry(self, number: int) -> Job:
@@ -273,12 +304,12 @@ class JobStore:
             return self._save(connection, job, change(job, now, self._last_turn(connection) + _TURN_GAP), now)
 
     def _last_turn(self, connection: Connection) -> int:
-        # Also of those that are worked on: they keep their turns if they are given back.
+        # Jobs that are processed or paused retain their position, so they count, too.
         waiting = JOBS.c.state.in_((JobState.QUEUED.value, JobState.PROCESSING.value, JobState.PAUSED.value))
         return connection.execute(select(func.max(JOBS.c.turn)).where(waiting)).scalar_one() or 0
 
     def remind(self, number: int) -> Job:
-        """Remind the owner to pick up what is complete. Unconfirmed orders get no reminders."""
+        """Send a reminder to download a complete job. Unconfirmed orders get no reminders."""
         with self.database.writing() as connection:
             job = _load_job(connection, number, is_locked=True)
             if job.state is not JobState.COMPLETE:
@@ -287,14 +318,14 @@ class JobStore:
             return job
 
     def place(self, job: Job) -> int | None:
-        """Return how many jobs go before one, and one more; None if it does not wait."""
+        """Return the position of a job in the queue, from 1, or None if it is not queued."""
         if job.state is not JobState.QUEUED:
             return None
         with self.database.reading() as connection:
             return 1 + _count_jobs(connection, and_(JOBS.c.state == JobState.QUEUED.value, _is_before(job)))
 
     def move(self, number: int, place: int) -> Job:
-        """Give a waiting job another place in the queue, from 1 on; beyond its end is its end."""
+        """Move a queued job to a position in the queue, from 1. A position beyond the end means the end."""
         with self.database.writing() as connection:
             job = _load_job(connection, number, is_locked=True)
             if job.state is not JobState.QUEUED:
@@ -307,7 +338,7 @@ class JobStore:
             return _load_job(connection, number)
 
     def _turn_at(self, connection: Connection, number: int, place: int) -> int | None:
-        """Return a turn between those around a place; None if there is no room."""
+        """Return a queue key for a position, or None if there is no gap."""
         others = select(JOBS.c.turn).where(JOBS.c.state == JobState.QUEUED.value, JOBS.c.number != number)
         in_order = others.order_by(JOBS.c.turn, JOBS.c.number)
         before = max(0, place - 2)
@@ -320,7 +351,7 @@ class JobStore:
         return middle if around[0] < middle < around[1] else None
 
     def _renumber_turns(self, connection: Connection) -> None:
-        """Give all that wait new turns, in the same order, with room between them."""
+        """Assign new queue keys to all queued jobs, with gaps, in the same order."""
         waiting = select(JOBS.c.number).where(JOBS.c.state == JobState.QUEUED.value).with_for_update()
         numbers = connection.execute(waiting.order_by(JOBS.c.turn, JOBS.c.number)).scalars().all()
         for index, number in enumerate(numbers, 1):
@@ -329,10 +360,10 @@ class JobStore:
     # Workers
 
     def claim(self, worker: str, seconds: float) -> Job | None:
-        """Give a worker the next job for so many seconds; None if there is none that it may have now."""
+        """Claim the next job for a worker for a number of seconds. Returns None if no job is available to it."""
         while True:
             with self.database.reading() as connection:
-                # Most who look while there is nothing must not keep others from writing.
+                # Workers that poll an empty queue must not block writers.
                 free = _claimable_conditions(worker, self.database.now(connection))
                 if all(connection.execute(select(JOBS.c.number).where(each).limit(1)).first() is None for each in free):
                     return None
@@ -356,100 +387,111 @@ class JobStore:
         return self._save(connection, job, states.claim(job, worker, now, seconds), now)
 
     def renew_lease(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job:
-        """Note that a worker lives. Raises LeaseLostError if the job is not its own any more."""
+        """Extend the lease of a job and record its progress.
+
+        Raises:
+            LeaseLostError: The worker no longer holds the lease.
+        """
         return self.change(number, lambda job, now: states.renew_lease(job, generation, now, seconds, progress))
 
     def record_worker(self, worker: str) -> None:
-        """Note that a worker is there."""
+        """Register a worker, or record its heartbeat."""
         with self.database.writing() as connection:
             now = self.database.now(connection)
             if not connection.execute(update(WORKERS).where(WORKERS.c.name == worker).values(seen=now)).rowcount:
                 connection.execute(insert(WORKERS).values(name=worker, begun=now, seen=now, version=VERSION))
 
     def remove_worker(self, worker: str) -> None:
-        """Note that a worker has ended."""
+        """Unregister a worker."""
         with self.database.writing() as connection:
             connection.execute(WORKERS.delete().where(WORKERS.c.name == worker))
 
     def workers(self) -> list[WorkerInfo]:
-        """Return all workers that have not said that they end, by name."""
+        """Return all registered workers, by name."""
         with self.database.reading() as connection:
-            found = connection.execute(select(WORKERS).order_by(WORKERS.c.name)).all()
+            rows = connection.execute(select(WORKERS).order_by(WORKERS.c.name)).all()
             busy = select(JOBS.c.worker, JOBS.c.number).where(JOBS.c.state == JobState.PROCESSING.value)
             jobs: dict[str, list[int]] = {}
             for worker, number in connection.execute(busy.order_by(JOBS.c.number)):
                 jobs.setdefault(worker, []).append(number)
-        return [WorkerInfo(row.name, row.begun, row.seen, row.version, tuple(jobs.get(row.name, ()))) for row in found]
+        return [WorkerInfo(row.name, row.begun, row.seen, row.version, tuple(jobs.get(row.name, ()))) for row in rows]
 
     # Lists
 
     def list_jobs(self, state: JobState | None = None, limit: int = 100, after: int = 0) -> list[Job]:
-        """Return jobs in a state, or all: those that wait in their order, others by number, behind `after`."""
+        """Return jobs, optionally of one state.
+
+        Args:
+            state: Only jobs in this state.
+            limit: Maximum number of jobs.
+            after: For queued jobs, which are in the order of the queue, the number of jobs to skip. Other jobs are
+                ordered by number; only those with a higher number are returned.
+        """
         chosen: Select[tuple[object, ...]] = select(JOBS)
         if state is not None:
             chosen = chosen.where(JOBS.c.state == state.value)
         with self.database.reading() as connection:
             if state is JobState.QUEUED:
-                found = connection.execute(chosen.order_by(JOBS.c.turn, JOBS.c.number).offset(after).limit(limit))
+                rows = connection.execute(chosen.order_by(JOBS.c.turn, JOBS.c.number).offset(after).limit(limit))
             else:
-                found = connection.execute(chosen.where(JOBS.c.number > after).order_by(JOBS.c.number).limit(limit))
-            return [job_from_row(row) for row in found]
+                rows = connection.execute(chosen.where(JOBS.c.number > after).order_by(JOBS.c.number).limit(limit))
+            return [job_from_row(row) for row in rows]
 
     def history(self) -> Iterator[Job]:
-        """Yield all jobs there ever were, by number, some at a time."""
+        """Yield all jobs, including removed ones, by number."""
         after = 0
-        while part := self.list_jobs(None, _BATCH, after):
-            yield from part
-            after = part[-1].number
+        while batch := self.list_jobs(None, _BATCH, after):
+            yield from batch
+            after = batch[-1].number
 
     def filter_removed(self, numbers: Sequence[int]) -> list[int]:
-        """Return those of several jobs that were removed."""
+        """Return the removed jobs among `numbers`."""
         chosen = select(JOBS.c.number).where(JOBS.c.number.in_(numbers), JOBS.c.state == JobState.REMOVED.value)
         with self.database.reading() as connection:
             return list(connection.execute(chosen).scalars())
 
     def list_below_domain(self, domain: str) -> list[Job]:
-        """Return all jobs of a domain and all below it that have not been removed, by number."""
+        """Return all jobs of a domain and its subdomains that are not removed, by number."""
         return [
             job for job in self.history() if job.state is not JobState.REMOVED and is_host_below(job.order.url, domain)
         ]
 
     def recent_durations(self, limit: int = 50) -> list[float]:
-        """Return how many seconds the last jobs took that are complete, from their beginning to their end."""
+        """Return the durations of the last complete jobs in seconds."""
         is_done = and_(JOBS.c.ended.is_not(None), JOBS.c.begun.is_not(None), JOBS.c.recovered > 0)
         chosen = select(JOBS.c.ended - JOBS.c.begun).where(is_done).order_by(JOBS.c.ended.desc()).limit(limit)
         with self.database.reading() as connection:
             return [float(each) for each in connection.execute(chosen).scalars()]
 
     def count_by_state(self) -> dict[JobState, int]:
-        """Return how many jobs are in which state."""
+        """Return the number of jobs in each state."""
         with self.database.reading() as connection:
-            found = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
-        return dict.fromkeys(JobState, 0) | {JobState(name): int(count) for name, count in found}
+            rows = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
+        return dict.fromkeys(JobState, 0) | {JobState(name): int(count) for name, count in rows}
 
     def set_shortage_message(self, shortage: str) -> None:
-        """Set the message of all queued jobs while there is too little disk space; remove it when there is enough."""
+        """Set the message of all queued jobs while there is too little disk space, and clear it afterwards."""
         messages = ("", *SHORTAGE_MESSAGES) if shortage else SHORTAGE_MESSAGES
         waiting = and_(JOBS.c.state == JobState.QUEUED.value, JOBS.c.message.in_(messages), JOBS.c.message != shortage)
-        with self.database.reading() as connection:  # workers call it often, and must not delay writers
+        with self.database.reading() as connection:  # workers call this often, and it must not block writers
             if connection.execute(select(JOBS.c.number).where(waiting).limit(1)).first() is None:
                 return
         with self.database.writing() as connection:
             connection.execute(update(JOBS).where(waiting).values(message=shortage))
 
-    # What time does to jobs
+    # Retention
 
     def apply_retention(self, limit: int = 100) -> list[Job]:
-        """Remind owners, and remove jobs whose time is over; return those that were removed, some at a time."""
+        """Send due reminders and remove expired jobs, up to `limit`. Returns the removed jobs."""
         removed = []
         with self.database.writing() as connection:
             now = self.database.now(connection)
             due = select(JOBS).where(JOBS.c.due <= now).order_by(JOBS.c.due).limit(limit)
             self.rules.remove_old_counts(connection, now)
             for job in map(job_from_row, connection.execute(due.with_for_update(skip_locked=True)).all()):
-                after, letter = self.retention.apply(job, now)
+                after, mail = self.retention.apply(job, now)
                 self._save(connection, job, after, now)
-                self._write_mail(connection, letter, after, now)
+                self._write_mail(connection, mail, after, now)
                 if after.state is JobState.REMOVED:
                     removed.append(after)
         return removed
@@ -464,13 +506,14 @@ def _load_job(connection: Connection, number: int, *, is_locked: bool = False) -
 
 
 def _claimable_conditions(worker: str, now: float) -> tuple[ColumnElement[bool], ...]:
-    """Return what may be claimed: first what was begun, since its owner waits longest; each has its index.
+    """Return the conditions of claimable jobs in order of precedence; each is served by an index.
 
-    What is retried in the background comes last: its owner has something already.
+    Jobs with an expired lease come first, since their owners have waited longest. Background retries come last, since
+    their owners already have a result.
     """
     is_lost = and_(JOBS.c.state == JobState.PROCESSING.value, JOBS.c.lease_until <= now)
-    is_mine = or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker)
-    is_queued = and_(JOBS.c.state == JobState.QUEUED.value, JOBS.c.not_before <= now, is_mine)
+    is_allowed = or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker)
+    is_queued = and_(JOBS.c.state == JobState.QUEUED.value, JOBS.c.not_before <= now, is_allowed)
     is_retried = and_(JOBS.c.state == JobState.COMPLETE.value, JOBS.c.not_before > 0, JOBS.c.not_before <= now)
     return is_lost, is_queued, is_retried
 

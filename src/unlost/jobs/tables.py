@@ -1,4 +1,7 @@
-"""The tables of the jobs database, as the newest migration leaves them (a test compares both), and jobs as rows."""
+"""SQL tables of the job database, and conversion of jobs to and from rows.
+
+The tables match the result of the last migration; a test compares them.
+"""
 
 from dataclasses import asdict
 from hashlib import sha256
@@ -10,7 +13,7 @@ from unlost.jobs.models import Job, JobPackage, JobProgress, JobStage, JobState,
 from unlost.jobs.states import RetentionPolicy
 
 METADATA = MetaData()
-# SQLite counts by itself only where the type is just this.
+# SQLite assigns numbers automatically only to a column of type INTEGER.
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 JOBS = Table(
     "job",
@@ -55,13 +58,13 @@ WORKERS = Table(
     Column("seen", Float, nullable=False),
     Column("version", String(32), nullable=False),
 )
-ACCOUNTS = Table(
+RATE_LIMITS = Table(
     "account",
     METADATA,
     Column("archive", String(300), primary_key=True),
     Column("ledger", Text, nullable=False),
 )
-LETTERS = Table(
+MAILS = Table(
     "letter",
     METADATA,
     Column("number", _NUMBER, primary_key=True, autoincrement=True),
@@ -162,7 +165,7 @@ _PLAIN_COLUMNS = (
 
 
 def hash_customer(mail: str) -> str:
-    """Return what the orders of one mail address are counted by: neither letter case nor what follows a plus matters.
+    """Return a hash that identifies the customer with an email address. Letter case and a `+` suffix are ignored.
 
     >>> hash_customer("Me+lost@example.org") == hash_customer("me@example.org")
     True
@@ -174,7 +177,7 @@ def hash_customer(mail: str) -> str:
 
 
 def job_to_row(job: Job, retention: RetentionPolicy) -> dict[str, Any]:
-    """Return the columns of a job, all but its number."""
+    """Return the columns of a job except its number."""
     return {
         **{name: getattr(job, name) for name in _PLAIN_COLUMNS},
         "customer": hash_customer(job.order.mail),
@@ -191,8 +194,8 @@ def job_to_row(job: Job, retention: RetentionPolicy) -> dict[str, Any]:
 
 
 def job_from_row(row: Row[Any]) -> Job:
-    """Return the job in a row."""
-    values = row._mapping  # noqa: SLF001  its public name in spite of the underscore
+    """Create a job from a row."""
+    values = row._mapping  # noqa: SLF001  public in spite of the underscore
     return Job(
         number=values["number"],
         order=order_from_json(values["customer_order"]),

@@ -11,10 +11,17 @@ from typing import ParamSpec, TypeVar
 
 from unlost.errors import BusyError
 
+P = ParamSpec("P")
+T = TypeVar("T")
+_MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = 1.0, 60.0  # seconds before a worker is restarted, doubled each time
+_STABLE_SECONDS = 60.0  # after which the pause starts again at its minimum
+_GRACE_SECONDS = 20.0  # for a worker to release its jobs
+_log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def background_task(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Do something beside everything else, until the block ends."""
+    """Run a coroutine in the background until the block ends."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -24,36 +31,32 @@ async def background_task(work: Coroutine[object, object, None]) -> AsyncIterato
             await task
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
 class BoundedThreadPool:
-    """Runs functions in a few threads. What does not fit into its queue is refused at once."""
+    """A thread pool with a bounded queue. Calls beyond its capacity are rejected immediately."""
 
     def __init__(self, threads: int, queue_size: int, name: str, retry_after: float = 5.0) -> None:
-        """Make a pool.
+        """Create a pool.
 
         Args:
-            threads: How many functions run at a time.
-            waiting: How many more may wait.
-            name: Of the threads.
-            retry_after: Seconds, for `BusyError`.
+            threads: Number of threads.
+            queue_size: Number of calls that may wait.
+            name: Prefix of the thread names.
+            retry_after: Seconds to report with `BusyError`.
         """
         self._threads = ThreadPoolExecutor(threads, name)
         self._free_places = threads + queue_size
         self._retry_after = retry_after
 
     async def run(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Run a function in a thread and return its result. To be called in one event loop.
+        """Run a function in a thread and return its result. All calls must come from the same event loop.
 
         Raises:
-            BusyError: Too many wait already.
+            BusyError: The queue is full.
         """
         if not self._free_places:
             raise BusyError("too many requests wait", self._retry_after)
         self._free_places -= 1
-        # It has its place until it ends, also if the client does not wait for it.
+        # The call occupies its slot until it ends, even if the caller is cancelled.
         running = asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments, **named))
         running.add_done_callback(self._release)
         return await asyncio.shield(running)
@@ -62,27 +65,23 @@ class BoundedThreadPool:
         self._free_places += 1
 
     def shutdown(self) -> None:
-        """Finish what runs, and drop what waits."""
+        """Finish running calls and cancel waiting ones."""
         self._threads.shutdown(cancel_futures=True)
-
-
-_MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = (
-    1.0,
-    60.0,
-)  # seconds before a worker that ended is started again: doubled each time
-_STABLE_SECONDS = 60.0  # after which its end counts as the first one
-_GRACE_SECONDS = 20.0  # to give its jobs back
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def run_worker_processes(
     count: int, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> AsyncIterator[None]:
-    """Keep so many workers running until the block ends. arguments: behind `unlost`, with `--with-parent` among them.
+    """Run `count` supervised worker processes until the block ends.
 
-    Their standard input is a pipe of ours on which nothing is ever said: however this process ends, it is closed then,
-    and they end, too.
+    Their standard input is a pipe that is never written to. It is closed when this process ends for any reason, which
+    ends the workers, too.
+
+    Args:
+        count: Number of processes.
+        arguments: Command-line arguments of `unlost`, including `--with-parent`.
+        environment: Environment variables.
     """
     async with AsyncExitStack() as stack:
         for _ in range(count):
@@ -97,7 +96,7 @@ async def _supervise(arguments: Sequence[str], environment: Mapping[str, str]) -
         begun = loop.time()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "unlost.cli.start", *arguments, stdin=asyncio.subprocess.PIPE, env=environment,
-            start_new_session=True,  # Ctrl-C is for us alone: we tell them
+            start_new_session=True,  # Ctrl-C goes to this process only, which stops the workers
         )  # fmt: skip
         try:
             code = await process.wait()

@@ -1,4 +1,4 @@
-"""Live progress of jobs for many subscribers, with one database query per poll for all of them."""
+"""Live progress of jobs as server-sent events. One database query per poll serves all subscribers."""
 
 import asyncio
 import json
@@ -13,21 +13,19 @@ from unlost.jobs.store import JobStore
 
 _POLL_SECONDS = 1.0
 _MAX_WATCHERS = 1_000
-_MAX_OF_ONE = 250  # streams of one job, and to one network address: behind one, there may be a whole school
-_HEARTBEAT_SECONDS = (
-    15.0  # after which a line is sent that says nothing: proxies close what is silent for half a minute
-)
-_AT_ONCE, _BETWEEN_SECONDS = 5, 0.005  # so many are told together, and so long is between them: 1,000 within a second
-_APART_SECONDS = 0.001  # between two of a crowd that begins to watch: each takes about half of it
+_MAX_OF_ONE = 250  # streams of one job, and to one client network, which may be that of a whole school
+_HEARTBEAT_SECONDS = 15.0  # interval of empty comments: many proxies close a connection after 30 s without data
+_AT_ONCE, _BETWEEN_SECONDS = 5, 0.005  # subscribers are notified in batches: 1,000 within a second
+_APART_SECONDS = 0.001  # interval between new subscribers when many connect at once; each takes about half of it
 _log = logging.getLogger(__name__)
 
 JobSnapshot = tuple[Job, int | None]
 JobSerializer = Callable[[Job, int | None, str], dict[str, object]]
-"""Makes what is told of a job, of its place in the queue, and of where it is found."""
+"""Serializes a job, its position in the queue, and its URL."""
 
 
 class _WatchedJob:
-    """A job that somebody watches. seen: how it stood at the last look."""
+    """A job with subscribers. `snapshot` is the result of the last poll."""
 
     def __init__(self) -> None:
         self.snapshot: JobSnapshot | None = None
@@ -36,19 +34,19 @@ class _WatchedJob:
         self._events: dict[str, bytes] = {}
 
     def event(self, snapshot: JobSnapshot, serialize: JobSerializer, link: str) -> bytes:
-        """Return what is sent of it, made once for all who know it by the same link."""
+        """Return the server-sent event of a snapshot. It is serialized once per URL."""
         if self._serialized is not snapshot:
             self._serialized = snapshot
             self._events.clear()
-        found = self._events.get(link)
-        if found is None:
-            found = f"event: job\ndata: {json.dumps(serialize(*snapshot, link))}\n\n".encode()
-            self._events[link] = found
-        return found
+        message = self._events.get(link)
+        if message is None:
+            message = f"event: job\ndata: {json.dumps(serialize(*snapshot, link))}\n\n".encode()
+            self._events[link] = message
+        return message
 
 
 class JobSubscription:
-    """Somebody who watches a job. seen: what there is to tell."""
+    """A subscription to one job. `snapshot` is the last one that was published."""
 
     def __init__(self, watched: _WatchedJob, serialize: JobSerializer, link: str) -> None:
         self.snapshot: JobSnapshot | None = None
@@ -59,17 +57,17 @@ class JobSubscription:
         self._is_closed = False
 
     def publish(self, snapshot: JobSnapshot) -> None:
-        """Have something to tell."""
+        """Publish a new snapshot."""
         self.snapshot = snapshot
         self._changed.set()
 
     def close(self) -> None:
-        """Watch no more: there are no more events then."""
+        """End the subscription; `events` ends."""
         self._is_closed = True
         self._changed.set()
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield an event whenever the job has changed, until it has ended, and now and then one that says nothing."""
+        """Yield an event for each change until the job has ended, and heartbeats in between."""
         while True:
             try:
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):
@@ -82,14 +80,14 @@ class JobSubscription:
                 return
             if self.snapshot is None:
                 continue
-            seen = self.snapshot
-            yield self._watched.event(seen, self._serialize, self._link)
-            if seen[0].state not in UNFINISHED_STATES:
+            snapshot = self.snapshot
+            yield self._watched.event(snapshot, self._serialize, self._link)
+            if snapshot[0].state not in UNFINISHED_STATES:
                 return
 
 
 class JobWatcher:
-    """Looks for all watched jobs at once, as long as anybody watches. look: seconds between two looks."""
+    """Polls all jobs that have subscribers with one query, every `poll_seconds`."""
 
     def __init__(self, store: JobStore, poll_seconds: float = _POLL_SECONDS) -> None:
         self._store = store
@@ -104,11 +102,11 @@ class JobWatcher:
 
     @property
     def watchers(self) -> int:
-        """How many watch."""
+        """Number of subscriptions."""
         return sum(len(watched.subscriptions) for watched in self._watched.values())
 
     def close(self) -> None:
-        """Let everybody go."""
+        """End all subscriptions."""
         self.is_closed = True
         if self._poll_task is not None:
             self._poll_task.cancel()
@@ -118,9 +116,16 @@ class JobWatcher:
 
     @contextmanager
     def reserve(self, number: int, client: str) -> Iterator[None]:
-        """Have room for one who watches a job. client: whence. Raises BusyError if nobody else may watch.
+        """Reserve a subscription for a client.
 
-        It is taken before anything is waited for: of many who come at once, none finds room that is another's.
+        Must be called before anything is awaited, so that concurrent requests cannot exceed the limits.
+
+        Args:
+            number: Number of the job.
+            client: Hash of the client's network.
+
+        Raises:
+            BusyError: A limit of subscriptions is reached.
         """
         of_job, of_client = ("job", number), ("client", client)
         if self.is_closed or self._reserved["all"] >= _MAX_WATCHERS:
@@ -132,95 +137,104 @@ class JobWatcher:
             yield
         finally:
             self._reserved.subtract(("all", of_job, of_client))
-            self._reserved += Counter()  # whoever has none is forgotten
+            self._reserved += Counter()  # drops the keys without reservations
 
     async def get_snapshot(self, number: int) -> JobSnapshot | None:
-        """Return a job and its place in the queue; None if there is none. Raises DatabaseError.
+        """Return a job and its position in the queue, or None if it does not exist.
 
-        All who ask while a look is under way are answered by the next one together: a crowd that begins to watch at
-        once keeps nobody waiting who wants something else of the database. A job that others watch already is as it
-        was at the last look, which is what they know, too.
+        Requests that arrive during a query are answered together by the next one, so that many new subscribers do not
+        delay other database queries. A job that has subscribers is returned as of the last poll.
+
+        Raises:
+            DatabaseError: The database cannot be reached.
         """
         await self._wait_for_turn()
         watched = self._watched.get(number)
         if watched is not None and watched.snapshot is not None:
             return watched.snapshot
-        found = self._lookups.get(number)
-        if found is None:
-            found = self._lookups[number] = asyncio.get_running_loop().create_future()
+        lookup = self._lookups.get(number)
+        if lookup is None:
+            lookup = self._lookups[number] = asyncio.get_running_loop().create_future()
         if self._lookup_task is None or self._lookup_task.done():
             self._lookup_task = asyncio.create_task(self._run_lookups())
-        return await asyncio.shield(found)  # others may wait for the same
+        return await asyncio.shield(lookup)  # others may wait for the same result
 
     async def _wait_for_turn(self) -> None:
-        """Wait for one's turn, if many come at once: between two of them, others are answered."""
+        """Space out concurrent calls, so that other requests are processed in between."""
         now = asyncio.get_running_loop().time()
-        mine = max(now, self._next_turn)
-        self._next_turn = mine + _APART_SECONDS
-        if mine > now:
-            await asyncio.sleep(mine - now)
+        slot = max(now, self._next_turn)
+        self._next_turn = slot + _APART_SECONDS
+        if slot > now:
+            await asyncio.sleep(slot - now)
 
     async def _run_lookups(self) -> None:
         while self._lookups:
-            asked, self._lookups = self._lookups, {}
+            lookups, self._lookups = self._lookups, {}
             try:
-                found = await asyncio.to_thread(self._store.get_with_places, list(asked))
-            except Exception as error:  # noqa: BLE001  it is theirs who asked
-                for each in asked.values():
-                    each.set_exception(error)
-                    each.exception()  # nobody may be left who wants to know
+                snapshots = await asyncio.to_thread(self._store.get_with_places, list(lookups))
+            except Exception as error:  # noqa: BLE001  passed on to the callers
+                for lookup in lookups.values():
+                    lookup.set_exception(error)
+                    lookup.exception()  # marks it as retrieved: the callers may have gone
             else:
-                for number, each in asked.items():
-                    each.set_result(found.get(number))
+                for number, lookup in lookups.items():
+                    lookup.set_result(snapshots.get(number))
 
     @contextmanager
     def subscribe(
         self, number: int, serialize: JobSerializer, link: str, snapshot: JobSnapshot | None = None
     ) -> Iterator[JobSubscription]:
-        """Watch a job within the block. link: where it is found. seen: how it stands, if that is known."""
+        """Subscribe to a job within the block.
+
+        Args:
+            number: Number of the job.
+            serialize: Serializes a snapshot.
+            link: URL of the job.
+            snapshot: A current snapshot, if known.
+        """
         watched = self._watched.setdefault(number, _WatchedJob())
         if watched.snapshot is None:
             watched.snapshot = snapshot
         elif watched.snapshot == snapshot:
-            snapshot = watched.snapshot  # nothing is told twice
-        watch = JobSubscription(watched, serialize, link)
+            snapshot = watched.snapshot  # the same object, so that it is not published twice
+        subscription = JobSubscription(watched, serialize, link)
         if snapshot is not None:
-            watch.publish(snapshot)
+            subscription.publish(snapshot)
         if self.is_closed:
-            watch.close()
-        watched.subscriptions.add(watch)
+            subscription.close()
+        watched.subscriptions.add(subscription)
         if self._poll_task is None or self._poll_task.done():
             self._poll_task = asyncio.create_task(self._poll())
         try:
-            yield watch
+            yield subscription
         finally:
-            watched.subscriptions.discard(watch)
+            watched.subscriptions.discard(subscription)
             if not watched.subscriptions:
                 del self._watched[number]
 
     async def _poll(self) -> None:
         while self._watched and not self.is_closed:
             try:
-                found = await asyncio.to_thread(self._store.get_with_places, list(self._watched))
+                snapshots = await asyncio.to_thread(self._store.get_with_places, list(self._watched))
             except DatabaseError as error:
                 _log.warning("%s", error)
-                found = {}
-            await self._notify(found)
+                snapshots = {}
+            await self._notify(snapshots)
             await asyncio.sleep(self._poll_seconds)
 
-    async def _notify(self, found: Mapping[int, JobSnapshot]) -> None:
-        """Wake those whose job has changed, some at a time: whoever wants anything else of us must not wait for all."""
-        woken = 0
-        for number, seen in found.items():
+    async def _notify(self, snapshots: Mapping[int, JobSnapshot]) -> None:
+        """Notify the subscribers of changed jobs in batches, so that other requests are processed in between."""
+        notified = 0
+        for number, snapshot in snapshots.items():
             watched = self._watched.get(number)
             if watched is None:
                 continue
-            if watched.snapshot is None or watched.snapshot != seen:
-                watched.snapshot = seen
-            for each in tuple(watched.subscriptions):
-                if each.snapshot is watched.snapshot:
+            if watched.snapshot is None or watched.snapshot != snapshot:
+                watched.snapshot = snapshot
+            for subscription in tuple(watched.subscriptions):
+                if subscription.snapshot is watched.snapshot:
                     continue
-                each.publish(watched.snapshot)
-                woken += 1
-                if woken % _AT_ONCE == 0:
+                subscription.publish(watched.snapshot)
+                notified += 1
+                if notified % _AT_ONCE == 0:
                     await asyncio.sleep(_BETWEEN_SECONDS)

@@ -1,4 +1,4 @@
-"""Workers: claim jobs, keep their leases, recover, pack, and report the result."""
+"""Workers: claim jobs, renew their leases, recover and package the sites, and record the results."""
 
 import asyncio
 import logging
@@ -38,19 +38,40 @@ from unlost.report.recovery.stats import collect_stats
 from unlost.sqlite import STATE_FILE_NAME
 
 _log = logging.getLogger(__name__)
-_BEATS = 4  # within one lease: three may be lost before it is
-_LAST_SECONDS = 1.0  # for which the end of a last beat is waited for: a good one takes milliseconds
+_BEATS = 4  # heartbeats within one lease, so that three may fail
+_LAST_SECONDS = 1.0  # how long to wait for the last heartbeat; it normally takes milliseconds
+_QUOTA_CHECK_SECONDS = 1.0
+_HOUR = 3_600.0
+_MEGABYTE = 1_000_000
+JobChange = Callable[[Job, float], Job]
+"""A change for `JobStore.change`."""
+_CHECKPOINT_SECONDS = 15.0
+"""Interval of checkpoints. A crash loses only listings and requests since the last one; captures are in the WARCs."""
+_MAX_RATE_LIMIT_WAIT_SECONDS = 900.0  # maximum wait for a rate limit; daily quotas and blocks end a round at once
+_MAX_REMAINING_SHARE = 0.1  # of all resources; with more left, the job is queued again instead of offered
+_RETRY_REMARK = "the rest is retried in the background"
+_MAX_ROUNDS = 3  # rounds without anything new until a job is complete although some archives still fail
+_POLL_SECONDS = 1.0  # interval of polls for a job
+_HEARTBEAT_SECONDS = 20.0
+_SPACE_CHECK_SECONDS = 1.0
+_RETRY_SECONDS = 5.0  # pause after a database error
 
 
 class LeaseKeeper:
-    """Beats for one job, in a thread of its own, whatever the worker's event loop is busy with.
+    """Renews the lease of a job in a thread, independent of the worker's event loop. An asynchronous context manager.
 
-    It is used as an async context manager. Another thread looks at the clock meanwhile: where a cable was pulled out,
-    nobody is told, and a beat hangs for as long as the system goes on trying.
+    A second thread watches the expiry of the lease: if the network fails, a renewal may block until the system's
+    timeout.
 
-    seconds: of a lease. lost: called once at most, from a thread and never after the block, when the worker must stop:
-        somebody else has the job, or the database was out of reach for so long that somebody else may have it.
-    progress: the last that is known; to be set by whoever works.
+    Args:
+        store: The job store.
+        job: The claimed job.
+        seconds: Length of the lease.
+        on_lost: Called at most once, from a thread and never after the block, when the worker must stop because another
+            worker has claimed the job, or may have done so while the database could not be reached.
+
+    Attributes:
+        progress: Progress to report with the next renewal; set by the worker.
     """
 
     def __init__(self, store: JobStore, job: Job, seconds: float, on_lost: Callable[[], object]) -> None:
@@ -60,9 +81,9 @@ class LeaseKeeper:
         self._on_lost = on_lost
         self._ended = threading.Event()
         self._is_lost = False
-        self._deciding = threading.Lock()  # whether it is lost or has ended: whichever is first
-        # The time of this machine alone: when the last good beat was. It is taken before the beat, so that the lease
-        # ends here first, and only then in the database.
+        self._deciding = threading.Lock()  # held while deciding between lost and ended: the first wins
+        # Monotonic time before the last successful renewal. As it is taken before the renewal, the lease expires here
+        # before it expires in the database.
         self._last_renewal = time.monotonic()
         name = f"lease-{job.number}"
         self._threads = [
@@ -71,7 +92,7 @@ class LeaseKeeper:
         self.progress: JobProgress = job.progress
 
     async def __aenter__(self) -> Self:
-        """Begin to beat."""
+        """Start renewing the lease."""
         self._last_renewal = time.monotonic()
         for each in self._threads:
             each.start()
@@ -80,7 +101,7 @@ class LeaseKeeper:
     async def __aexit__(
         self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
     ) -> None:
-        """Beat no more. A beat that hangs is left alone: it holds nobody up, and what it comes to counts no more."""
+        """Stop renewing the lease. A renewal that is blocked is abandoned; its result is ignored."""
         with self._deciding:
             self._ended.set()
         await asyncio.to_thread(self._wait)
@@ -91,7 +112,7 @@ class LeaseKeeper:
             each.join(max(0.0, deadline - time.monotonic()))
 
     def _renew(self) -> None:
-        # Who has given a job up beats for it no more, or nobody else could have it while things are put away.
+        # After the lease was given up, it is not renewed, or no other worker could claim the job.
         while not self._ended.wait(self._seconds / _BEATS) and not self._is_lost:
             begun = time.monotonic()
             try:
@@ -111,25 +132,27 @@ class LeaseKeeper:
                 )
                 return
 
-    def _stop_worker(self, why: str) -> None:
-        """Have the worker stop, once, unless it has stopped."""
+    def _stop_worker(self, reason: str) -> None:
+        """Stop the worker, once, unless it has stopped already."""
         with self._deciding:
             if not self._is_lost and not self._ended.is_set():
                 self._is_lost = True
-                _log.warning("%s", why, extra={"job": self._job.number})
+                _log.warning("%s", reason, extra={"job": self._job.number})
                 self._on_lost()
 
 
-_QUOTA_CHECK_SECONDS = 1.0
-_HOUR = 3_600.0
-_MEGABYTE = 1_000_000
-
-
 class JobQuota:
-    """Watches a folder of WARCs, and the time. reached: which limit was, in words; nothing if none.
+    """Limits of time and size of one job.
 
-    worked: seconds for which it has been worked on before. space: the disk space of all jobs.
-    shortage: why there is too little disk space to continue; empty if there is enough.
+    Args:
+        folder: Folder of the job's WARC files.
+        limits: The limits.
+        worked: Seconds that workers have already spent on the job.
+        space: Disk space of all jobs.
+
+    Attributes:
+        reached: Which limit was reached, or an empty string.
+        shortage: Why there is too little disk space to continue, or an empty string.
     """
 
     def __init__(self, folder: Path, limits: OrderLimits, worked: float = 0.0, space: DiskSpace | None = None) -> None:
@@ -142,7 +165,7 @@ class JobQuota:
         self.shortage = ""
 
     def is_exceeded(self) -> bool:
-        """Return whether to stop. It looks once a second at most, for it is asked often."""
+        """Return whether to stop. The limits are checked at most once a second."""
         now = time.monotonic()
         if not self.reached and not self.shortage and now - self._last_check >= _QUOTA_CHECK_SECONDS:
             self._last_check = now
@@ -156,30 +179,24 @@ class JobQuota:
 
     def _size(self) -> int:
         total = 0
-        with suppress(OSError):  # files get other names when they are full
+        with suppress(OSError):  # files are renamed when they are complete
             total = sum(each.stat().st_size for each in self._folder.iterdir())
         return total
 
 
-JobChange = Callable[[Job, float], Job]
-"""What is to become of a job, as `Jobs.change` takes it."""
-_CHECKPOINT_SECONDS = 15.0
-"""Between two checkpoints: what is lost beyond one is lists and questions, since copies are found in the WARCs."""
-_MAX_RATE_LIMIT_WAIT_SECONDS = (
-    900.0  # for which a question is kept waiting by rates; quotas and blocks end a round at once
-)
-_MAX_REMAINING_SHARE = 0.1  # of all resources: with more to come, a job goes back into the queue
-_RETRY_REMARK = "the rest is retried in the background"
-_MAX_ROUNDS = 3  # without anything new, after which a job is complete although some archive still fails
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What jobs are done with.
+    """What a worker needs to process jobs.
 
-    archives: those that are on, or may be named, by id. courier: makes one that keeps the limits of all workers.
-    lease: seconds. pause: seconds between two rounds of a recovery, where archives failed. space: of the disk that the
-        folders are on; None if it is unlimited.
+    Attributes:
+        store: The job store.
+        folders: Folders of the jobs.
+        archives: The registry, by archive id.
+        open_client: Opens an HTTP client with a maximum wait in seconds, which applies the shared rate limits.
+        clock: Source of time.
+        lease_seconds: Length of a lease.
+        round_pause_seconds: Pause between two rounds of a recovery after archives failed.
+        space: Space on the disk of the folders; None for no limits.
     """
 
     store: JobStore
@@ -197,7 +214,7 @@ class _UnknownArchiveError(UsageError):
 
 
 class JobRunner:
-    """What is done about one job that was claimed. `run` ends when its lease does, at the latest."""
+    """Processes one claimed job. `run` ends at the latest when the lease expires."""
 
     def __init__(self, context: WorkerContext, job: Job) -> None:
         self._context = context
@@ -207,9 +224,12 @@ class JobRunner:
         self._quota: JobQuota | None = None
 
     async def run(self) -> None:
-        """Do it, until it is done, cannot be done now, or is not ours any more; cancelled, it is given back.
+        """Process the job until it is complete, has to wait, or its lease is lost.
 
-        Raises DatabaseError if nobody could be told how it ended: the job is then taken over once its lease is over.
+        On cancellation, the job is released.
+
+        Raises:
+            DatabaseError: The result could not be stored. Another worker claims the job after its lease expired.
         """
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
@@ -221,7 +241,7 @@ class JobRunner:
         try:
             async with LeaseKeeper(self._context.store, self._job, self._context.lease_seconds, lost) as keeper:
                 ending = await self._execute(keeper)
-            # No more beats from here on: they would be told that the job has ended.
+            # The lease is not renewed from here on, since the job ends.
             await self._commit(ending)
             await asyncio.to_thread(
                 self._context.folders.remove_older_generations, self._job.number, self._job.generation
@@ -235,19 +255,19 @@ class JobRunner:
         except LeaseLostError as error:
             _log.warning("%s", error, extra=self._log_fields())
         except (OSError, UnwrittenError) as error:
-            # A full disk is not the job's fault: it waits for its turn again, and for room.
+            # A full disk is not caused by the job: it is queued again until there is space.
             _log.error("job %s: %s", self._job.number, error, extra=self._log_fields())
             later = self._context.clock.now() + self._context.round_pause_seconds
             message = str(error) if isinstance(error, SpaceError) else ""
             await self._commit(partial(self._release, later, self._job.rounds, message=message))
         except (InputError, UsageError) as error:
-            # Only the log says what exactly: the message may have paths of files.
+            # The details are only logged, since the message may contain file paths.
             _log.error("job %s: %s", self._job.number, error, extra=self._log_fields())
             message = str(error) if isinstance(error, _UnknownArchiveError) else "it cannot be recovered as it is"
             await self._commit(lambda job, now: states.fail(job, self._job.generation, now, message))
 
     async def _execute(self, keeper: LeaseKeeper) -> JobChange:
-        """Work; return what is to become of the job."""
+        """Process the job and return its final change of state."""
         job = self._job
         generation = job.generation
         self._check_space()
@@ -258,22 +278,22 @@ class JobRunner:
             await asyncio.to_thread(write_checkpoint, folder)
             if self._quota is not None and self._quota.shortage:
                 raise SpaceError(self._quota.shortage)
-            again, rounds = self._next_round_time(result), self._count_rounds()
-            if again is not None and not self._can_offer(result):
-                return partial(self._release, again, rounds)
-            # What is there is offered; what failed is retried in the background.
-            parts = (summarize_open_issues(result), self._limit_reached(), "" if again is None else _RETRY_REMARK)
+            next_round, rounds = self._next_round_time(result), self._count_rounds()
+            if next_round is not None and not self._can_offer(result):
+                return partial(self._release, next_round, rounds)
+            # What was recovered is offered; what failed is retried in the background.
+            parts = (summarize_open_issues(result), self._limit_reached(), "" if next_round is None else _RETRY_REMARK)
             message = "; ".join(part for part in parts if part)
-            retry_at, rounds = (0.0, 0) if again is None else (again, rounds)
-            # It is told with the next beat: whoever takes over before that has little to do again.
+            retry_at, rounds = (0.0, 0) if next_round is None else (next_round, rounds)
+            # Reported with the next heartbeat, so that another worker would resume with packaging.
             keeper.progress = replace(self._progress, stage=JobStage.PACKING)
         packages = await asyncio.to_thread(
             write_packages, folder, windows=job.order.windows, language=job.order.language, check=self._check_space
         )
         figures = await asyncio.to_thread(_load_figures, folder)
         progress = self._progress
-        return lambda found, now: states.finish(
-            found, generation, now, packages, figures, message, progress, retry_at, rounds
+        return lambda current, now: states.finish(
+            current, generation, now, packages, figures, message, progress, retry_at, rounds
         )
 
     def _release(self, not_before: float, rounds: int, job: Job, now: float, *, message: str = "") -> Job:
@@ -285,46 +305,46 @@ class JobRunner:
             raise SpaceError(shortage)
 
     async def _recover(self, folder: Path, keeper: LeaseKeeper) -> RecoveryRunResult:
-        tools, order = self._context, self._job.order
-        limits = await asyncio.to_thread(tools.store.rules.limits)
-        worked = await asyncio.to_thread(seconds_worked, tools.store.database, self._job.number)
-        self._quota = bound = JobQuota(folder / "warc", limits, worked, tools.space)
+        context, order = self._context, self._job.order
+        limits = await asyncio.to_thread(context.store.rules.limits)
+        worked = await asyncio.to_thread(seconds_worked, context.store.database, self._job.number)
+        self._quota = quota = JobQuota(folder / "warc", limits, worked, context.space)
         with (
             RecoveryState(folder) as state,
-            closing(WarcStore(folder / "warc", tools.clock, f"unlost/{VERSION}")) as warcs,
+            closing(WarcStore(folder / "warc", context.clock, f"unlost/{VERSION}")) as warcs,
         ):
-            async with tools.open_client(_MAX_RATE_LIMIT_WAIT_SECONDS) as courier:
-                repositories = {name: create_client(each, courier) for name, each in self._archives().items()}
+            async with context.open_client(_MAX_RATE_LIMIT_WAIT_SECONDS) as client:
+                archive_clients = {name: create_client(each, client) for name, each in self._archives().items()}
 
-                def tell(event: str, fields: Mapping[str, object]) -> None:
+                def on_event(event: str, fields: Mapping[str, object]) -> None:
                     if event == "progress":
                         self._update_progress(fields, keeper)
 
                 recovery = RecoverySession(
-                    order.recover_options(), state, warcs, repositories, tools.clock, tell,
-                    requests_sent=courier.request_counts,
-                    should_stop=bound.is_exceeded,
+                    order.recover_options(), state, warcs, archive_clients, context.clock, on_event,
+                    requests_sent=client.request_counts,
+                    should_stop=quota.is_exceeded,
                 )  # fmt: skip
-                writing = asyncio.create_task(_write_checkpoints(folder))
+                checkpoints = asyncio.create_task(_write_checkpoints(folder))
                 try:
                     result = await recovery.run()
                 finally:
-                    writing.cancel()
+                    checkpoints.cancel()
                     with suppress(asyncio.CancelledError):
-                        await writing
-            self._update_progress({standing.value: count for standing, count in result.counts.items()}, keeper)
+                        await checkpoints
+            self._update_progress({status.value: count for status, count in result.counts.items()}, keeper)
             return result
 
     def _limit_reached(self) -> str:
-        """Return which limit of this service ended it, in words; nothing if none did."""
+        """Return which limit of this service was reached, or an empty string."""
         return "" if self._quota is None else self._quota.reached
 
     def _archives(self) -> dict[str, Archive]:
-        known, wanted = self._context.archives, self._job.order.archives
-        if missing := [name for name in wanted if name not in known]:
+        known, requested = self._context.archives, self._job.order.archives
+        if missing := [name for name in requested if name not in known]:
             raise _UnknownArchiveError(f"no archive `{missing[0]}` in the registry of this worker")
-        if wanted:
-            return {name: replace(known[name], enabled=True) for name in wanted}
+        if requested:
+            return {name: replace(known[name], enabled=True) for name in requested}
         return {name: each for name, each in known.items() if each.enabled}
 
     def _update_progress(self, counts: Mapping[str, object], keeper: LeaseKeeper) -> None:
@@ -332,28 +352,28 @@ class JobRunner:
         self._progress = keeper.progress = JobProgress(recovered, missing, queued)
 
     def _count_rounds(self) -> int:
-        """Return how many rounds brought nothing new, with this one."""
+        """Return the number of rounds without anything new, including this one."""
         return 0 if self._progress.recovered > self._job.progress.recovered else self._job.rounds + 1
 
     def _can_offer(self, result: RecoveryRunResult) -> bool:
-        """Return whether something came back, and little is left that did not fail but could not be requested yet."""
+        """Return whether something was recovered and few resources remain that were not yet requested."""
         progress = self._progress
-        left = max(0, progress.queued - result.failed)
-        return progress.recovered > 0 and left <= _MAX_REMAINING_SHARE * (
+        remaining = max(0, progress.queued - result.failed)
+        return progress.recovered > 0 and remaining <= _MAX_REMAINING_SHARE * (
             progress.recovered + progress.missing + progress.queued
         )
 
     def _next_round_time(self, result: RecoveryRunResult) -> float | None:
-        """Return when to go on; None if what there is, is all that there will be."""
+        """Return when the next round starts, or None if the recovery is finished."""
         if result.is_done or result.has_reached_limit or self._limit_reached() or self._count_rounds() >= _MAX_ROUNDS:
             return None
         pause = self._context.clock.now() + self._context.round_pause_seconds
         times = [each.until for each in result.suspended.values() if math.isfinite(each.until)]
-        # Whoever is closed says when; lists and copies that failed are asked for after a pause.
+        # A suspended archive has a known end. Failed listings and captures are retried after a pause.
         return min(times) if times and not result.failed and not result.unlisted else pause
 
     async def _commit(self, change: JobChange) -> None:
-        """Say how it ended; if it is not ours any more, nothing is changed."""
+        """Store the final change of state, unless the lease was lost."""
         try:
             await asyncio.shield(asyncio.to_thread(self._context.store.change, self._job.number, change))
         except LeaseLostError as error:
@@ -369,7 +389,7 @@ async def _write_checkpoints(folder: Path) -> None:
         await asyncio.sleep(pause)
         begun = time.monotonic()
         await asyncio.to_thread(write_checkpoint, folder)
-        # The state of a million resources takes a while to copy.
+        # Copying the state of a million resources takes a while.
         pause = max(_CHECKPOINT_SECONDS, 20 * (time.monotonic() - begun))
 
 
@@ -379,7 +399,7 @@ def _load_figures(folder: Path) -> Mapping[str, object]:
 
 
 def summarize_open_issues(result: RecoveryRunResult) -> str:
-    """Return what is left open, for the owner."""
+    """Return a remark for the owner about archives that failed or were not completely queried."""
     parts = [f"{name} gave no whole list" for name in result.unlisted]
     if result.failed:
         parts.append(f"{result.failed} resources may be had another time, since archives failed")
@@ -387,22 +407,19 @@ def summarize_open_issues(result: RecoveryRunResult) -> str:
     return "; ".join(parts)
 
 
-_POLL_SECONDS = 1.0  # between two looks for a job, while there is none
-_HEARTBEAT_SECONDS = 20.0
-_SPACE_CHECK_SECONDS = 1.0  # between two checks of the disk space
-_RETRY_SECONDS = 5.0  # after the database was out of reach
-
-
 def generate_worker_name() -> str:
-    """Return a name that no other worker has: that of the machine, the number of the process, and a word at random."""
+    """Return a unique name: host name, process id and a random suffix."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 class Worker:
-    """Does jobs, several at once if it is told to. The database may go away and come back: it waits for it.
+    """Processes jobs, up to `concurrency` at a time. Waits while the database is unavailable.
 
-    name: as lists of workers show it; no two that live may have the same. at_once: how many jobs.
-    look: seconds between two looks for a job.
+    Args:
+        context: What jobs are processed with.
+        name: Unique name of the worker.
+        concurrency: Number of jobs at a time.
+        poll_seconds: Interval of polls for a job.
     """
 
     def __init__(
@@ -413,20 +430,20 @@ class Worker:
         self._concurrency = concurrency
         self._poll_seconds = poll_seconds
         self._stopping = asyncio.Event()
-        self._shortage: str | None = None  # not known yet
+        self._shortage: str | None = None  # None until the first check
 
     def stop(self) -> None:
-        """Take no more jobs, and give back those that are being done; to be called in the event loop."""
+        """Claim no more jobs, and release the current ones. To be called in the event loop."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Work until `stop`. Jobs that are given back then go on elsewhere from where they are."""
-        tasks = [asyncio.create_task(self._run_jobs()) for _ in range(self._concurrency)]
-        others = [asyncio.create_task(self._send_heartbeats()), asyncio.create_task(self._watch_space())]
+        """Process jobs until `stop` is called. Other workers resume the released jobs."""
+        job_tasks = [asyncio.create_task(self._run_jobs()) for _ in range(self._concurrency)]
+        monitors = [asyncio.create_task(self._send_heartbeats()), asyncio.create_task(self._watch_space())]
         await self._stopping.wait()
-        for task in (*others, *tasks):
+        for task in (*monitors, *job_tasks):
             task.cancel()
-        await asyncio.gather(*others, *tasks, return_exceptions=True)
+        await asyncio.gather(*monitors, *job_tasks, return_exceptions=True)
         with suppress(DatabaseError):
             await asyncio.to_thread(self._context.store.remove_worker, self._name)
 
@@ -439,7 +456,7 @@ class Worker:
             await asyncio.sleep(_HEARTBEAT_SECONDS)
 
     async def _watch_space(self) -> None:
-        """Check the disk space, and have all queued jobs say so while there is too little."""
+        """Monitor the disk space, and set the message of queued jobs while there is too little."""
         space = self._context.space
         while space is not None:
             try:
@@ -453,7 +470,7 @@ class Worker:
             await asyncio.sleep(_SPACE_CHECK_SECONDS)
 
     async def _run_jobs(self) -> None:
-        """Do one job after the other."""
+        """Process one job after another."""
         while True:
             try:
                 if not await self._run_next_job():
@@ -461,12 +478,12 @@ class Worker:
             except DatabaseError as error:
                 _log.warning("%s", error, extra={"worker": self._name})
                 await asyncio.sleep(_RETRY_SECONDS)
-            except Exception:  # noqa: BLE001  whatever it is, the job is taken over, and counted as a crash
+            except Exception:  # noqa: BLE001  any error: another worker takes the job over, and it counts as a crash
                 _log.exception("a fault of ours; it goes on with the next job", extra={"worker": self._name})
                 await asyncio.sleep(self._poll_seconds)
 
     async def _run_next_job(self) -> bool:
-        """Do the next job, if there is one and disk space for it; return whether there was."""
+        """Process the next job if there is one and enough disk space. Returns whether there was one."""
         if self._context.space is not None and (self._shortage is None or self._context.space.shortage()):
             return False
         claiming = asyncio.ensure_future(
@@ -475,21 +492,21 @@ class Worker:
         try:
             job = await asyncio.shield(claiming)
         except asyncio.CancelledError:
-            # The claim goes through all the same: what it gives us must be given back.
+            # The claim completes in its thread in any case, so the job must be released.
             job = await claiming
             if job is not None:
                 await self._release(job)
             raise
         if job is None:
             return False
-        about = {"job": job.number, "generation": job.generation, "worker": self._name}
-        _log.info("job %s begun", job.number, extra=about)
+        log_fields = {"job": job.number, "generation": job.generation, "worker": self._name}
+        _log.info("job %s begun", job.number, extra=log_fields)
         await JobRunner(self._context, job).run()
-        _log.info("job %s left", job.number, extra=about)
+        _log.info("job %s left", job.number, extra=log_fields)
         return True
 
     async def _release(self, job: Job) -> None:
         with suppress(DatabaseError, LeaseLostError):
             await asyncio.to_thread(
-                self._context.store.change, job.number, lambda found, now: release(found, job.generation, now)
+                self._context.store.change, job.number, lambda current, now: release(current, job.generation, now)
             )

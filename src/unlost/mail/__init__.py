@@ -1,5 +1,9 @@
-"""Emails to owners of jobs.
+"""Emails to the owners of jobs.
 
-In reading order: smtp (connections to the mail server), sender (renders and sends what is due in `jobs.outbox`).
-Must not import `web`.
+Modules in reading order:
+
+- `smtp`: connections to the mail server
+- `sender`: renders and sends the emails that are due in `unlost.jobs.outbox`
+
+Must not import `unlost.web` or `unlost.cli`.
 """

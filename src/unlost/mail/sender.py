@@ -25,12 +25,19 @@ from unlost.report.format import LANGUAGES
 from unlost.webui import templating
 from unlost.webui.templating import load_strings
 
-_MAX_HOST_LENGTH = 50  # characters of a host that an email shows
-_POLICY = policy.SMTP.clone(max_line_length=998)  # or long URLs in headers would be encoded
+_MAX_HOST_LENGTH = 50  # characters of a host that are shown in an email
+_POLICY = policy.SMTP.clone(max_line_length=998)  # avoids the encoding of long URLs in headers
+_POLL_SECONDS = 2.0
+_CONNECTIONS = 4  # parallel connections, so that one slow recipient does not delay the others
+_SHOWN_BATCH = 50  # emails per batch without a mail server
+_RETRY_SECONDS = 10.0  # pause after a database error
+_log = logging.getLogger(__name__)
 
 
 def shorten_url(url: str) -> str:
-    """Return a URL as an email shows it: its host, shortened. The path may be a message of the sender.
+    """Return the shortened host of a URL, for display in an email.
+
+    The path is omitted, since it may contain text that an abuser wants to send.
 
     >>> shorten_url("http://www.lost.example/call-0800?now"), shorten_url("http://lost.example/")
     ('lost.example/…', 'lost.example')
@@ -41,7 +48,13 @@ def shorten_url(url: str) -> str:
 
 
 class MailRenderer:
-    """Writes letters. root: our own address, which links begin with."""
+    """Renders emails to owners.
+
+    Args:
+        signer: Signs the links.
+        retention: Determines the removal date that is shown.
+        root: Base URL of the service.
+    """
 
     def __init__(self, signer: LinkSigner, retention: RetentionPolicy, root: str) -> None:
         self._signer = signer
@@ -56,23 +69,27 @@ class MailRenderer:
         )
 
     def job_link(self, mail: PendingMail) -> str:
-        """Return the address that a letter leads to."""
+        """Return the link in an email: to confirm the order, or to the page of the job."""
         number, language = mail.job.number, mail.job.order.language
-        chosen = "" if language == LANGUAGES[0] else f"?lang={language}"
+        query = "" if language == LANGUAGES[0] else f"?lang={language}"
         if mail.kind.value.startswith("confirm"):
-            return f"{self._root}/jobs/confirm/{self._signer.confirmation_code(number)}{chosen}"
-        return f"{self._root}/jobs/{self._signer.owner_key(number)}{chosen}"
+            return f"{self._root}/jobs/confirm/{self._signer.confirmation_code(number)}{query}"
+        return f"{self._root}/jobs/{self._signer.owner_key(number)}{query}"
 
     def unsubscribe_link(self, mail: PendingMail) -> str:
-        """Return the URL by which the receiver of an email gets no more."""
+        """Return the link that unsubscribes the recipient."""
         language = mail.job.order.language
-        chosen = "" if language == LANGUAGES[0] else f"?lang={language}"
-        return f"{self._root}/mail/stop/{self._signer.unsubscribe_code(hash_customer(mail.job.order.mail))}{chosen}"
+        query = "" if language == LANGUAGES[0] else f"?lang={language}"
+        return f"{self._root}/mail/stop/{self._signer.unsubscribe_code(hash_customer(mail.job.order.mail))}{query}"
 
     def render_message(self, mail: PendingMail, sender: str, now: float) -> EmailMessage:
-        """Return an email that can be sent, in our own words only. The same one always has the same id."""
+        """Render an email.
+
+        It contains no free text of the customer. The message id depends only on the job and the email, so that repeated
+        attempts have the same id.
+        """
         job = mail.job
-        link, stop = self.job_link(mail), self.unsubscribe_link(mail)
+        job_link, unsubscribe_link = self.job_link(mail), self.unsubscribe_link(mail)
         t = load_strings(job.order.language)
         fields = {
             "t": t,
@@ -83,10 +100,10 @@ class MailRenderer:
             "files": t("count.files", job.progress.recovered),
             "remark": job.message,
             "day": t.day(self._retention.removal_time(job)),
-            "link": link,
-            "stop": stop,
+            "link": job_link,
+            "stop": unsubscribe_link,
         }
-        text = self._plain.get_template("letters/letter.txt").render(fields)
+        text = self._plain.get_template("mail/message.txt").render(fields)
         subject, _, body = text.partition("\n")
         parts = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
         message = EmailMessage(_POLICY)
@@ -95,28 +112,30 @@ class MailRenderer:
         message["To"] = job.order.mail
         message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
         message["Message-ID"] = f"<{job.number}.{mail.number}.{mail.kind}@{sender.rpartition('@')[2].strip('>')}>"
-        message["List-Unsubscribe"] = f"<{stop}>"
+        message["List-Unsubscribe"] = f"<{unsubscribe_link}>"
         message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"  # RFC 8058
-        message["Auto-Submitted"] = "auto-generated"  # so that nobody's absence answers
+        message["Auto-Submitted"] = "auto-generated"  # RFC 3834: prevents out-of-office replies
         message.set_content(body)
-        html = self._html.get_template("letters/letter.html").render(
-            subject=subject, parts=parts, links=(link, stop), url=f"`{fields['url']}`", language=t.language
+        html = self._html.get_template("mail/message.html").render(
+            subject=subject,
+            parts=parts,
+            links=(job_link, unsubscribe_link),
+            url=f"`{fields['url']}`",
+            language=t.language,
         )
         message.add_alternative(html, subtype="html")
         return message
 
 
-_POLL_SECONDS = 2.0
-_CONNECTIONS = 4  # to the mail server: one slow receiver does not hold up the others
-_SHOWN_BATCH = 50  # letters, where nobody waits for a mail server
-_RETRY_SECONDS = 10.0  # after the database was out of reach
-_log = logging.getLogger(__name__)
-
-
 class MailSender:
-    """Sends what is due, over a few connections at once.
+    """Sends due emails over a few parallel connections.
 
-    server: None if there is none: then links are shown by `tell`, for whoever runs it to pass on.
+    Args:
+        outbox: The emails to send.
+        renderer: Renders them.
+        server: The mail server. If None, links are passed to `on_message` instead, for the operator to forward.
+        clock: Source of time.
+        on_message: Called with messages for the operator.
     """
 
     def __init__(
@@ -137,12 +156,12 @@ class MailSender:
         self._claimed: set[int] = set()
 
     async def run(self) -> None:
-        """Send, until cancelled."""
+        """Send emails until cancelled."""
         async with background_task(self._renew()):
             await self._run()
 
     def close(self) -> None:
-        """Finish what is being sent, and close all connections."""
+        """Finish sending the current emails and close all connections."""
         self._threads.shutdown(cancel_futures=True)
         if self._connections is not None:
             self._connections.close()
@@ -156,12 +175,12 @@ class MailSender:
             except DatabaseError as error:
                 _log.warning("%s", error)
                 await self._clock.sleep(_RETRY_SECONDS)
-            except Exception:  # noqa: BLE001  whatever it is, other letters are still to be sent
+            except Exception:  # noqa: BLE001  any error: the other emails must still be sent
                 _log.exception("a fault of ours; it goes on with the next letters")
                 await self._clock.sleep(_RETRY_SECONDS)
 
     async def _renew(self) -> None:
-        """Renew the claims of what is being sent, since a mail server may take long."""
+        """Renew the claims of emails that are being sent, since a mail server may be slow."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             try:
@@ -170,41 +189,50 @@ class MailSender:
                 _log.warning("%s", error)
 
     def send_batch(self) -> bool:
-        """Send the next letters that are due; return whether there were any. Raises DatabaseError."""
+        """Send the next due emails.
+
+        Returns:
+            Whether there were any.
+
+        Raises:
+            DatabaseError: The database cannot be reached.
+        """
         if self._connections is None:
-            letters = self._outbox.claim(_SHOWN_BATCH)
-            for letter in letters:
-                job = letter.job
-                self._on_message(
-                    f"{job.order.mail}, job {job.number}, {letter.kind}: {self._renderer.job_link(letter)}"
-                )
-            if letters:
-                self._outbox.mark_sent(letters)
+            mails = self._outbox.claim(_SHOWN_BATCH)
+            for mail in mails:
+                job = mail.job
+                self._on_message(f"{job.order.mail}, job {job.number}, {mail.kind}: {self._renderer.job_link(mail)}")
+            if mails:
+                self._outbox.mark_sent(mails)
         else:
-            letters = self._outbox.claim()
-            self._claimed |= {letter.number for letter in letters}
+            mails = self._outbox.claim()
+            self._claimed |= {mail.number for mail in mails}
             try:
-                list(self._threads.map(self._send, letters))
+                list(self._threads.map(self._send, mails))
             finally:
                 self._claimed.clear()
-        return bool(letters)
+        return bool(mails)
 
     def _send(self, mail: PendingMail) -> None:
-        about = {"job": mail.job.number, "letter": mail.kind.value}
+        log_fields = {"job": mail.job.number, "letter": mail.kind.value}
         try:
             if self._server is not None and self._connections is not None:
                 self._connections.send(self._render(mail, self._server))
         except MailError as error:
             self._claimed.discard(mail.number)
-            goes_on = self._outbox.record_failure(mail, str(error), is_final=error.is_final)
-            what = "is tried again" if goes_on else "is given up"
-            _log.warning("a letter of job %s %s: %s", mail.job.number, what, error, extra=about)
+            is_retried = self._outbox.record_failure(mail, str(error), is_final=error.is_final)
+            result = "is tried again" if is_retried else "is given up"
+            _log.warning("a letter of job %s %s: %s", mail.job.number, result, error, extra=log_fields)
         else:
             self._outbox.mark_sent([mail])
-            _log.info("a letter of job %s was sent", mail.job.number, extra=about)
+            _log.info("a letter of job %s was sent", mail.job.number, extra=log_fields)
 
     def _render(self, mail: PendingMail, server: MailServer) -> EmailMessage:
-        """Return a letter as it is sent. Raises MailError for one that cannot be: others must not wait behind it."""
+        """Render an email. Any failure is final, so that one email does not block the others.
+
+        Raises:
+            MailError: It cannot be rendered.
+        """
         try:
             return self._renderer.render_message(mail, server.sender, self._clock.now())
         except Exception as error:

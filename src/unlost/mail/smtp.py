@@ -1,4 +1,4 @@
-"""Sends email by SMTP over TLS. A password is never part of a message, a log or a repr."""
+"""Sending email by SMTP over TLS. Passwords never appear in messages, logs or reprs."""
 
 import smtplib
 import ssl
@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 from unlost.errors import UsageError
 
-_TIMEOUT_SECONDS = 30.0  # for each step of a conversation
-_IDLE_SECONDS = 20.0  # after which a connection is not used again: servers close it
-_MAX_SENT = 100  # emails over one connection: many servers take no more
+_TIMEOUT_SECONDS = 30.0  # for each command
+_IDLE_SECONDS = 20.0  # after which a connection is not reused: servers close idle connections
+_MAX_SENT = 100  # emails per connection: many servers accept no more
 _PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 _EXPECTED_URL = (
     "expected smtp://USER@HOST:587 (STARTTLS), smtps://USER@HOST:465 or, on this machine, smtp+plain://localhost"
@@ -23,7 +23,7 @@ _EXPECTED_URL = (
 
 
 class MailError(Exception):
-    """A letter was not taken. is_final: trying again does not help: the receiver does not exist, say."""
+    """An email was not accepted. `is_final` means that a retry is pointless, for example for an unknown recipient."""
 
     def __init__(self, message: str, *, is_final: bool) -> None:
         super().__init__(message)
@@ -32,10 +32,16 @@ class MailError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where mail is handed over.
+    """Connection settings of a mail server.
 
-    scheme: `smtp` (TLS is begun by STARTTLS, and nothing is sent without it), `smtps` (TLS from the first byte) or
-        `smtp+plain` (none). ca: a file with certificates to trust in place of the system's.
+    Attributes:
+        scheme: `smtp` (STARTTLS required), `smtps` (implicit TLS) or `smtp+plain` (no TLS).
+        host: Host name.
+        port: Port.
+        sender: Sender of all emails.
+        user: User name; empty for no login.
+        password: Password.
+        ca: PEM file with certificates to trust instead of the system's.
     """
 
     scheme: str
@@ -47,12 +53,16 @@ class MailServer:
     ca: Path | None = None
 
     def send(self, message: EmailMessage) -> None:
-        """Send one email over a connection of its own. Raises MailError."""
+        """Send one email over a new connection.
+
+        Raises:
+            MailError: The email was not accepted.
+        """
         with closing(SmtpConnectionPool(self)) as connections:
             connections.send(message)
 
     def connect(self) -> smtplib.SMTP:
-        """Return a connection that is ready to send. Raises as `smtplib` does."""
+        """Connect, start TLS and log in. Raises as `smtplib` does."""
         context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
         if self.scheme == "smtps":
             connection: smtplib.SMTP = smtplib.SMTP_SSL(self.host, self.port, timeout=_TIMEOUT_SECONDS, context=context)
@@ -60,7 +70,7 @@ class MailServer:
             connection = smtplib.SMTP(self.host, self.port, timeout=_TIMEOUT_SECONDS)
         try:
             if self.scheme == "smtp":
-                connection.starttls(context=context)  # raises where there is none
+                connection.starttls(context=context)  # raises an exception if the server does not support it
             if self.user:
                 connection.login(self.user, self.password)
         except BaseException:
@@ -71,7 +81,7 @@ class MailServer:
 
 @dataclass(slots=True)
 class _OpenConnection:
-    """A connection. used: when it was used last, by the monotonic clock. sent: how many emails."""
+    """A connection, the monotonic time of its last use, and the number of emails sent over it."""
 
     connection: smtplib.SMTP
     last_used: float = 0.0
@@ -79,7 +89,7 @@ class _OpenConnection:
 
 
 class SmtpConnectionPool:
-    """Sends email over connections that are reused. Several threads may send at once, each over its own."""
+    """A pool of connections to a mail server. Thread-safe: each thread uses a connection of its own."""
 
     def __init__(self, server: MailServer) -> None:
         self._server = server
@@ -87,38 +97,45 @@ class SmtpConnectionPool:
         self._lock = threading.Lock()
 
     def send(self, message: EmailMessage) -> None:
-        """Send one email. Raises MailError."""
+        """Send one email.
+
+        Raises:
+            MailError: The email was not accepted.
+        """
         with _translate_errors(self._server.host):
-            while (found := self._take()) is not None:
+            while (open_connection := self._take()) is not None:
                 try:
-                    self._send(found, message)
+                    self._send(open_connection, message)
                 except (smtplib.SMTPServerDisconnected, ConnectionError, ssl.SSLError):
                     continue  # the server closed it while it was idle
                 return
             self._send(_OpenConnection(self._server.connect()), message)
 
     def _take(self) -> _OpenConnection | None:
-        """Return an idle connection; None if there is none that may be used."""
+        """Return an idle connection that may be reused, or None."""
         with self._lock:
             while self._idle:
-                found = self._idle.pop()
-                if found.sent_count < _MAX_SENT and time.monotonic() - found.last_used < _IDLE_SECONDS:
-                    return found
-                _quit(found.connection)
+                open_connection = self._idle.pop()
+                if (
+                    open_connection.sent_count < _MAX_SENT
+                    and time.monotonic() - open_connection.last_used < _IDLE_SECONDS
+                ):
+                    return open_connection
+                _quit(open_connection.connection)
         return None
 
-    def _send(self, found: _OpenConnection, message: EmailMessage) -> None:
+    def _send(self, open_connection: _OpenConnection, message: EmailMessage) -> None:
         try:
-            found.connection.send_message(message, self._server.sender, [message["To"]])
+            open_connection.connection.send_message(message, self._server.sender, [message["To"]])
         finally:
-            # After a response that refuses an email, smtplib has reset the connection; after a failure, closed it.
-            if found.connection.sock is not None:
-                found.last_used, found.sent_count = time.monotonic(), found.sent_count + 1
+            # smtplib resets the connection after a rejected email, and closes it after a failure.
+            if open_connection.connection.sock is not None:
+                open_connection.last_used, open_connection.sent_count = time.monotonic(), open_connection.sent_count + 1
                 with self._lock:
-                    self._idle.append(found)
+                    self._idle.append(open_connection)
 
     def close(self) -> None:
-        """Close all connections that are idle."""
+        """Close all idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for each in idle:
@@ -133,11 +150,11 @@ def _quit(connection: smtplib.SMTP) -> None:
 
 @contextmanager
 def _translate_errors(host: str) -> Iterator[None]:
-    """Raise MailError for what `smtplib` raises."""
+    """Raise MailError for the exceptions of `smtplib`."""
     try:
         yield
     except smtplib.SMTPAuthenticationError as error:
-        # What a server says to a login may repeat it.
+        # The server's reply may contain the login.
         raise MailError(f"{host} refused the login ({error.smtp_code})", is_final=False) from None
     except smtplib.SMTPRecipientsRefused as error:
         code, reason = next(iter(error.recipients.values()), (500, b""))
@@ -149,7 +166,10 @@ def _translate_errors(host: str) -> Iterator[None]:
 
 
 def parse_mail_server(url: str, sender: str, password: str = "", ca: Path | None = None) -> MailServer:
-    """Return the server that an address names. A password may also be part of it. Raises UsageError.
+    """Parse the URL of a mail server, which may include user and password.
+
+    Raises:
+        UsageError: The URL or the sender is invalid.
 
     >>> parse_mail_server("smtps://me@mail.example.org", "unlost@example.org").port
     465
@@ -165,9 +185,10 @@ def parse_mail_server(url: str, sender: str, password: str = "", ca: Path | None
         raise UsageError("smtp+plain would send the password for everybody to read: use smtp or smtps")
     if "@" not in sender or not sender.isascii() or not sender.isprintable():
         raise UsageError("the sender of mail: expected an address, such as unlost@example.org")
-    user, inside = unquote(parts.username or ""), unquote(parts.password or "")
-    place = port or _PORTS[parts.scheme]
-    return MailServer(parts.scheme, parts.hostname, place, sender, user, password or inside, ca)
+    user, url_password = unquote(parts.username or ""), unquote(parts.password or "")
+    return MailServer(
+        parts.scheme, parts.hostname, port or _PORTS[parts.scheme], sender, user, password or url_password, ca
+    )
 
 
 def _format_reply(code: int, reason: bytes | str) -> str:

@@ -1,4 +1,4 @@
-"""What a recovery will cost: how many requests to which archive, and how long they take within its limits."""
+"""Estimates the cost of a recovery: requests by archive, and the time they take within the rate limits."""
 
 import math
 from collections.abc import Mapping
@@ -14,11 +14,14 @@ from unlost.registry.models import Archive, RequestKind
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCost:
-    """What one archive will be asked, at most.
+    """The requests to one archive, at most.
 
-    lists: of single pages, where it has no list of all. copies: to fetch.
-    days: at its daily limits, with the share of them that is used; 0 without such.
-    seconds: at its rate limits, in the same way; 0 without such.
+    Attributes:
+        archive: Id of the archive.
+        capture_queries: Queries for captures of single URLs.
+        fetches: Captures to fetch.
+        days: Days required by the daily quotas; 0 without quotas.
+        seconds: Seconds required by the rate limits; 0 without limits.
     """
 
     archive: str
@@ -36,58 +39,69 @@ def estimate_costs(
     share: float,
     max_resources: int | None = None,
 ) -> list[ArchiveCost]:
-    """Return what is left to ask of each archive, at most, if everything that is listed in scope is wanted.
+    """Return an upper bound of the remaining requests to each archive, if everything listed in scope is fetched.
 
-    Of captures with the same bytes, one is fetched. What pages link to that no list has cannot be known.
-    share: how much of a limit is used. most: how many resources to look at; of more, the rest is taken to be alike.
+    Of captures with the same bytes, one is fetched. Links to unlisted URLs cannot be known in advance.
+
+    Args:
+        archives: Registry entries by id.
+        scope: The scope of the recovery.
+        fetcher: Plans the next step for a resource.
+        state: The database of the recovery.
+        share: Fraction of the limits that is used.
+        max_resources: Number of resources that are examined; the result is extrapolated to the others.
     """
-    lists = dict.fromkeys(archives, 0)
-    copies = dict.fromkeys(archives, 0)
-    seen: set[str] = set()
-    looked_at = 0
-    for part in state.resources.batches(ResourceStatus.LISTED, ResourceStatus.QUEUED):
-        if max_resources is not None and looked_at >= max_resources:
+    capture_queries = dict.fromkeys(archives, 0)
+    fetches = dict.fromkeys(archives, 0)
+    digests: set[str] = set()
+    examined = 0
+    for batch in state.resources.batches(ResourceStatus.LISTED, ResourceStatus.QUEUED):
+        if max_resources is not None and examined >= max_resources:
             break
-        looked_at += len(part)
-        for resource in part:
+        examined += len(batch)
+        for resource in batch:
             if not scope.admits(resource.uri, resource.link_kind, 0):
                 continue
             step = fetcher.next_step(resource)
             if isinstance(step, QueryCaptures):
-                lists[step.archive] += 1
+                capture_queries[step.archive] += 1
             elif isinstance(step, FetchCapture):
                 digest = step.listed.capture.digest
-                if digest is None or digest not in seen:
-                    copies[step.archive] += 1
+                if digest is None or digest not in digests:
+                    fetches[step.archive] += 1
                 if digest is not None:
-                    seen.add(digest)
+                    digests.add(digest)
     counts = state.resources.counts()
-    factor = max(1.0, (counts[ResourceStatus.LISTED] + counts[ResourceStatus.QUEUED]) / looked_at) if looked_at else 1.0
+    factor = max(1.0, (counts[ResourceStatus.LISTED] + counts[ResourceStatus.QUEUED]) / examined) if examined else 1.0
     return [
-        _archive_cost(archive, math.ceil(lists[name] * factor), math.ceil(copies[name] * factor), share)
+        _archive_cost(archive, math.ceil(capture_queries[name] * factor), math.ceil(fetches[name] * factor), share)
         for name, archive in archives.items()
     ]
 
 
-def _archive_cost(archive: Archive, lists: int, copies: int, share: float) -> ArchiveCost:
+def _archive_cost(archive: Archive, capture_queries: int, fetches: int, share: float) -> ArchiveCost:
     return ArchiveCost(
-        archive.id, lists, copies, _days(archive, lists, copies, share), _seconds(archive, lists, copies, share)
+        archive.id,
+        capture_queries,
+        fetches,
+        _days(archive, capture_queries, fetches, share),
+        _seconds(archive, capture_queries, fetches, share),
     )
 
 
-def _seconds(archive: Archive, lists: int, copies: int, share: float) -> float:
-    asked = {RequestKind.INDEX: lists, RequestKind.REPLAY: copies}
-    found = (
-        sum(asked.get(work, 0) for work in limit.works) * limit.seconds / max(1.0, limit.requests * share)
+def _seconds(archive: Archive, capture_queries: int, fetches: int, share: float) -> float:
+    requests = {RequestKind.INDEX: capture_queries, RequestKind.REPLAY: fetches}
+    durations = (
+        sum(requests.get(kind, 0) for kind in limit.works) * limit.seconds / max(1.0, limit.requests * share)
         for limit in archive.limits
     )
-    return max(found, default=0.0)
+    return max(durations, default=0.0)
 
 
-def _days(archive: Archive, lists: int, copies: int, share: float) -> int:
-    asked = {RequestKind.INDEX: lists, RequestKind.REPLAY: copies}
+def _days(archive: Archive, capture_queries: int, fetches: int, share: float) -> int:
+    requests = {RequestKind.INDEX: capture_queries, RequestKind.REPLAY: fetches}
     days = [
-        math.ceil(sum(asked.get(work, 0) for work in quota.works) / max(1, int(quota.requests * share)))
+        math.ceil(sum(requests.get(kind, 0) for kind in quota.works) / max(1, int(quota.requests * share)))
         for quota in archive.quotas
     ]
     return max(days, default=0)

@@ -1,6 +1,7 @@
-"""Fetches resources.
+"""Fetches the resources of a lost site.
 
-Sends the request that is planned, stores and ranks the capture, and schedules the next archive.
+The fetcher sends the request that the planner chose, stores the capture, ranks what is stored, follows its links, and
+schedules the next archive.
 """
 
 import asyncio
@@ -38,22 +39,26 @@ _COMPLETE_BODY = (
     CaptureQuality.MIGRATED,
     CaptureQuality.DOUBTFUL,
     CaptureQuality.REJECTED,
-)  # whose bodies are complete
-_MAX_SYNC_BYTES = 1 << 17  # bytes of a body
-_MAX_DIGEST_MISMATCHES = 10  # copies more that are not as listed than those that are: then it is the list that is wrong
-# What web sites number by a query, so that browsers notice a new version.
+)  # qualities of records whose payload another capture may refer to
+_MAX_SYNC_BYTES = 1 << 17  # size of a body up to which a thread costs more than it saves
+_MAX_DIGEST_MISMATCHES = 10  # excess of mismatches over matches from which an archive's digests are ignored
+# Extensions of files that sites version by a query string, so that browsers load a new version.
 _VERSIONED_EXTENSION = re.compile(
     r"\.(css|m?js|png|jpe?g|gif|webp|svg|ico|bmp|avif|woff2?|ttf|otf|eot)$", re.IGNORECASE
 )
-_MAX_PLANNED = 1000  # steps that are remembered: as many as may be served soon
+_MAX_PLANNED = 1000  # resources whose next steps are remembered
 
 
 class ResourceFetcher:
-    """Serves resources.
+    """Moves resources from `QUEUED` to a final status, one request at a time.
 
-    knowledge: what lists have shown; to be set anew when another list has ended.
-    recovered: how many resources are, over all runs.
-    failed_before: the resources of which something failed in an earlier run.
+    Each call of `fetch_next` sends at most one request. The planner decides what to request; the session decides which
+    resource comes next.
+
+    Attributes:
+        coverage: What the listings cover; set again whenever a listing has ended.
+        recovered: Number of recovered resources, over all runs.
+        failed_before: Ids of resources for which a request failed in an earlier run.
     """
 
     def __init__(
@@ -62,7 +67,7 @@ class ResourceFetcher:
         scope: RecoveryScope,
         state: RecoveryState,
         warcs: WarcStore,
-        repositories: Mapping[str, ArchiveClient],
+        clients: Mapping[str, ArchiveClient],
         breakers: CircuitBreakers,
         frontier: RecoveryFrontier,
         clock: Clock,
@@ -72,7 +77,7 @@ class ResourceFetcher:
         self._scope = scope
         self._state = state
         self._warcs = warcs
-        self._repositories = repositories
+        self._clients = clients
         self._breakers = breakers
         self._frontier = frontier
         self._clock = clock
@@ -80,52 +85,56 @@ class ResourceFetcher:
         self._planner = FetchPlanner(options, scope.is_own)
         self._disk = asyncio.Lock()
         self._quality_gate = QualityGate(state, warcs, on_event, drop_rejected=options.drop_rejected)
-        self._requisite_lookups = RequisiteLookups(options, scope, state, repositories)
-        # Copies that are as their index says, less those that are not: some have digests of something else.
+        self._requisite_lookups = RequisiteLookups(options, scope, state, clients)
+        # Captures that match the digest in their index, less those that do not: some archives hash something else.
         self._digest_trust: Counter[str] = Counter()
         self._fetches_by_digest: dict[str, asyncio.Event] = {}
         self._versions: dict[int, list[FetchCapture]] = {}  # of some resources, the last first
-        self._planned: dict[int, Step] = {}  # the next steps of some resources, so as not to look twice
+        self._planned: dict[int, Step] = {}  # next steps of some resources, so that they are planned once
         self._coverage = ListingCoverage([], [])
         self.failed_before: frozenset[int] = frozenset()
         self.recovered = state.resources.count_recovered()
 
     @property
     def coverage(self) -> ListingCoverage:
-        """What listings have shown."""
+        """What the listings cover."""
         return self._coverage
 
     @coverage.setter
-    def coverage(self, found: ListingCoverage) -> None:
-        self._coverage = found
+    def coverage(self, coverage: ListingCoverage) -> None:
+        self._coverage = coverage
         self._requisite_lookups.mark_holding(None)
 
     def next_step(self, resource: RecoveryResource) -> Step | None:
-        """Return the next step for a resource; None if there is none."""
+        """Return the next step for a resource, or None if nothing better than what is stored can be fetched."""
         listed = self._listed_captures(resource)
-        asked = self._state.captures.query_outcomes(resource.id)
+        outcomes = self._state.captures.query_outcomes(resource.id)
         stored = None
         if resource.record is not None:
-            kept = self._state.records.get(resource.record)
-            stored = BestCapture(CaptureQuality(kept.quality), kept.record.capture)
-        among = self._requisite_lookups.archives_for(resource)
-        return self._planner.next_step(resource, listed, asked, stored, self.coverage, self._breakers.suspended, among)
+            best = self._state.records.get(resource.record)
+            stored = BestCapture(CaptureQuality(best.quality), best.record.capture)
+        allowed = self._requisite_lookups.archives_for(resource)
+        return self._planner.next_step(
+            resource, listed, outcomes, stored, self.coverage, self._breakers.suspended, allowed
+        )
 
     def _listed_captures(self, resource: RecoveryResource) -> list[CaptureRow]:
-        """Return its captures, but for those of archives that were listed and do not take part this time."""
-        return [
-            each for each in self._state.captures.of_resource(resource.id) if each.capture.archive in self._repositories
-        ]
+        """Return the listed captures of the archives that take part in this run."""
+        return [each for each in self._state.captures.of_resource(resource.id) if each.capture.archive in self._clients]
 
     def schedule_next(self, resource: RecoveryResource) -> str | None:
-        """Return the archive whose turn is next; None if the resource is finished, and was said to be."""
+        """Assign the resource to the next archive to query.
+
+        Returns:
+            The archive's id, or None if the resource is finished; then its final status is stored and reported.
+        """
         step: Step | None = None
         if self._quality_gate.is_pending(resource.id):
             step = self._second_opinion(resource)
-            resource = self._state.resources.get(resource.id)  # which copy is best may have been decided just now
-        kept = None if resource.record is None else self._state.records.get(resource.record)
+            resource = self._state.resources.get(resource.id)  # the best record may have changed
+        best = None if resource.record is None else self._state.records.get(resource.record)
         may_be_better = self._options.all_versions or resource.id in self.failed_before
-        is_best = kept is not None and kept.quality == CaptureQuality.GOOD and not may_be_better
+        is_best = best is not None and best.quality == CaptureQuality.GOOD and not may_be_better
         if step is None and not is_best:
             step = self._next_version(resource) or self.next_step(resource)
         if step is not None:
@@ -134,17 +143,17 @@ class ResourceFetcher:
                 self._planned[resource.id] = step
             return step.archive
         now = dates.from_epoch(str(int(self._clock.now())))
-        if kept is not None and kept.quality <= WORST_ACCEPTED:
-            is_doubtful = kept.quality == CaptureQuality.DOUBTFUL
+        if best is not None and best.quality <= WORST_ACCEPTED:
+            is_doubtful = best.quality == CaptureQuality.DOUBTFUL
             if (is_doubtful or self._state.must_refollow_links) and not self._state.resources.has_followed_links(
                 resource.id
             ):
                 self._follow_stored(resource)
             self.recovered += not resource.was_recovered
             self._state.resources.finish(resource.id, ResourceStatus.RECOVERED, now)
-            capture = kept.record.capture
-            known = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
-            self._on_event("recovered", {**known, "doubtful": is_doubtful})
+            capture = best.record.capture
+            fields = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
+            self._on_event("recovered", {**fields, "doubtful": is_doubtful})
         elif self._is_guess(resource):
             self._state.resources.unqueue(resource.id)
         else:
@@ -152,26 +161,27 @@ class ResourceFetcher:
         return None
 
     def _finish_without_capture(self, resource: RecoveryResource, now: str) -> None:
-        """Finish a resource of which no capture is good enough: another is shown in its place, or it is missing.
+        """Finish a resource without an acceptable capture.
 
-        What no link points to, and of which archives have only errors and redirects to other sites, is left out.
+        It is replaced by a substitute, skipped, or missing. It is skipped if no link points to it and archives have
+        only errors and redirects to other sites.
         """
         reason = self._missing_reason(resource)
         self.recovered -= resource.was_recovered
-        other = self._substitute_for(resource) if reason != "failed" else None
-        if other is not None:
-            self._state.resources.substitute(resource.id, other.id, now, resource.page_datetime)
-            self._planned.pop(other.id, None)
-            self._on_event("substituted", {"uri": resource.uri, "by": other.uri})
+        substitute = self._substitute_for(resource) if reason != "failed" else None
+        if substitute is not None:
+            self._state.resources.substitute(resource.id, substitute.id, now, resource.page_datetime)
+            self._planned.pop(substitute.id, None)
+            self._on_event("substituted", {"uri": resource.uri, "by": substitute.uri})
         elif self._has_no_content(resource):
             self._state.resources.skip({resource.id: NO_CONTENT})
         else:
             self.finish_as_missing(resource, now, reason)
 
     def _has_no_content(self, resource: RecoveryResource) -> bool:
-        """Return whether no link points to a listed resource, and all its captures are known to be no content.
+        """Return whether no link points to a listed resource, and all its captures are known to have no content.
 
-        A capture that is listed as good and could not be had is missing.
+        A capture that is listed as good and could not be fetched counts as missing.
         """
         if self._options.policy is not RecoverPolicy.COMPLETE or self._is_needed(resource):
             return False
@@ -186,21 +196,27 @@ class ResourceFetcher:
         )
 
     def finish_without_substitute(self, resource: RecoveryResource, now: str) -> None:
-        """Finish a resource whose substitute did not come back: by another that did, or as missing."""
-        other = self._substitute_for(resource, is_recovered=True)
-        if other is not None:
-            self._state.resources.substitute(resource.id, other.id, now, resource.page_datetime)
+        """Finish a resource whose substitute was not recovered: by another substitute, or as missing."""
+        substitute = self._substitute_for(resource, is_recovered=True)
+        if substitute is not None:
+            self._state.resources.substitute(resource.id, substitute.id, now, resource.page_datetime)
         else:
             self.finish_as_missing(resource, now)
 
-    def forget_planned(self, numbers: Iterable[int]) -> None:
-        """Forget what was planned for resources that are no longer there: their ids may be used again."""
-        for number in numbers:
-            self._planned.pop(number, None)
-            self._versions.pop(number, None)
+    def forget_planned(self, ids: Iterable[int]) -> None:
+        """Discard what was planned for resources that were deleted, because their ids may be used again."""
+        for id_ in ids:
+            self._planned.pop(id_, None)
+            self._versions.pop(id_, None)
 
     def finish_as_missing(self, resource: RecoveryResource, now: str, reason: str | None = None) -> None:
-        """Finish a resource as missing. now: 14 digits. reason: None to find it out."""
+        """Finish a resource as missing.
+
+        Args:
+            resource: The resource.
+            now: The current time, 14 digits.
+            reason: Why it is missing; derived from its captures if None.
+        """
         why = reason or self._missing_reason(resource)
         self._state.resources.finish(resource.id, ResourceStatus.MISSING, now, why)
         self._on_event("missing", {"uri": resource.uri, "reason": why})
@@ -214,11 +230,14 @@ class ResourceFetcher:
         )
 
     def _substitute_for(self, resource: RecoveryResource, *, is_recovered: bool = False) -> RecoveryResource | None:
-        """Return the resource with the same path and another query whose capture is closest in time, if one is listed.
+        """Return the resource with the same path and another query whose capture is closest in time.
 
-        Style sheets, scripts, fonts and images have version numbers in their queries; of anything else the query says
-        what it is. Where archives cannot list what they have, they are queried for the path without a query.
-        is_recovered: whether only those count that came back.
+        Style sheets, scripts, fonts and images have version numbers in their queries; for other types the query
+        identifies the content. If archives cannot list what they hold, the path without a query is enqueued.
+
+        Args:
+            resource: The resource to replace.
+            is_recovered: Whether only recovered resources qualify.
         """
         if resource.link_kind is not LinkKind.REQUISITE or not _VERSIONED_EXTENSION.search(
             resource.name.partition("?")[0]
@@ -244,13 +263,13 @@ class ResourceFetcher:
         return self._frontier.enqueue_without_query(resource) if self._may_be_unlisted(resource) else None
 
     def _may_be_unlisted(self, resource: RecoveryResource) -> bool:
-        """Return whether the path of a resource without its query may be in an archive that cannot list it."""
+        """Return whether an archive without a complete listing may hold the URL without its query."""
         plain = resource.uri.partition("?")[0]
         is_own = self._scope.is_own(resource.uri)
         return "?" in resource.name and is_own and bool(self.coverage.archives_to_query(plain, {}))
 
     def _is_guess(self, resource: RecoveryResource) -> bool:
-        """Return whether nobody can say that a resource ever was: a list that sites may have, a guess from a script."""
+        """Return whether nothing proves that a resource existed: a conventional URL (sitemap) or one from a script."""
         if resource.link_kind is LinkKind.LIST:
             is_listed = self._options.policy is RecoverPolicy.COMPLETE and bool(
                 self._state.captures.of_resource(resource.id)
@@ -262,21 +281,21 @@ class ResourceFetcher:
         return not is_listed and self._state.candidates.is_candidate(resource.id)
 
     def _second_opinion(self, resource: RecoveryResource) -> Step | None:
-        """Return the step that ends a doubt; None if there is no doubt. What nobody can tell ends it, too."""
+        """Return the step that fetches a second opinion on a pending capture; decide without one if there is none."""
         if not self._quality_gate.is_pending(resource.id):
             return None
-        open_ones = [
+        candidates = [
             each
             for each in self._planner.remaining_fetches(resource, self._listed_captures(resource), None)
             if each.archive not in self._breakers.suspended
         ]
-        step = self._quality_gate.next_opinion(resource.id, open_ones)
+        step = self._quality_gate.next_opinion(resource.id, candidates)
         if step is None:
             self._resolve_pending(resource, None, None, CaptureQuality.REJECTED)
         return step
 
     def _next_version(self, resource: RecoveryResource) -> Step | None:
-        """Return the next of all versions, of which there may be thousands: they are put in order once."""
+        """Return the next of all versions. They are ranked once, because there may be thousands."""
         if not self._options.all_versions or resource.record is None:
             return None
         if resource.id not in self._versions and len(self._versions) < _MAX_PLANNED:
@@ -290,7 +309,14 @@ class ResourceFetcher:
         return versions.pop()
 
     async def fetch_next(self, resource: RecoveryResource, archive: str) -> str | None:
-        """Take one step, if it is still this archive's turn, and return as `settle` does. Raises OSError."""
+        """Send the next request for the resource if it is still assigned to this archive, and schedule the next step.
+
+        Returns:
+            As `schedule_next`.
+
+        Raises:
+            OSError: The capture could not be written (disk full). Nothing stored so far is lost.
+        """
         step = self._planned.pop(resource.id, None)
         if step is None or step.archive != archive or archive in self._breakers.suspended:
             step = self._second_opinion(resource) or self.next_step(resource)
@@ -301,17 +327,17 @@ class ResourceFetcher:
         return self.schedule_next(self._state.resources.get(resource.id))
 
     async def _query_captures(self, resource: RecoveryResource, archive: str) -> None:
-        """Ask an archive which captures it has of the page."""
+        """Query an archive for its captures of the resource."""
         if await self._requisite_lookups.list_folder(resource, archive):
             return
         self._requisite_lookups.count_lookups(resource, archive)
-        found: list[Capture] = []
+        captures: list[Capture] = []
         outcome = "done"
         try:
-            async for capture in self._repositories[archive].captures(
+            async for capture in self._clients[archive].captures(
                 uri_names.archive_lookup_url(resource.uri, resource.name)
             ):
-                found.append(capture)  # noqa: PERF401  what came before an error is kept
+                captures.append(capture)  # noqa: PERF401  captures before an error are stored
             self._breakers.record_success(archive)
         except NotNowError as error:
             self._breakers.record_failure(archive, error)
@@ -321,23 +347,23 @@ class ResourceFetcher:
         except ArchiveError as error:
             self._breakers.record_failure(archive, error)
             outcome = "failed"
-        if found:
+        if captures:
             self._requisite_lookups.mark_holding(archive)
-        self._store_listed(resource, found)
+        self._store_listed(resource, captures)
         self._state.captures.set_query_outcome(resource.id, archive, outcome)
 
-    def _store_listed(self, resource: RecoveryResource, found: list[Capture]) -> None:
-        """Keep captures with the resource.
+    def _store_listed(self, resource: RecoveryResource, captures: list[Capture]) -> None:
+        """Store captures of the resource.
 
-        Those that an archive takes for it, though their name is another, are its own if there are no others.
+        Captures whose URL has another name are stored with it only if no capture has its own.
         """
-        names = uri_names.page_names([capture.uri for capture in found], ignore_case=self._options.ignore_case)
-        named = [(name, each) for name, each in zip(names, found, strict=True) if not isinstance(name, UriError)]
-        exact = [capture for name, capture in named if name == resource.name]
-        self._state.captures.add((resource.id, capture) for capture in exact or [capture for _, capture in named])
+        names = uri_names.page_names([capture.uri for capture in captures], ignore_case=self._options.ignore_case)
+        by_name = [(name, each) for name, each in zip(names, captures, strict=True) if not isinstance(name, UriError)]
+        exact = [capture for name, capture in by_name if name == resource.name]
+        self._state.captures.add((resource.id, capture) for capture in exact or [capture for _, capture in by_name])
         if exact:
             store_listed_captures(
-                [capture for name, capture in named if name != resource.name], self._state, self._options
+                [capture for name, capture in by_name if name != resource.name], self._state, self._options
             )
 
     async def _fetch(self, resource: RecoveryResource, step: FetchCapture) -> None:
@@ -345,37 +371,37 @@ class ResourceFetcher:
         digest = capture.digest if capture.status is not None else None
         while digest in self._fetches_by_digest:
             await self._fetches_by_digest[digest].wait()
-        if digest is not None and (same := self._with_payload(digest, capture)) is not None:
+        if digest is not None and (original := self._with_payload(digest, capture)) is not None:
             async with self._disk:
-                kept = await asyncio.to_thread(warc_store.store_revisit, self._warcs, capture, same)
-            self._store_fetched(resource, step, kept)
+                stored = await asyncio.to_thread(warc_store.store_revisit, self._warcs, capture, original)
+            self._store_fetched(resource, step, stored)
             return
-        coming = asyncio.Event()
+        finished = asyncio.Event()
         if digest is not None:
-            self._fetches_by_digest[digest] = coming
+            self._fetches_by_digest[digest] = finished
         try:
             await self._fetch_capture(resource, step)
         finally:
             if digest is not None:
                 del self._fetches_by_digest[digest]
-            coming.set()
+            finished.set()
 
     def _with_payload(self, digest: str, capture: Capture) -> RecoveryRecord | None:
-        """Return a record that has the bytes of a capture; None if there is none that is known to.
+        """Return a record with the same payload, or None if none is known.
 
-        An index is believed within its archive; between archives only what the bytes themselves say.
+        A digest from an index is trusted within its archive; between archives, only digests of stored bytes are.
         """
-        for kept in self._state.records.with_digest(digest):
-            record = kept.record
+        for row in self._state.records.with_digest(digest):
+            record = row.record
             is_sure = record.capture.digest == digest or record.capture.archive == capture.archive
-            if is_sure and kept.quality in _COMPLETE_BODY and record.truncated is None and not record.capture.revisit:
+            if is_sure and row.quality in _COMPLETE_BODY and record.truncated is None and not record.capture.revisit:
                 return record
         return None
 
     async def _fetch_capture(self, resource: RecoveryResource, step: FetchCapture) -> None:
         listed, archive = step.listed, step.archive
         try:
-            copy = await self._repositories[archive].fetch(listed.capture)
+            fetched = await self._clients[archive].fetch(listed.capture)
         except NotNowError as error:
             self._breakers.record_failure(archive, error)
             if error.reason == "told-to-wait":
@@ -394,66 +420,72 @@ class ResourceFetcher:
             self._state.captures.set_outcome(listed.id, CaptureOutcome.FAILED)
             return
         self._breakers.record_success(archive)
-        if copy is None or not self._is_in_time_range(copy):
+        if fetched is None or not self._is_in_time_range(fetched):
             self._state.captures.set_outcome(listed.id, CaptureOutcome.ABSENT)
             return
-        # What the index says is said of the capture that was asked for, not of the closest one.
-        told = listed.capture if copy.capture.datetime == listed.capture.datetime else None
+        # The index describes the capture that was requested; the archive may have returned the closest one instead.
+        index_record = listed.capture if fetched.capture.datetime == listed.capture.datetime else None
         try:
-            with copy.body:
+            with fetched.body:
                 async with self._disk:
-                    kept = await self._store(copy, told)
-        except (UriError, DateError) as error:  # no record can have such an address, or date
+                    stored = await self._store(fetched, index_record)
+        except (UriError, DateError) as error:  # a WARC record cannot have this URL or date
             self._on_event("failed", {"uri": listed.capture.uri, "archive": archive, "message": str(error)})
             self._state.captures.set_outcome(listed.id, CaptureOutcome.ABSENT)
             return
-        self._store_fetched(resource, step, kept)
+        self._store_fetched(resource, step, stored)
 
-    async def _store(self, copy: FetchedCapture, listed: Capture | None) -> StoredCapture:
-        """Store a copy; unless it is small, others run meanwhile.
+    async def _store(self, fetched: FetchedCapture, listed: Capture | None) -> StoredCapture:
+        """Store a capture; in a thread unless it is small.
 
-        What is small is stored in less time than two threads take that wait for each other's turn with Python.
+        Storing a small one takes less time than two threads wait for each other on the interpreter lock.
         """
-        if copy.body.seek(0, os.SEEK_END) <= _MAX_SYNC_BYTES:
-            return warc_store.store_capture(self._warcs, copy, listed)
-        return await asyncio.to_thread(warc_store.store_capture, self._warcs, copy, listed)
+        if fetched.body.seek(0, os.SEEK_END) <= _MAX_SYNC_BYTES:
+            return warc_store.store_capture(self._warcs, fetched, listed)
+        return await asyncio.to_thread(warc_store.store_capture, self._warcs, fetched, listed)
 
-    def _is_in_time_range(self, copy: FetchedCapture) -> bool:
-        """Return whether a copy that came for another date is of a time that is wanted."""
+    def _is_in_time_range(self, fetched: FetchedCapture) -> bool:
+        """Return whether the capture, which may be of another date than requested, is in the requested time range."""
         first, last = self._options.first or "", self._options.last or "9"
-        return first <= copy.capture.datetime <= last
+        return first <= fetched.capture.datetime <= last
 
     def _store_fetched(self, resource: RecoveryResource, step: FetchCapture, stored: StoredCapture) -> None:
         is_preferred = step.listed.outcome is CaptureOutcome.RETRY
-        number, worth = self.store_record(resource, stored, is_preferred=is_preferred)
-        is_rejected = worth in (CaptureQuality.DOUBTFUL, CaptureQuality.REJECTED)
+        record_id, quality = self.store_record(resource, stored, is_preferred=is_preferred)
+        is_rejected = quality in (CaptureQuality.DOUBTFUL, CaptureQuality.REJECTED)
         self._state.captures.set_outcome(
             step.listed.id, CaptureOutcome.REJECTED if is_rejected else CaptureOutcome.STORED
         )
         if self._quality_gate.is_pending(resource.id):
-            self._resolve_pending(resource, number, stored, worth)
-        elif not self._quality_gate.defer(resource.id, number, step.listed.id, stored, worth):
-            self._follow(resource, stored, worth)
+            self._resolve_pending(resource, record_id, stored, quality)
+        elif not self._quality_gate.defer(resource.id, record_id, step.listed.id, stored, quality):
+            self._follow(resource, stored, quality)
 
     def _resolve_pending(
-        self, resource: RecoveryResource, number: int | None, stored: StoredCapture | None, quality: CaptureQuality
+        self, resource: RecoveryResource, record_id: int | None, stored: StoredCapture | None, quality: CaptureQuality
     ) -> None:
-        """End a doubt by a copy from before, if one came, and follow the links of the one that is right."""
-        right = self._quality_gate.resolve(resource.id, number)
-        if right is not None:
-            self._follow(resource, right, CaptureQuality.GOOD)
+        """Decide on a pending capture by an earlier one, if any, and follow the links of the accepted one."""
+        accepted = self._quality_gate.resolve(resource.id, record_id)
+        if accepted is not None:
+            self._follow(resource, accepted, CaptureQuality.GOOD)
         elif stored is not None:
             self._follow(resource, stored, quality)
 
     def store_record(
         self, resource: RecoveryResource, stored: StoredCapture, *, is_preferred: bool = False
     ) -> tuple[int, CaptureQuality]:
-        """Keep in the state that a record is there; return its id and its worth.
+        """Add a stored record to the state.
 
-        is_preferred: whether it goes before one of the same worth that is there already.
+        Args:
+            resource: The resource that it is a capture of.
+            stored: The record.
+            is_preferred: Whether it precedes an existing record of the same quality.
+
+        Returns:
+            The id of the record and its quality.
         """
         capture = stored.record.capture
-        worth = ranking.stored_quality(
+        quality = ranking.stored_quality(
             capture,
             self._scope.is_own,
             resource.name,
@@ -461,33 +493,33 @@ class ResourceFetcher:
             truncated=stored.record.truncated or ("other-digest" if self._is_digest_mismatch(stored) else None),
             ignore_case=self._options.ignore_case,
         )
-        if worth is CaptureQuality.MIGRATED and self._options.most_recent:
-            worth = CaptureQuality.GOOD  # it is as good as any
-        verdict = self._quality_gate.classify(stored.page, worth)
-        number = self._state.records.add(resource.id, worth, stored.record)
+        if quality is CaptureQuality.MIGRATED and self._options.most_recent:
+            quality = CaptureQuality.GOOD  # with `most_recent`, the format does not count
+        verdict = self._quality_gate.classify(stored.page, quality)
+        record_id = self._state.records.add(resource.id, quality, stored.record)
         if verdict is not None:
-            worth = self._quality_gate.reject(number, stored.record, worth, verdict)
+            quality = self._quality_gate.reject(record_id, stored.record, quality, verdict)
         self._frontier.requisite_budget.add_stored_bytes(resource.uri, stored.record.size)
         best = self._state.records.best(resource.id)
-        is_as_good = is_preferred and best is not None and worth <= self._state.records.get(best).quality
-        self._state.resources.set_best_record(resource.id, number if is_as_good else best)
-        return number, worth
+        is_as_good = is_preferred and best is not None and quality <= self._state.records.get(best).quality
+        self._state.resources.set_best_record(resource.id, record_id if is_as_good else best)
+        return record_id, quality
 
     def _follow_stored(self, resource: RecoveryResource) -> None:
-        """Queue what the captures link to that were stored before; of doubtful ones, only the chosen one."""
-        for kept in self._state.records.of_resource(resource.id):
-            is_chosen = kept.quality == CaptureQuality.DOUBTFUL and kept.id == resource.record
-            if kept.quality <= CaptureQuality.REDIRECT or is_chosen:
-                is_read = kept.quality <= CaptureQuality.PARTIAL or is_chosen
-                copy = (
-                    warc_store.load_stored(self._warcs, kept.record)
+        """Enqueue the links of stored captures; of doubtful ones, only those of the chosen one."""
+        for row in self._state.records.of_resource(resource.id):
+            is_chosen = row.quality == CaptureQuality.DOUBTFUL and row.id == resource.record
+            if row.quality <= CaptureQuality.REDIRECT or is_chosen:
+                is_read = row.quality <= CaptureQuality.PARTIAL or is_chosen
+                stored = (
+                    warc_store.load_stored(self._warcs, row.record)
                     if is_read
-                    else warc_store.stored_redirect(kept.record)
+                    else warc_store.stored_redirect(row.record)
                 )
-                self._follow(resource, copy, CaptureQuality.GOOD if is_chosen else CaptureQuality(kept.quality))
+                self._follow(resource, stored, CaptureQuality.GOOD if is_chosen else CaptureQuality(row.quality))
 
     def _follow(self, resource: RecoveryResource, stored: StoredCapture, quality: CaptureQuality) -> None:
-        """Want what a copy of so much worth leads to."""
+        """Enqueue what a capture of this quality links or redirects to."""
         capture = stored.record.capture
         if quality <= CaptureQuality.PARTIAL:
             self._frontier.enqueue_links(resource, stored.links, capture.datetime)
@@ -496,7 +528,7 @@ class ResourceFetcher:
             self._frontier.enqueue_redirect_target(resource, urljoin(capture.uri, capture.redirect.strip()))
 
     def _is_digest_mismatch(self, stored: StoredCapture) -> bool:
-        """Return whether a copy is not what its index says, unless the index is usually wrong."""
+        """Return whether a capture contradicts its digest in the index, unless those of the archive are unreliable."""
         if stored.matches_listed_digest is None:
             return False
         archive = stored.record.capture.archive or ""
@@ -505,8 +537,8 @@ class ResourceFetcher:
 
     def _missing_reason(self, resource: RecoveryResource) -> str:
         outcomes = {each.outcome for each in self._state.captures.of_resource(resource.id)}
-        asked = self._state.captures.query_outcomes(resource.id)
-        if CaptureOutcome.FAILED in outcomes or "failed" in asked.values():
+        queries = self._state.captures.query_outcomes(resource.id)
+        if CaptureOutcome.FAILED in outcomes or "failed" in queries.values():
             return "failed"
         if not outcomes:
             return "not-held"

@@ -1,12 +1,11 @@
-"""Prefix listings of archives.
+"""Prefix listings of archives: queries and stores them, and knows which URLs they cover.
 
-Queries and stores them, knows which URLs they cover, and filters crawl traps and duplicates.
+Also decides which listed URLs are skipped: crawl traps and duplicates.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 
-from unlost import uri as addresses
 from unlost.archives.base import ArchiveClient
 from unlost.archives.datetime_negotiation import ALL_TIME
 from unlost.archives.prefix_query import PrefixQuery
@@ -20,16 +19,17 @@ from unlost.recover.state.captures import ListingRow, ListingStatus
 from unlost.recover.state.resources import NewResource, RecoveryResource
 from unlost.recover.state.store import RecoveryState
 from unlost.registry.models import Archive
+from unlost.uri import key as uri_key
 from unlost.uri import names as uri_names
 
 OUT_OF_SCOPE = "out-of-scope"
 NOT_LINKED = "not-linked"
-"""With a limit on the number of links from the start page, a URL that no link points to has no place."""
+"""With a limit on the number of links from a start URL, a URL that no link points to has no depth."""
 TRAP = "trap"
 CALENDAR = "calendar"
 DUPLICATE = "duplicate"
 NO_CONTENT = "no-content"
-"""Archives have only error responses, redirects to other sites, or responses without a body."""
+"""Archives hold only error responses, redirects to other sites, or responses without a body."""
 SKIP_REASONS = {
     OUT_OF_SCOPE: "out of the scope of this recovery",
     NOT_LINKED: "no link leads to them within --depth",
@@ -38,21 +38,23 @@ SKIP_REASONS = {
     DUPLICATE: "duplicates that differ in tracking parameters or session ids (--include-left-out fetches them)",
     NO_CONTENT: "archives have only errors, redirects to other sites, or responses without a body",
 }
-"""The reasons, in words."""
-# What newsletters, advertisements and social networks append to URLs. The page is the same without it.
+"""Texts of the reasons."""
+# Parameters that newsletters, advertisements and social networks append to URLs; they do not change the page.
 _TRACKING = re.compile(
     r"utm_\w+|(?:fb|g|gb|wb|d|y|tw|tt)clid|gclsrc|msclkid|igshid|mc_[ce]id|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id"
     r"|oly_(?:anon|enc)_id|fb_(?:action_ids|action_types|ref|source)|ref_src",
     re.IGNORECASE,
 )
-# Values that a server makes up for each visit: long, and of digits and letters mixed at random.
+# Values that a server generates for each visit: long, with digits and letters mixed at random.
 _TOKEN = re.compile(r"(?=[^=]*\d)(?=[^=]*[A-Za-z])(?:[0-9A-Fa-f]{16,}|[0-9A-Za-z]{24,})")
 
 
 class ListingFilter:
-    """Decides for each listed resource whether it is left out of a recovery, and why.
+    """Decides which listed resources are skipped, and why.
 
-    this_year: calendars may be captured a little ahead of it.
+    Args:
+        state: The database of the recovery.
+        this_year: The current year. Calendar pages far after it count as a crawl trap.
     """
 
     def __init__(self, state: RecoveryState, this_year: int) -> None:
@@ -61,31 +63,31 @@ class ListingFilter:
         self._first: dict[int, int] = {}
 
     def skip_reasons(self, resources: Sequence[RecoveryResource]) -> dict[int, str]:
-        """Return why some of these resources are left out, by id; the others are to be fetched."""
-        found: dict[int, str] = {}
+        """Return the ids of resources to skip, with the reason. All others are to be fetched."""
+        reasons: dict[int, str] = {}
         for each in resources:
             if endless_path_reason(each.name) is not None:
-                found[each.id] = TRAP
+                reasons[each.id] = TRAP
             elif is_endless_calendar(each.name, self._this_year):
-                found[each.id] = CALENDAR
-        return found | self._duplicates([each for each in resources if each.id not in found])
+                reasons[each.id] = CALENDAR
+        return reasons | self._duplicates([each for each in resources if each.id not in reasons])
 
     def _duplicates(self, resources: Sequence[RecoveryResource]) -> dict[int, str]:
-        """Find resources all of whose successful captures have the bytes of a URL without what changes by the visit."""
+        """Find resources whose successful captures all have the bytes of the URL without tracking parameters."""
         plain = {each.id: strip_tracking(each.name) for each in resources if "?" in each.name}
-        suspects = {each.id: plain[each.id] for each in resources if plain.get(each.id, each.name) != each.name}
-        known = self._state.resources.find_ids(set(suspects.values()))
-        found = {}
-        for number, name in suspects.items():
-            # Without such a URL, the first that has these parameters stays.
-            other = known.get(name) or self._first.setdefault(hash(name), number)
-            if other != number and self._has_bytes_of(number, other):
-                found[number] = DUPLICATE
-        return found
+        stripped = {each.id: plain[each.id] for each in resources if plain.get(each.id, each.name) != each.name}
+        ids = self._state.resources.find_ids(set(stripped.values()))
+        reasons = {}
+        for id_, name in stripped.items():
+            # If the URL without them is not listed, the first with these parameters stays.
+            other = ids.get(name) or self._first.setdefault(hash(name), id_)
+            if other != id_ and self._has_bytes_of(id_, other):
+                reasons[id_] = DUPLICATE
+        return reasons
 
-    def _has_bytes_of(self, number: int, other: int) -> bool:
-        digests = self._state.captures.digests((number, other))
-        return bool(digests[number]) and digests[number] - EMPTY_DIGESTS <= digests[other] - EMPTY_DIGESTS != set()
+    def _has_bytes_of(self, id_: int, other: int) -> bool:
+        digests = self._state.captures.digests((id_, other))
+        return bool(digests[id_]) and digests[id_] - EMPTY_DIGESTS <= digests[other] - EMPTY_DIGESTS != set()
 
 
 def strip_tracking(name: str) -> str:
@@ -94,11 +96,11 @@ def strip_tracking(name: str) -> str:
     >>> strip_tracking("example.com/a?id=7&utm_source=mail"), strip_tracking("example.com/a?s=9f86d081884c7d65")
     ('example.com/a?id=7', 'example.com/a')
     """
-    path, mark, query = name.partition("?")
-    if not mark:
+    path, separator, query = name.partition("?")
+    if not separator:
         return name
-    kept = [each for each in query.split("&") if not _is_tracking_parameter(each)]
-    return f"{path}?{'&'.join(kept)}" if kept else path
+    retained = [each for each in query.split("&") if not _is_tracking_parameter(each)]
+    return f"{path}?{'&'.join(retained)}" if retained else path
 
 
 def _is_tracking_parameter(parameter: str) -> bool:
@@ -107,9 +109,11 @@ def _is_tracking_parameter(parameter: str) -> bool:
 
 
 class ListingCoverage:
-    """What lister queries have shown of archives.
+    """Knows which URLs the archives' listings cover.
 
-    archives: those that take part, in the order in which they are asked where nothing else decides.
+    Args:
+        archives: The archives that take part, in order of preference.
+        listings: The results of listing queries.
     """
 
     def __init__(self, archives: Sequence[Archive], listings: Sequence[ListingRow]) -> None:
@@ -122,42 +126,47 @@ class ListingCoverage:
             elif listing.outcome is ListingStatus.EXCLUDED:
                 self._excluded.add(listing.archive)
 
-    def archives_to_query(self, uri: str, asked: Mapping[str, str], among: Sequence[str] | None = None) -> list[str]:
-        """Return the archives that may hold an address, and neither list it with others nor were asked for it alone.
+    def archives_to_query(
+        self, uri: str, queried: Mapping[str, str], allowed: Sequence[str] | None = None
+    ) -> list[str]:
+        """Return the archives that may hold a URL, have no complete listing for it, and were not queried for it.
 
-        asked: the archives that were. among: only of these archives, in this order; None for all.
+        Args:
+            uri: The URL.
+            queried: The archives already queried for this URL, with the outcome.
+            allowed: Consider only these archives, in this order; None for all.
         """
         try:
-            key = addresses.key(uri)
+            key = uri_key(uri)
         except UriError:
             return []
         return [
             archive
-            for archive in (self._archives if among is None else among)
-            if archive not in asked
+            for archive in (self._archives if allowed is None else allowed)
+            if archive not in queried
             and archive not in self._excluded
             and not any(prefix.covers(key) for prefix in self._complete_prefixes.get(archive, ()))
         ]
 
 
-_BATCH_SIZE = 1000  # captures that are kept together
+_BATCH_SIZE = 1000  # captures that are stored at once
 
 
 async def query_listing(
-    repository: ArchiveClient, prefix: str, options: RecoverOptions, state: RecoveryState
+    client: ArchiveClient, prefix: str, options: RecoverOptions, state: RecoveryState
 ) -> ListingRow:
-    """Keep all captures that an archive lists below a prefix, and return how that ended.
+    """Query an archive's listing of a prefix, store its captures and the result, and return the result.
 
-    Nothing is raised that an archive could cause: what it listed before it failed is right, and kept.
+    No error of the archive is raised: captures listed before it failed are valid and stored.
     """
-    archive = repository.archive.id
-    fresh, outcome, message, until = 0, ListingStatus.DONE, None, None
+    archive = client.archive.id
+    added, outcome, message, until = 0, ListingStatus.DONE, None, None
     batch: list[Capture] = []
     try:
-        async for capture in repository.list_prefix(prefix, options.first, options.last):
+        async for capture in client.list_prefix(prefix, options.first, options.last):
             batch.append(capture)
             if len(batch) >= _BATCH_SIZE:
-                fresh += store_listed_captures(batch, state, options)
+                added += store_listed_captures(batch, state, options)
                 batch.clear()
     except ListCutError as error:
         outcome, message = ListingStatus.TRUNCATED, str(error)
@@ -169,28 +178,28 @@ async def query_listing(
         outcome, message, until = ListingStatus.NOT_NOW, str(error), error.until
     except ArchiveError as error:
         outcome, message = ListingStatus.FAILED, str(error)
-    fresh += store_listed_captures(batch, state, options)
-    listing = ListingRow(archive, prefix, outcome, fresh, message, until)
+    added += store_listed_captures(batch, state, options)
+    listing = ListingRow(archive, prefix, outcome, added, message, until)
     state.listings.store(listing)
     return listing
 
 
 def listing_time_span(options: RecoverOptions) -> str:
-    """Return the time for which archives are asked, as text: what was listed for another is listed again."""
+    """Return the time range of listings as text. A listing of another range is queried again."""
     return f"{options.first or ALL_TIME[0]}-{options.last or ALL_TIME[1]}"
 
 
 def store_listed_captures(captures: Sequence[Capture], state: RecoveryState, options: RecoverOptions) -> int:
-    """Keep captures with the resources that they are of; return how many were not known before."""
+    """Store captures with their resources, which are added if unknown; return the number of new captures."""
     names = uri_names.page_names([capture.uri for capture in captures], ignore_case=options.ignore_case)
-    found = [(name, capture) for name, capture in zip(names, captures, strict=True) if not isinstance(name, UriError)]
-    # How deep a page lies is all that is known of its place among others, until a link leads to it.
-    listed = {name: NewResource(name, capture.uri, _link_kind(capture), name.count("/") + 1) for name, capture in found}
-    numbers = state.resources.add(list(listed.values()))
-    fresh = state.captures.add((numbers[name], capture) for name, capture in found)
-    if fresh:
-        state.resources.clear_skip_reasons(set(numbers.values()), NO_CONTENT)
-    return fresh
+    named = [(name, capture) for name, capture in zip(names, captures, strict=True) if not isinstance(name, UriError)]
+    # The depth of the path stands in for the number of links until a link to the page is found.
+    listed = {name: NewResource(name, capture.uri, _link_kind(capture), name.count("/") + 1) for name, capture in named}
+    ids = state.resources.add(list(listed.values()))
+    added = state.captures.add((ids[name], capture) for name, capture in named)
+    if added:
+        state.resources.clear_skip_reasons(set(ids.values()), NO_CONTENT)
+    return added
 
 
 def _link_kind(capture: Capture) -> LinkKind:

@@ -1,6 +1,6 @@
-"""What to recover: start URLs, policy, scope and limits, and which captures to prefer.
+"""Options of a recovery: start URLs, policy, scope, limits, and preferred captures.
 
-Light: the command line imports it at start-up. Also the type of the callback that receives the events of a run.
+Also the type of the event callback. The command line imports this module at start-up, so it imports nothing heavy.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 EventCallback = Callable[[str, Mapping[str, object]], None]
-"""Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""
+"""Receives the name of an event and its fields, which docs/recover.md lists."""
 
 
 class RecoverPolicy(StrEnum):
@@ -31,37 +31,42 @@ class RecoverPolicy(StrEnum):
 
 
 SELECTABLE_POLICIES = (RecoverPolicy.NAIVE, RecoverPolicy.KNOWLEDGEABLE, RecoverPolicy.EXHAUSTIVE)
-"""The policies of the study, which can be chosen by name. COMPLETE applies where none is."""
+"""The policies of the original study, selectable by name. COMPLETE is the default."""
 CONFIRMATION_THRESHOLD = 20_000
-"""Listed resources that are fetched without a confirmation. More take hours at the rates that archives allow."""
+"""Number of listed resources fetched without confirmation. More take hours at the rates that archives allow."""
 MAX_REQUISITE_FILES = 5_000
 MAX_REQUISITE_BYTES = 1 << 30
-"""How much is fetched from other hosts, unless a plan says otherwise."""
+"""Default limits on what is fetched from other hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoverOptions:
-    """What somebody wants back.
+    """What to recover.
 
-    url: where to begin; its folder is the scope, unless something else is said.
-    urls: further addresses to begin from; they are wanted whatever the scope.
-    page: only what was named, with what is needed to show it; no links are followed.
-    subdomains: whether the other hosts of the domain belong to the site.
-    depth: how many links away from a beginning a page may be; None for any number.
-    limit: how many resources to recover at most.
-    include, exclude: regular expressions, searched for in addresses: one of `include` must be found, if there are any,
-        and none of `exclude`.
-    ignore_case: whether addresses that differ only in letter case are one.
-    page_requisites: whether to fetch style sheets, scripts, fonts, images and media that pages need from other hosts.
-    requisite_files, requisite_bytes: how many of these to fetch at most, and how many bytes of them.
-    requisite_lookups: how many archives to query at most for one of these, until one holds it.
-    include_left_out: whether to fetch crawl traps and duplicates in listings, too; only COMPLETE leaves them out.
-    at: the date, 1 to 14 digits, to which captures should be close; None for the last ones.
-    first, last: the dates, 14 digits, between which captures must be; None for no end.
-    most_recent: take the last capture, also where the archive changed its format and another did not.
-    all_versions: recover every version, not only the best.
-    drop_rejected: whether a page counts as missing if the quality verdict speaks against all its captures. Otherwise
-        the best of them is kept and marked as doubtful.
+    Attributes:
+        url: The start URL. Its folder is the scope, unless other options change it.
+        urls: Further start URLs, which are recovered whether or not they are in scope.
+        page: Recover only the start URLs and their page requisites; follow no links.
+        subdomains: Whether the subdomains of the host belong to the site.
+        depth: Maximum number of links between a start URL and a page; None for no limit.
+        limit: Maximum number of resources to recover; None for no limit.
+        include: Regular expressions searched for in URLs; unless empty, one must match.
+        exclude: Regular expressions searched for in URLs; none may match.
+        ignore_case: Whether URLs that differ only in letter case are the same resource.
+        page_requisites: Whether to fetch style sheets, scripts, fonts, images and media that pages need from other
+            hosts.
+        requisite_files: Maximum number of page requisites from other hosts.
+        requisite_bytes: Maximum total size of page requisites from other hosts.
+        requisite_lookups: Maximum number of archives queried for a page requisite on another host.
+        include_left_out: Whether to fetch crawl traps and duplicates in listings, which COMPLETE leaves out.
+        policy: How resources are found.
+        at: Preferred date of captures, 1 to 14 digits; None for the latest.
+        first: Earliest date of captures, 14 digits; None for no limit.
+        last: Latest date of captures, 14 digits; None for no limit.
+        most_recent: Prefer the latest capture even if the archive migrated it to another format.
+        all_versions: Recover every version instead of the best.
+        drop_rejected: Whether a page is missing if the quality classifier rejects all its captures. Otherwise the best
+            of them is stored and marked as doubtful.
     """
 
     url: str
@@ -94,9 +99,12 @@ _BOOLEAN_OPTIONS = (
 
 
 def parse_options(values: object) -> RecoverOptions:
-    """Return the plan that was stored as JSON; nothing in it is trusted. Raises ValueError, KeyError, TypeError.
+    """Parse options stored as JSON; the input is not trusted.
 
-    Version 0.1.0 had other names for two options, and other defaults, which are kept.
+    Version 0.1.0 used other names and other defaults for two options. They are converted.
+
+    Raises:
+        ValueError, KeyError, TypeError: The input is invalid.
     """
     if not isinstance(values, dict) or not isinstance(values["url"], str):
         raise TypeError
@@ -108,15 +116,15 @@ def parse_options(values: object) -> RecoverOptions:
 
 
 def has_first_version_options(values: object) -> bool:
-    """Return whether a stored plan is one of version 0.1.0, whose defaults were others."""
+    """Return whether stored options were written by version 0.1.0, which had other defaults."""
     return isinstance(values, dict) and "requisites" in values
 
 
 def _migrate_options(values: dict[str, Any]) -> dict[str, Any]:
     if not has_first_version_options(values):
         return values
-    kept, needed = values.get("keep_rejected", False), values["requisites"]
-    if not isinstance(kept, bool) or not isinstance(needed, bool):
+    keep_rejected, requisites = values.get("keep_rejected", False), values["requisites"]
+    if not isinstance(keep_rejected, bool) or not isinstance(requisites, bool):
         raise TypeError
-    found = {name: value for name, value in values.items() if name not in ("keep_rejected", "requisites")}
-    return {**found, "page_requisites": needed, "drop_rejected": not kept}
+    others = {name: value for name, value in values.items() if name not in ("keep_rejected", "requisites")}
+    return {**others, "page_requisites": requisites, "drop_rejected": not keep_rejected}

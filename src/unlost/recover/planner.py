@@ -1,4 +1,4 @@
-"""Plans the next request for a resource: fetch a capture, query an archive for its captures, or nothing more."""
+"""Plans the next request for a resource: fetch a capture, query an archive for captures, or none."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,33 +13,33 @@ from unlost.recover.state.captures import CaptureOutcome, CaptureRow
 from unlost.recover.state.resources import RecoveryResource
 
 WORST_FETCHED = CaptureQuality.EMPTY
-"""What is worse than this in an index is not fetched: it tells that the page was gone."""
+"""Captures of a worse quality in the index are not fetched: they show that the page was gone."""
 
 MAX_FETCHES_PER_RESOURCE = 20
-"""How many captures of one resource are asked for, until one is good: more would be as bad, and cost as much."""
+"""Captures of one resource that are fetched at most while none is good. Further ones are unlikely to be better."""
 
 MAX_CONSECUTIVE_REJECTIONS = 3
-"""How many captures of one resource are rejected one after the other, before some are passed over."""
+"""Consecutive rejected captures of one resource from which further ones are skipped."""
 
 _PENDING_OUTCOMES = (None, CaptureOutcome.DEFERRED, CaptureOutcome.RETRY)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchCapture:
-    """Fetch this capture, of which its index says so much."""
+    """Fetch this capture, which has this quality according to its index."""
 
     listed: CaptureRow
     quality: CaptureQuality
 
     @property
     def archive(self) -> str:
-        """Who has it."""
+        """The archive that holds the capture."""
         return self.listed.capture.archive or ""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryCaptures:
-    """Ask this archive which captures it has of the page."""
+    """Query this archive for its captures of the resource."""
 
     archive: str
 
@@ -49,7 +49,7 @@ Step = FetchCapture | QueryCaptures
 
 @dataclass(frozen=True, slots=True)
 class BestCapture:
-    """The best copy of a resource that is stored."""
+    """The best stored capture of a resource."""
 
     quality: CaptureQuality
     capture: Capture
@@ -57,9 +57,11 @@ class BestCapture:
 
 @dataclass(frozen=True, slots=True)
 class FetchPlanner:
-    """The rules by which a plan goes on.
+    """Decides what to request next for a resource.
 
-    is_own: whether an address belongs to the site.
+    Attributes:
+        options: The options of the recovery.
+        is_own: Returns whether a URL is on one of the site's hosts.
     """
 
     options: RecoverOptions
@@ -69,89 +71,101 @@ class FetchPlanner:
         self,
         resource: RecoveryResource,
         listed: Sequence[CaptureRow],
-        asked: Mapping[str, str],
+        queried: Mapping[str, str],
         stored: BestCapture | None,
         coverage: ListingCoverage,
-        closed: Collection[str] = (),
-        among: Sequence[str] | None = None,
+        suspended: Collection[str] = (),
+        allowed: Sequence[str] | None = None,
     ) -> Step | None:
-        """Return the next step; None if nothing better than what is stored can be had.
+        """Return the next step, or None if nothing better than the stored capture can be had.
 
-        listed: all captures of the resource. asked: the archives that were asked for it alone.
-        stored: the best copy that is stored; None if there is none.
-        closed: archives that are not asked for now: of two captures with the same bytes, the other's is fetched.
-        among: the archives that may be queried for the resource alone, in this order; None for all.
+        Args:
+            resource: The resource.
+            listed: All listed captures of the resource.
+            queried: The archives already queried for this resource, with the outcome.
+            stored: The best stored capture; None if there is none.
+            coverage: What the listings cover.
+            suspended: Archives that may not be queried now. Of two captures with the same bytes, the one from another
+                archive is fetched.
+            allowed: The archives that may be queried for this resource, in order of preference; None for all.
         """
-        left = self.remaining_fetches(resource, listed, stored)
-        best = left[0] if left else None
+        remaining = self.remaining_fetches(resource, listed, stored)
+        best = remaining[0] if remaining else None
         is_good = best is not None and best.quality <= CaptureQuality.MIGRATED
-        if self._may_query_archives(resource, stored.quality if stored else None, is_good, is_asked=bool(asked)):
-            possible = coverage.archives_to_query(resource.uri, asked, among)
+        if self._may_query_archives(resource, stored.quality if stored else None, is_good, is_asked=bool(queried)):
+            possible = coverage.archives_to_query(resource.uri, queried, allowed)
             if possible:
-                return QueryCaptures(next((archive for archive in possible if archive not in closed), possible[0]))
+                return QueryCaptures(next((archive for archive in possible if archive not in suspended), possible[0]))
         if best is None:
             return None
-        best = left[_index_after_rejections(left, sum(each.outcome is CaptureOutcome.REJECTED for each in listed))]
-        if best.archive in closed:
-            same = (each for each in left if each.quality == best.quality and _has_same_payload(each, best))
-            return next((each for each in same if each.archive not in closed), best)
+        best = remaining[
+            _index_after_rejections(remaining, sum(each.outcome is CaptureOutcome.REJECTED for each in listed))
+        ]
+        if best.archive in suspended:
+            same = (each for each in remaining if each.quality == best.quality and _has_same_payload(each, best))
+            return next((each for each in same if each.archive not in suspended), best)
         return best
 
     def remaining_fetches(
         self, resource: RecoveryResource, listed: Sequence[CaptureRow], stored: BestCapture | None
     ) -> list[FetchCapture]:
-        """Return the captures that would be better than what is stored, and were not tried yet, the best first.
+        """Return the captures better than the stored one that were not requested yet, best first.
 
-        What archives have gained since then is not better for being newer; what failed before it was stored is.
+        A capture that an archive added since then is not better for being newer; one that failed before the stored
+        capture was fetched is.
         """
-        plan = self.options
+        options = self.options
         if (
-            not plan.all_versions
+            not options.all_versions
             and sum(each.outcome not in _PENDING_OUTCOMES for each in listed) >= MAX_FETCHES_PER_RESOURCE
         ):
             return []
         captures = [each.capture for each in listed]
-        by_mark = {_capture_key(each.capture): each for each in listed}
+        rows_by_key = {_capture_key(each.capture): each for each in listed}
         is_requisite = resource.link_kind is LinkKind.REQUISITE
-        # Nothing links to a resource that is shown in the place of another: then it should fit the page that needs it.
-        near = resource.page_datetime if plan.at is not None or not resource.is_linked else None
-        wish = CapturePreference(plan.at, near, plan.first, plan.last, plan.most_recent, is_requisite)
-        ranked = ranking.rank_captures(captures, wish, self.is_own, resource.name, ignore_case=plan.ignore_case)
-        if plan.all_versions:
+        # A substitute has no links of its own: it should fit the page that needs the resource it replaces.
+        page_datetime = resource.page_datetime if options.at is not None or not resource.is_linked else None
+        preference = CapturePreference(
+            options.at, page_datetime, options.first, options.last, options.most_recent, is_requisite
+        )
+        ranked = ranking.rank_captures(
+            captures, preference, self.is_own, resource.name, ignore_case=options.ignore_case
+        )
+        if options.all_versions:
             chosen = ranking.distinct_versions([each for each in ranked if each[0] <= WORST_FETCHED])
         else:
             chosen = [each for each in ranked if each[0] <= WORST_FETCHED]
-        found = [FetchCapture(by_mark[_capture_key(capture)], worth) for worth, capture in chosen]
+        fetches = [FetchCapture(rows_by_key[_capture_key(capture)], quality) for quality, capture in chosen]
         rejected = [each.capture for each in listed if each.outcome is CaptureOutcome.REJECTED]
-        left = [
+        remaining = [
             each
-            for each in found
+            for each in fetches
             if each.listed.outcome in _PENDING_OUTCOMES
             and not any(ranking.has_same_payload(each.listed.capture, other) for other in rejected)
         ]
-        if stored is None or plan.all_versions:
-            return left
-        marks = [_capture_key(capture) for _, capture in ranked]
-        place = marks.index(_capture_key(stored.capture)) if _capture_key(stored.capture) in marks else 0
-        before = set(marks[:place])
+        if stored is None or options.all_versions:
+            return remaining
+        keys = [_capture_key(capture) for _, capture in ranked]
+        position = keys.index(_capture_key(stored.capture)) if _capture_key(stored.capture) in keys else 0
+        preceding = set(keys[:position])
         return [
             each
-            for each in left
+            for each in remaining
             if each.quality < stored.quality
             or (
                 each.listed.outcome is CaptureOutcome.RETRY
                 and each.quality == stored.quality
-                and _capture_key(each.listed.capture) in before
+                and _capture_key(each.listed.capture) in preceding
             )
         ]
 
     def _may_query_archives(
         self, resource: RecoveryResource, stored: CaptureQuality | None, is_good: bool, *, is_asked: bool
     ) -> bool:
-        """Return whether archives are asked for captures that are not known yet.
+        """Return whether to query archives for captures that no listing contains.
 
-        Where no list has anything good, all are that may have something; of a requisite the first that is found will
-        do. The naive policy asks all of them for every page.
+        They are queried if no listing has a good capture. The first capture of a requisite is enough. The naive policy
+        queries all archives for every page.
         """
         if stored is not None and stored <= CaptureQuality.MIGRATED:
             return False
@@ -160,21 +174,21 @@ class FetchPlanner:
         return resource.link_kind is not LinkKind.REQUISITE and (is_asked or self.options.policy is RecoverPolicy.NAIVE)
 
 
-def _index_after_rejections(left: Sequence[FetchCapture], rejected: int) -> int:
-    """Return which capture to take when so many of a resource were rejected: after some, ever further ones.
+def _index_after_rejections(remaining: Sequence[FetchCapture], rejected: int) -> int:
+    """Return the index of the capture to fetch after a number of rejections. After some, captures are skipped.
 
-    Who has lost a domain has lost it for years, in which it was captured often.
+    A domain that changed hands has usually done so for years, in which it was captured often: the step doubles.
     """
-    alike = sum(each.quality == left[0].quality for each in left)
+    same_quality = sum(each.quality == remaining[0].quality for each in remaining)
     return (
         0
         if rejected < MAX_CONSECUTIVE_REJECTIONS
-        else min(2 ** min(rejected - MAX_CONSECUTIVE_REJECTIONS + 1, 30) - 1, alike - 1)
+        else min(2 ** min(rejected - MAX_CONSECUTIVE_REJECTIONS + 1, 30) - 1, same_quality - 1)
     )
 
 
 def _capture_key(capture: Capture) -> tuple[str | None, str, str]:
-    """Return what tells captures of a resource apart."""
+    """Return the key that identifies a capture among those of a resource."""
     return capture.archive, capture.datetime, capture.uri
 
 

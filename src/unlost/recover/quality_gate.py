@@ -1,6 +1,6 @@
-"""Rejects soft 404s.
+"""Rejects soft 404s, parked pages and hijacked pages as they are fetched.
 
-Parked and hijacked pages as they are fetched, and gets a second capture where one is not enough to tell.
+If one capture is not enough to decide, an earlier capture of the same page is fetched as a second opinion.
 """
 
 from collections.abc import Sequence
@@ -28,20 +28,20 @@ from unlost.recover.state.store import RecoveryState
 from unlost.recover.warc_records import RecoveryRecord
 from unlost.recover.warc_store import StoredCapture, WarcStore
 
-_MAX_PAGES = 48  # pages of a site that are remembered, of at most 20,000 characters each
-_MAX_CONTEXT_PAGES = 6  # of them, for one page
-_MAX_YEARS_APART = 1  # year: as long as the frame of a site stays about the same
+_MAX_PAGES = 48  # good pages of a site that are remembered, each with at most 20,000 characters
+_MAX_CONTEXT_PAGES = 6  # pages that one page is compared with
+_MAX_YEARS_APART = 1  # years in which the layout of a site stays about the same
 
 
 class SiteContext:
-    """Remembers good pages of the site, and what it answers where nothing is."""
+    """Remembers good pages of the site and its error pages, as context for the classifier."""
 
     def __init__(self) -> None:
-        self._good: dict[str, ReferencePage] = {}  # by address and date
+        self._good: dict[str, ReferencePage] = {}  # by URL and datetime
         self._absent: list[ReferencePage] = []
 
     def classify(self, page: PageResponse) -> PageVerdict | None:
-        """Return why a page is not to be taken for what it seems to be; None if it is good, or nobody can tell."""
+        """Return why a page is rejected; None if it is good or cannot be decided."""
         return classify_page(page, self._context(page))
 
     def add_good_page(self, page: PageResponse) -> None:
@@ -53,11 +53,11 @@ class SiteContext:
                 del self._good[next(iter(self._good))]
 
     def add_error_page(self, page: PageResponse) -> None:
-        """Remember what the site answers with an honest status where nothing is."""
+        """Remember a page that the site served with status 404 or 410."""
         self._absent = [*self._absent[-3:], make_reference_page(page)]
 
     def needs_earlier_page(self, page: PageResponse) -> bool:
-        """Return whether a page looks like that of a site which was taken over, and nothing from before is known."""
+        """Return whether a page looks hijacked or parked and no earlier page of the site is known."""
         return not self._earlier_pages(page) and is_suspicious(page)
 
     def _context(self, page: PageResponse) -> ClassifierContext:
@@ -69,7 +69,7 @@ class SiteContext:
         return ClassifierContext(self._earlier_pages(page), others[:_MAX_CONTEXT_PAGES], home, next(absent, None))
 
     def _earlier_pages(self, page: PageResponse) -> tuple[ReferencePage, ...]:
-        """Return pages from before: of the same address first, then the oldest."""
+        """Return earlier pages: those with the same URL first, then the oldest."""
         here = page_identity(page.uri)
         before = [known for known in self._good.values() if known.datetime < page.datetime]
         return tuple(
@@ -77,13 +77,13 @@ class SiteContext:
         )
 
 
-_PAGES_FROM_EARLIER_RUNS = 12  # good pages of an earlier run, to judge others by
-_TAKEOVER_GAP = timedelta(days=30)  # a domain that lapsed is sold a month later, at the earliest
+_PAGES_FROM_EARLIER_RUNS = 12  # good pages of earlier runs used as context
+_TAKEOVER_GAP = timedelta(days=30)  # an expired domain is sold a month later at the earliest
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingCapture:
-    """A copy that looks like that of a site which was taken over. record: its id; listed: of its capture."""
+    """A capture that looks hijacked or parked: its record's id, and the id of its row in the capture table."""
 
     record: int
     listed: int
@@ -92,9 +92,14 @@ class _PendingCapture:
 
 
 class QualityGate:
-    """Judges captures as they are fetched.
+    """Classifies captures as they are fetched.
 
-    is_dropping: whether a rejected capture is never good enough. Otherwise it is kept where there is no better one.
+    Args:
+        state: The database of the recovery.
+        warcs: The WARC files of the recovery.
+        on_event: Receives the events of the run.
+        drop_rejected: Whether a rejected capture is never accepted. Otherwise it is accepted as doubtful if there is
+            no better one.
     """
 
     def __init__(self, state: RecoveryState, warcs: WarcStore, on_event: EventCallback, *, drop_rejected: bool) -> None:
@@ -103,43 +108,43 @@ class QualityGate:
         self._on_event = on_event
         self._rejected_quality = CaptureQuality.REJECTED if drop_rejected else CaptureQuality.DOUBTFUL
         self._context: SiteContext | None = None
-        self._pending: dict[int, _PendingCapture] = {}  # by resource
+        self._pending: dict[int, _PendingCapture] = {}  # by resource id
 
     def classify(self, page: PageResponse | None, quality: CaptureQuality) -> PageVerdict | None:
-        """Return why a copy is rejected that is worth so much else; None if it is not. What is good is learned from."""
+        """Return why a capture of this quality is rejected; None if it is not. Good pages are added to the context."""
         if page is None:
             return None
-        judging = self._site_context()
-        verdict = judging.classify(page) if quality <= CaptureQuality.PARTIAL else None
+        context = self._site_context()
+        verdict = context.classify(page) if quality <= CaptureQuality.PARTIAL else None
         if quality is CaptureQuality.ERROR and page.status in (404, 410):
-            judging.add_error_page(page)
+            context.add_error_page(page)
         elif (
             verdict is None
             and quality in (CaptureQuality.GOOD, CaptureQuality.MIGRATED)
-            and not judging.needs_earlier_page(page)
+            and not context.needs_earlier_page(page)
         ):
-            judging.add_good_page(page)
+            context.add_good_page(page)
         return verdict
 
     def reject(
-        self, number: int, record: RecoveryRecord, quality: CaptureQuality, verdict: PageVerdict
+        self, record_id: int, record: RecoveryRecord, quality: CaptureQuality, verdict: PageVerdict
     ) -> CaptureQuality:
-        """Store and report that a record was rejected; return its worth. worth: without the verdict."""
-        self._state.records.set_quality(number, self._rejected_quality)
-        self._state.rejections.add(number, quality, verdict.kind.value, verdict.reason)
+        """Store and report the rejection of a record; return its new quality. quality: without the rejection."""
+        self._state.records.set_quality(record_id, self._rejected_quality)
+        self._state.rejections.add(record_id, quality, verdict.kind.value, verdict.reason)
         capture = record.capture
-        known = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
-        self._on_event("rejected", {**known, "verdict": verdict.kind.value, "reason": verdict.reason})
+        fields = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
+        self._on_event("rejected", {**fields, "verdict": verdict.kind.value, "reason": verdict.reason})
         return self._rejected_quality
 
     def is_pending(self, resource: int) -> bool:
-        """Return whether a resource waits for a second opinion."""
+        """Return whether a resource awaits a second opinion."""
         return resource in self._pending
 
-    def defer(self, resource: int, number: int, listed: int, stored: StoredCapture, quality: CaptureQuality) -> bool:
-        """Take note of a copy whose site may have been taken over, if nothing from before is known; return whether.
+    def defer(self, resource: int, record_id: int, listed: int, stored: StoredCapture, quality: CaptureQuality) -> bool:
+        """Defer the decision on a capture that looks hijacked if no earlier page is known; return whether it was.
 
-        Its links are not to be followed until somebody can tell.
+        Its links are not followed until the decision.
         """
         if (
             stored.page is None
@@ -147,57 +152,66 @@ class QualityGate:
             or not self._site_context().needs_earlier_page(stored.page)
         ):
             return False
-        self._pending[resource] = _PendingCapture(number, listed, stored, quality)
-        self._state.set_refollow_links(refollow=True)  # whoever is killed now has its links to follow yet
+        self._pending[resource] = _PendingCapture(record_id, listed, stored, quality)
+        self._state.set_refollow_links(refollow=True)  # after a crash, its links are still to be followed
         return True
 
     def next_opinion(self, resource: int, left: Sequence[FetchCapture]) -> FetchCapture | None:
-        """Return the oldest capture that tells what was there long before a doubted one; None if there is none.
+        """Return the oldest capture that shows the site well before a possible takeover; None if there is none.
 
-        left: the captures of the resource that were not tried yet.
+        Args:
+            resource: Id of the resource.
+            left: The captures of the resource that were not fetched yet.
         """
-        doubt = self._pending.get(resource)
-        if doubt is None:
+        pending = self._pending.get(resource)
+        if pending is None:
             return None
-        latest = _before_takeover(doubt.stored.record.capture.datetime)
-        before = [
+        latest = _before_takeover(pending.stored.record.capture.datetime)
+        earlier = [
             each for each in left if each.quality <= CaptureQuality.MIGRATED and each.listed.capture.datetime < latest
         ]
-        return min(before, key=lambda each: each.listed.capture.datetime, default=None)
+        return min(earlier, key=lambda each: each.listed.capture.datetime, default=None)
 
     def resolve(self, resource: int, opinion: int | None) -> StoredCapture | None:
-        """End a doubt; return the copy that was doubted, if it was right, so that its links are followed.
+        """Decide on a pending capture.
 
-        opinion: the id of a record from before; None if there is none. If the doubted copy is rejected, that record is
-        worth less than what is known to be good, so that the last good one is looked for.
+        If it is rejected, the second opinion loses rank against captures known to be good, so that the last good
+        capture is searched for.
+
+        Args:
+            resource: Id of the resource.
+            opinion: Id of an earlier record; None if there is none.
+
+        Returns:
+            The pending capture if it is accepted, so that its links are followed; otherwise None.
         """
-        doubt = self._pending.pop(resource)
-        page = doubt.stored.page
+        pending = self._pending.pop(resource)
+        page = pending.stored.page
         verdict = None if page is None else self._site_context().classify(page)
         if verdict is None:
             if page is not None:
                 self._site_context().add_good_page(page)
-            return doubt.stored
-        self.reject(doubt.record, doubt.stored.record, doubt.quality, verdict)
-        self._state.captures.set_outcome(doubt.listed, CaptureOutcome.REJECTED)
+            return pending.stored
+        self.reject(pending.record, pending.stored.record, pending.quality, verdict)
+        self._state.captures.set_outcome(pending.listed, CaptureOutcome.REJECTED)
         if opinion is not None and self._state.records.get(opinion).quality <= CaptureQuality.MIGRATED:
             self._state.records.set_quality(opinion, CaptureQuality.UNKNOWN)
         self._state.resources.set_best_record(resource, self._state.records.best(resource))
         return None
 
     def _site_context(self) -> SiteContext:
-        """Return what is known of the site, also from earlier runs."""
+        """Return the context of the site, initialized from earlier runs."""
         if self._context is None:
             self._context = SiteContext()
-            for kept in self._state.records.good_pages(_PAGES_FROM_EARLIER_RUNS):
-                page = warc_store.load_stored(self._warcs, kept.record).page
+            for row in self._state.records.good_pages(_PAGES_FROM_EARLIER_RUNS):
+                page = warc_store.load_stored(self._warcs, row.record).page
                 if page is not None:
                     self._context.add_good_page(page)
         return self._context
 
 
 def _before_takeover(datetime: str) -> str:
-    """Return when a site was what it was, if it was taken over by that time; both 14 digits."""
+    """Return the latest datetime at which a site taken over by `datetime` was still original; both 14 digits."""
     try:
         return dates.from_datetime(dates.to_datetime(datetime) - _TAKEOVER_GAP)
     except OverflowError:  # archives list dates of the year 1

@@ -17,51 +17,53 @@ EMPTY_DIGESTS = frozenset(
     normalize_digest(f"{each}:{hashlib.new(each, usedforsecurity=False).hexdigest()}")
     for each in ("md5", "sha1", "sha256", "sha512")
 )
-"""The digests of no bytes at all."""
+"""Digests of the empty body."""
 
 
 class CaptureQuality(IntEnum):
     """How good a capture is, the best first."""
 
     GOOD = 0
-    """The page as it was captured."""
+    """The page as captured."""
     MIGRATED = 1
-    """The page in another format, or with something of the archive's in it."""
+    """The page in another format, or with content added by the archive."""
     UNKNOWN = 2
-    """The index does not say: it must be fetched to know."""
+    """The index does not say."""
     PARTIAL = 3
-    """A piece of the page."""
+    """An incomplete body."""
     REDIRECT = 4
-    """It redirects to another page of the site, or does not say where."""
+    """A redirect within the site, or to an unknown target."""
     DOUBTFUL = 5
-    """The quality verdict speaks against it: a soft 404, a parked page, a wall. Known only once it was fetched."""
+    """Rejected by the quality classifier as a soft 404, a parked page or a login wall. Known only after fetching."""
     EMPTY = 6
     """A successful response with an empty body."""
     OFFSITE_REDIRECT = 7
-    """It redirects to another site."""
+    """A redirect to another site."""
     ERROR = 8
     """The response has a status of 400 or above."""
     NO_CONTENT = 9
-    """The response has no body by definition (204, 205, 304), or its body was lost."""
+    """The response has no body by definition (204, 205, 304), or the body was lost."""
     SELF_REDIRECT = 10
-    """It redirects to the same page in another spelling."""
+    """A redirect to another spelling of the same URL."""
     REJECTED = 11
-    """As DOUBTFUL, in a recovery that drops such pages."""
+    """Like DOUBTFUL, in a recovery that drops rejected pages."""
 
 
 WORST_ACCEPTED = CaptureQuality.EMPTY
-"""The last that counts as recovered."""
+"""The worst quality that counts as recovered."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturePreference:
-    """Which captures of a page are wanted.
+    """Which captures of a page are preferred.
 
-    at: the date, 1 to 14 digits, to be close to; None for the last.
-    near: of a requisite, when the page that needs it was captured, 14 digits; it counts before `at`.
-    first, last: 1 to 14 digits; captures before and after are left out.
-    most_recent: take the last capture, also where the archive changed its format and another did not.
-    is_requisite: whether it is for an image, a style sheet or the like; `near` counts only then.
+    Attributes:
+        at: Preferred date, 1 to 14 digits; None for the latest.
+        page_datetime: For a page requisite, the datetime of the page that needs it, 14 digits. Precedes `at`.
+        first: Earliest date, 1 to 14 digits.
+        last: Latest date, 1 to 14 digits.
+        most_recent: Prefer the latest capture even if the archive migrated it to another format.
+        is_requisite: Whether the resource is a page requisite. Otherwise `page_datetime` is ignored.
     """
 
     at: str | None = None
@@ -75,10 +77,13 @@ class CapturePreference:
 def listed_quality(
     capture: Capture, is_own: Callable[[str], bool], name: str, *, ignore_case: bool = False
 ) -> CaptureQuality:
-    """Return what a capture is good for, by what its index says.
+    """Return the quality of a capture according to its index.
 
-    is_own: whether an address belongs to the site, as `Scope.is_own` says.
-    name: of the page, as `name_of` has it with the same `ignore_case`.
+    Args:
+        capture: The capture.
+        is_own: Returns whether a URL belongs to the site, as `RecoveryScope.is_own`.
+        name: Page name of the resource, computed with the same `ignore_case`.
+        ignore_case: Whether letter case is ignored in names.
     """
     if capture.status is None or (capture.status == 304 and capture.revisit):
         return CaptureQuality.EMPTY if _is_listed_empty(capture) else CaptureQuality.UNKNOWN
@@ -95,11 +100,17 @@ def stored_quality(
     truncated: str | None = None,
     ignore_case: bool = False,
 ) -> CaptureQuality:
-    """Return what a copy is good for that has come; never UNKNOWN.
+    """Return the quality of a fetched capture; never UNKNOWN.
 
-    capture: what came back. size: how many bytes its body has. truncated: as in StoredCopy.
+    Args:
+        capture: The capture as fetched.
+        is_own: As for `listed_quality`.
+        name: As for `listed_quality`.
+        size: Size of the body in bytes.
+        truncated: As in `FetchedCapture`.
+        ignore_case: As for `listed_quality`.
     """
-    # What was stored without HTTP has no status, and is what it is.
+    # A capture that was stored without HTTP has no status; it counts as 200.
     status = 200 if capture.status is None else capture.status
     known = _quality_of_status(replace(capture, status=status), is_own, name, ignore_case=ignore_case)
     if known > CaptureQuality.PARTIAL:
@@ -110,22 +121,22 @@ def stored_quality(
 
 
 def resolve_revisits(captures: Iterable[Capture]) -> list[Capture]:
-    """Return captures, in their order, in which revisits have the status and type of what they repeat.
+    """Return the captures in order, with the status and type of revisits taken from their originals.
 
-    That is the capture which they name, or one of the same digest: of the same archive before others, the last before
-    it rather than a later one. A revisit of which there is none stays as it is.
+    The original is the capture that the revisit names, or one with the same digest: one from the same archive first,
+    and the last one before the revisit first. A revisit without an original is returned unchanged.
     """
     captures = list(captures)
     if not any(each.revisit for each in captures):
         return captures
-    originals: dict[tuple[str, ...], list[Capture]] = {}
+    originals_by_key: dict[tuple[str, ...], list[Capture]] = {}
     for each in captures:
         if each.status is not None and not each.revisit:
-            for mark in _revisit_keys(each.archive, (each.uri, each.datetime), each.digest):
-                originals.setdefault(mark, []).append(each)
-    for candidates in originals.values():
+            for key in _revisit_keys(each.archive, (each.uri, each.datetime), each.digest):
+                originals_by_key.setdefault(key, []).append(each)
+    for candidates in originals_by_key.values():
         candidates.sort(key=_sort_key)
-    return [_resolve_revisit(each, originals) if each.revisit else each for each in captures]
+    return [_resolve_revisit(each, originals_by_key) if each.revisit else each for each in captures]
 
 
 def rank_captures(
@@ -136,50 +147,57 @@ def rank_captures(
     *,
     ignore_case: bool = False,
 ) -> list[tuple[CaptureQuality, Capture]]:
-    """Return captures of one page with their worth, in the order in which to fetch them until one is good.
+    """Return the captures of one page with their quality, in the order in which to fetch them until one is good.
 
-    By worth; then those closest to the date that is wished for, or without one the last; then by archive. Those out of
-    the wished time are left out. So nothing that is known to be an error, a redirect or empty comes before a capture
-    that is good, however old. The order in which they were given does not matter. Raises DateError for a bad wish.
+    Captures are ordered by quality, then by distance from the preferred date (or latest first), then by archive; the
+    input order does not matter. Captures outside the time range are left out. A capture known to be an error, a
+    redirect or empty therefore never precedes a good one, however old.
+
+    Raises:
+        DateError: A date of the preference is invalid.
     """
     low, high = pad_range(preference.first, preference.last)
     date = (preference.page_datetime if preference.is_requisite else None) or preference.at
     first, last = date_span(date)
 
-    def order(found: tuple[CaptureQuality, Capture]) -> tuple[object, ...]:
-        value, capture = found
-        value = CaptureQuality.GOOD if preference.most_recent and value is CaptureQuality.MIGRATED else value
-        # Without a date the last is the closest, and comparing digits does.
+    def order(ranked: tuple[CaptureQuality, Capture]) -> tuple[object, ...]:
+        quality, capture = ranked
+        quality = CaptureQuality.GOOD if preference.most_recent and quality is CaptureQuality.MIGRATED else quality
+        # Without a date the latest is the closest; its digits are compared.
         distance = 0.0 if date is None else _distance(capture, first, last)
-        return value, distance, -int(capture.datetime), *_sort_key(capture)[1:]
+        return quality, distance, -int(capture.datetime), *_sort_key(capture)[1:]
 
-    wanted = [capture for capture in resolve_revisits(captures) if low <= capture.datetime <= high]
-    return sorted(((listed_quality(each, is_own, name, ignore_case=ignore_case), each) for each in wanted), key=order)
+    in_range = [capture for capture in resolve_revisits(captures) if low <= capture.datetime <= high]
+    return sorted(((listed_quality(each, is_own, name, ignore_case=ignore_case), each) for each in in_range), key=order)
 
 
 def distinct_versions(ranked: Iterable[tuple[CaptureQuality, Capture]]) -> list[tuple[CaptureQuality, Capture]]:
-    """Return the best capture of each payload, in their order: every version of a page once.
+    """Return the best capture of each payload, in order, so that each version of a page occurs once.
 
-    Without a digest nothing tells whether a capture is the same, and it is a version. Redirects, whose bodies say
-    little, are told apart by where they lead, too.
+    A capture without a digest counts as a version of its own. Redirects are also distinguished by their targets,
+    because their bodies are often identical.
     """
-    found: dict[object, tuple[CaptureQuality, Capture]] = {}
-    for i, (value, capture) in enumerate(ranked):
-        leads_on = value in (CaptureQuality.REDIRECT, CaptureQuality.OFFSITE_REDIRECT, CaptureQuality.SELF_REDIRECT)
-        found.setdefault((_payload_key(capture) or i, leads_on and capture.redirect), (value, capture))
-    return list(found.values())
+    versions: dict[object, tuple[CaptureQuality, Capture]] = {}
+    for i, (quality, capture) in enumerate(ranked):
+        is_redirect = quality in (
+            CaptureQuality.REDIRECT,
+            CaptureQuality.OFFSITE_REDIRECT,
+            CaptureQuality.SELF_REDIRECT,
+        )
+        versions.setdefault((_payload_key(capture) or i, is_redirect and capture.redirect), (quality, capture))
+    return list(versions.values())
 
 
 def has_same_payload(one: Capture, other: Capture) -> bool:
-    """Return whether two captures are known to have the same body: one digest of one algorithm.
+    """Return whether two captures are known to have the same body, by the digest.
 
-    A digest whose algorithm is not told is compared only inside one archive.
+    A digest without an algorithm is compared only within its archive.
     """
     return _payload_key(one) is not None and _payload_key(one) == _payload_key(other)
 
 
 def datetime_distance(capture: Capture, date: str | None) -> float:
-    """Return how far a capture is from a date of 14 digits, in seconds; without one, the newer the closer."""
+    """Return the distance of a capture from a date (14 digits) in seconds; without a date, the latest is closest."""
     if date is None:
         return -float(capture.datetime)
     return _distance(capture, *date_span(date))
@@ -192,7 +210,7 @@ def _payload_key(capture: Capture) -> object:
 
 
 def _is_listed_empty(capture: Capture) -> bool:
-    # A revisit's record is small; its digest is that of the body which it stands for.
+    # The length of a revisit is that of its own record; its digest is that of the original body.
     return capture.digest in EMPTY_DIGESTS or (capture.length == 0 and not capture.revisit)
 
 
@@ -226,28 +244,28 @@ def _quality_of_redirect(
 
 
 def _revisit_keys(archive: str | None, named: tuple[str, str] | None, digest: str | None) -> list[tuple[str, ...]]:
-    """Return by what a revisit finds its original, the surest first."""
+    """Return the keys by which a revisit finds its original, most reliable first."""
     own = archive or ""
-    marks = [("named", own, *named), ("named", *named)] if named else []
+    keys = [("named", own, *named), ("named", *named)] if named else []
     if digest is not None:
-        marks.append(("alike", own, digest))
+        keys.append(("alike", own, digest))
         if ":" in digest:
-            marks.append(("alike", digest))
-    return marks
+            keys.append(("alike", digest))
+    return keys
 
 
 def _resolve_revisit(revisit: Capture, originals: dict[tuple[str, ...], list[Capture]]) -> Capture:
-    found = (originals.get(mark) for mark in _revisit_keys(revisit.archive, revisit.revisit_of, revisit.digest))
-    candidates = next((each for each in found if each), None)
+    matches = (originals.get(key) for key in _revisit_keys(revisit.archive, revisit.revisit_of, revisit.digest))
+    candidates = next((each for each in matches if each), None)
     if candidates is None:
         return revisit
     position = bisect_right(candidates, revisit.datetime, key=lambda each: each.datetime)
     original = candidates[max(position - 1, 0)]
-    is_told = revisit.status not in (None, 304)  # 304 is what the second visit was told, not the first
+    has_own_status = revisit.status not in (None, 304)  # 304 is the response to the second visit, not the first
     return replace(
         revisit,
-        status=revisit.status if is_told else original.status,
-        redirect=revisit.redirect if is_told else revisit.redirect or original.redirect,
+        status=revisit.status if has_own_status else original.status,
+        redirect=revisit.redirect if has_own_status else revisit.redirect or original.redirect,
         mime=revisit.mime or original.mime,
     )
 
@@ -260,9 +278,9 @@ def _distance(capture: Capture, first: str, last: str) -> float:
 
 
 def _sort_key(capture: Capture) -> tuple[str | int, ...]:
-    """Return what brings captures into one order, however they came: the oldest first, then by archive."""
-    places = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename)
-    texts = (*places, capture.digest, capture.mime, capture.redirect, *(capture.revisit_of or ("", "")))
+    """Return a total order on captures that does not depend on the input order: oldest first, then by archive."""
+    identifiers = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename)
+    texts = (*identifiers, capture.digest, capture.mime, capture.redirect, *(capture.revisit_of or ("", "")))
     flags = (capture.revisit, capture.migrated)
     numbers = (capture.offset, capture.skip, capture.length, capture.status, *flags)
     return *(text or "" for text in texts), *(-1 if number is None else number for number in numbers)

@@ -1,4 +1,4 @@
-"""What belongs to the site: which addresses are wanted, and what archives are asked to list."""
+"""Scope of a recovery: which URLs belong to the site, and the prefixes whose listings are queried."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,13 +12,15 @@ from unlost.uri.names import page_name
 
 @dataclass(frozen=True, slots=True)
 class RecoveryScope:
-    """The bounds of a recovery, as a plan sets them; `Scope.of` makes it.
+    """The scope set by the options of a recovery; created by `RecoveryScope.of`.
 
-    prefixes: what to ask listers for, as `Repository.under` takes it; empty if only pages were named.
-    host: the site's own host with its port, as in names: without `www`.
-    folder: the name of the folder that pages must be in; None for the whole host.
-    named: the names of the addresses that were given; they are always wanted.
-    hosts: the hosts of those.
+    Attributes:
+        options: The options.
+        prefixes: Prefixes to list, as for `ArchiveClient.list_prefix`; empty with `RecoverOptions.page`.
+        host: Host and port of the site as in page names, without `www`.
+        folder: Page name of the folder that pages must be in; None for the whole host.
+        named: Page names of the start URLs, which are always in scope.
+        hosts: Hosts of the start URLs.
     """
 
     options: RecoverOptions
@@ -31,13 +33,14 @@ class RecoveryScope:
 
     @classmethod
     def of(cls, options: RecoverOptions) -> "RecoveryScope":
-        """Return the scope of a plan.
+        """Return the scope for these options.
 
-        The folder is that of the address, as `folder_of` has it. Subdomains are all hosts below the start's own,
-        without `www`: what its owner registered above that does not count, since others may share it; on all of them,
-        any path.
+        The folder is that of the start URL, as for `folder_url`. With `subdomains`, all hosts below the host of the
+        start URL, without `www`, are in scope with any path. Parent domains are not, because others may share them.
 
-        Raises UriError for an address that is none, UsageError for an expression that is none.
+        Raises:
+            UriError: A start URL is invalid.
+            UsageError: A regular expression is invalid.
         """
         folder = folder_url(options.url)
         host, slash, path = _name(options, folder).partition("/")
@@ -52,15 +55,18 @@ class RecoveryScope:
             UrlFilter.compile(options.include, options.exclude, ignore_case=options.ignore_case),
         )
 
-    def admits(self, uri: str, use: LinkKind, hops: int) -> bool:
-        """Return whether an address is wanted that was found as a link of this use.
+    def admits(self, uri: str, kind: LinkKind, hops: int) -> bool:
+        """Return whether a URL found as a link is in scope.
 
-        hops: how many links away from a beginning it is.
+        Start URLs always are. Other pages must be in the folder and within `depth`. Page requisites may be anywhere on
+        the site's hosts, or with `page_requisites` on any host. Sitemaps and robots.txt must be on the site's hosts and
+        within `depth`, and are exempt from `include` because their links may match it. Other schemes than http and
+        https are never in scope.
 
-        What was named is always wanted. Other pages must be in the folder and near enough; what is needed to show a
-        page may be anywhere on the site's hosts, however far, or with `page_requisites` on any host; lists must be on
-        its hosts and near enough, and are not held to `include`, since they lead to what is. URLs of other schemes
-        than http and https are never wanted.
+        Args:
+            uri: The URL.
+            kind: The kind of the link.
+            hops: Number of links between a start URL and this one.
         """
         try:
             name = _name(self.options, uri)
@@ -68,37 +74,37 @@ class RecoveryScope:
             return False
         if name in self.named:
             return True
-        if use is not LinkKind.REQUISITE and (self.options.page or not self._is_within_depth(hops)):
+        if kind is not LinkKind.REQUISITE and (self.options.page or not self._is_within_depth(hops)):
             return False
-        return self._is_inside(name, use) and self._url_filter.matches(uri, is_sitemap=use is LinkKind.LIST)
+        return self._is_inside(name, kind) and self._url_filter.matches(uri, is_sitemap=kind is LinkKind.LIST)
 
     def is_own(self, uri: str) -> bool:
-        """Return whether an address is on one of the site's hosts, in whatever folder: not elsewhere."""
+        """Return whether a URL is on one of the site's hosts, in any folder."""
         try:
             return self._has_host(host_of_name(_name(self.options, uri)))
         except UriError:
             return False
 
     def seeds(self) -> tuple[tuple[str, LinkKind], ...]:
-        """Return the addresses to begin from, with their use, in order; each page once.
+        """Return the start URLs with their link kinds, each page once, in order.
 
-        The start, the further addresses, and, unless only pages were named, the site's `robots.txt` and `sitemap.xml`.
+        Unless only pages were requested, the site's `robots.txt` and `sitemap.xml` follow.
         """
         pages: dict[str, tuple[str, LinkKind]] = {}
         for uri in (self.options.url, *self.options.urls):
             pages.setdefault(_name(self.options, uri), ("".join(split_url(uri)), LinkKind.PAGE))
         if self.options.page:
             return tuple(pages.values())
-        place = split_url(self.options.url)[0]
-        return (*pages.values(), (f"{place}/robots.txt", LinkKind.LIST), (f"{place}/sitemap.xml", LinkKind.LIST))
+        origin = split_url(self.options.url)[0]
+        return (*pages.values(), (f"{origin}/robots.txt", LinkKind.LIST), (f"{origin}/sitemap.xml", LinkKind.LIST))
 
     def _is_within_depth(self, hops: int) -> bool:
         return self.options.depth is None or hops <= self.options.depth
 
-    def _is_inside(self, name: str, use: LinkKind) -> bool:
+    def _is_inside(self, name: str, kind: LinkKind) -> bool:
         host = host_of_name(name)
-        if use is not LinkKind.PAGE:
-            return self._has_host(host) or (use is LinkKind.REQUISITE and self.options.page_requisites)
+        if kind is not LinkKind.PAGE:
+            return self._has_host(host) or (kind is LinkKind.REQUISITE and self.options.page_requisites)
         if host != self.host:
             return self._is_below(host)
         return self.folder is None or is_name_in_folder(name, self.folder)
@@ -115,7 +121,7 @@ def _name(options: RecoverOptions, uri: str) -> str:
 
 
 def _prefixes(options: RecoverOptions, host: str, folder: str) -> tuple[str, ...]:
-    """Return what to ask for: the folder in the spelling that it was given in, by which archives know it."""
+    """Return the prefixes to list. The folder keeps the spelling of the start URL, which is the one archives index."""
     if options.page:
         return ()
     if options.subdomains and not is_ip(host):

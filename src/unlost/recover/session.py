@@ -1,6 +1,7 @@
-"""One run of a recovery, and its result.
+"""Runs a recovery once.
 
-Lists the site in all archives, dispatches requests by priority, follows links.
+A session queries the archives' listings, dispatches requests by priority, follows links, and returns a result. A
+session that was killed or stopped is resumed by the next one from the same state.
 """
 
 import asyncio
@@ -35,20 +36,23 @@ from unlost.uri import names
 
 @dataclass(frozen=True, slots=True)
 class RecoveryRunResult:
-    """How a run ended.
+    """The result of one run.
 
-    counts: resources by standing. closed: archives that are not asked for now, and why.
-    unlisted: archives whose list is not whole, and why; those that have no lists are not among them.
-    failed: how many resources are missing since an archive failed, and may be had another time.
-    trapped: links that were not followed, by reason.
-    is_stopped: whether somebody stopped it.
-    is_enough: whether there is as much as the plan allows: the same plan recovers no more.
-    doubtful: how many of the recovered resources have no capture but one that the quality verdict speaks against.
-    left_out: listed resources that are not fetched, by the reason.
-    session_ids: listed URLs with a session id, which were taken for the URL without it.
-    unlistable: archives that cannot list all they hold, and why: `unsupported` or `cut`.
-    unconfirmed: how many listed resources wait for a confirmation, since there are so many.
-    other_host_lookups: queries for resources of other hosts, over all runs.
+    Attributes:
+        counts: Number of resources by status.
+        suspended: Archives that have queued resources and may not be queried now, with the reason.
+        unlisted: Archives whose listing failed or is deferred, with the error message. Archives without a listing API
+            are not included.
+        failed: Resources that are missing because an archive failed; a later run may recover them.
+        skipped_links: Number of links that were not followed, by reason.
+        is_stopped: Whether the run was stopped by the caller.
+        has_reached_limit: Whether `RecoverOptions.limit` is reached, so that the same options recover no more.
+        doubtful: Recovered resources whose only captures were rejected by the quality classifier.
+        left_out: Number of listed resources that are not fetched, by reason.
+        unlistable: Archives that cannot list everything they hold, with the listing status.
+        unconfirmed: Number of listed resources that await the user's confirmation.
+        other_host_lookups: Queries for resources on other hosts, over all runs.
+        session_ids: Listed URLs with a session id, which were merged into the URL without it.
     """
 
     counts: Mapping[ResourceStatus, int]
@@ -67,40 +71,47 @@ class RecoveryRunResult:
 
     @property
     def is_done(self) -> bool:
-        """Return whether there is nothing left to do."""
+        """Whether nothing is left to do."""
         return not (
             self.counts[ResourceStatus.QUEUED] or self.suspended or self.unlisted or self.failed or self.unconfirmed
         )
 
 
 LISTING_TIMEOUT_SECONDS = 120.0
-"""How long the first resource waits for lists; what is listed later is added."""
+"""How long fetching is delayed for listings. Listings that arrive later are added while the run is in progress."""
 _DONE = "yes"
 _BUT_FAILURES = "but-failures"
-_LISTING_RETRY_SECONDS = 600.0  # after which it is asked for it again, if the run still goes on
-_COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found again in the WARCs
-# What is looked at again when archives may have gained something; nobody is asked for what is known.
+_LISTING_RETRY_SECONDS = 600.0  # before a failed listing is requested again in the same run
+_COMMIT_SECONDS = 0.5  # between commits; records written since the last commit are read back from the WARC files
+# Resources that are queued again when archives may have gained captures. Known responses are not requested again.
 _REQUEUE_CONDITION = {
     False: "standing IN ('missing', 'substituted')",
     True: "standing IN ('missing', 'substituted', 'recovered')",
 }
-_POLL_SECONDS = 10.0  # between two looks at whether to stop, while waiting
+_POLL_SECONDS = 10.0  # between two calls of `should_stop` while waiting
 _CONFIRMED = "confirmed"
-_ASSIGN_BATCH_SIZE = 200  # resources, between two looks at anything else
+_ASSIGN_BATCH_SIZE = 200  # resources scheduled before the event loop runs other tasks
 
 
 class RecoverySession:
-    """One run.
+    """One run of a recovery.
 
-    repositories: the archives to ask, by id, in the order in which they are asked where nothing else decides.
-    connections: how many questions the courier has on their way to one archive at once.
-    wait: seconds, more or less, between one answer of an archive and the next question, which then come one by one.
-    until_done: whether to wait for archives that are not to be asked now.
-    should_stop: whether somebody wants it to end; asked often.
-    sent: how many requests have gone to which archive, by kind, so far in this run: counted by whoever sends them.
-    confirm: called before more than `LARGE` listed resources are fetched, with their number and a function that
-        estimates the cost for a share of the limits, and whether fetching has begun already: a listing may come late.
-        If it returns false, they are not fetched.
+    Args:
+        options: What to recover.
+        state: The database of the recovery.
+        warcs: The WARC files of the recovery.
+        clients: Archive clients by id, in the order of preference where nothing else decides.
+        clock: The source of time.
+        on_event: Receives the events of the run.
+        connections: Concurrent requests that the HTTP client sends to one archive.
+        wait: Mean pause in seconds, randomized by half, between a response of an archive and the next request to it.
+            If it is not 0, requests to an archive are sent one at a time.
+        until_done: Whether to wait for archives that may not be queried now.
+        should_stop: Returns whether to stop. It is called often.
+        requests_sent: Requests sent in this run by archive and kind; the HTTP clients update it.
+        confirm: Called before more than `CONFIRMATION_THRESHOLD` listed resources are fetched, with their number, a
+            function that estimates the cost for a share of the rate limits, and whether fetching has begun (a listing
+            may arrive late). If it returns false, they are not fetched.
     """
 
     def __init__(
@@ -108,7 +119,7 @@ class RecoverySession:
         options: RecoverOptions,
         state: RecoveryState,
         warcs: WarcStore,
-        repositories: Mapping[str, ArchiveClient],
+        clients: Mapping[str, ArchiveClient],
         clock: Clock,
         on_event: EventCallback,
         *,
@@ -122,10 +133,10 @@ class RecoverySession:
         self._options = options
         self._state = state
         self._warcs = warcs
-        self._repositories = repositories
+        self._clients = clients
         self._clock = clock
         self._on_event = on_event
-        # Some more are at hand when an answer comes, so that the archive is asked on while that is being kept.
+        # Some resources more than connections, so that the next request is sent while a response is stored.
         self._max_in_flight = 1 if wait else connections + connections // 4
         self._wait = wait
         self._until_done = until_done
@@ -140,20 +151,24 @@ class RecoverySession:
         year = int(dates.from_epoch(str(int(clock.now())))[:4])
         self._frontier = RecoveryFrontier(options, self._scope, state, year)
         self._fetcher = ResourceFetcher(
-            options, self._scope, state, warcs, repositories, self._breakers, self._frontier, clock, on_event
+            options, self._scope, state, warcs, clients, self._breakers, self._frontier, clock, on_event
         )
-        self._in_flight: dict[str, set[int]] = {archive: set() for archive in repositories}
-        self._linked_in_flight: set[int] = set()  # those of them that links point to
+        self._in_flight: dict[str, set[int]] = {archive: set() for archive in clients}
+        self._linked_in_flight: set[int] = set()  # the subset of them that links point to
         self._ready: set[str] = set()
         self._wake = asyncio.Event()
         self._listing_tasks: set[asyncio.Task[None]] = set()
         self._is_dispatching = False
         self._is_retry = False
         self._is_stopped = False
-        self._reported_suspensions: set[str] = set()  # those that were said to be closed, and still are
+        self._reported_suspensions: set[str] = set()  # archives in suspension for which an event was sent
 
     async def run(self) -> RecoveryRunResult:
-        """Do all that can be done now. Raises OSError for a full disk; nothing that was stored is lost by that."""
+        """Do everything that can be done now.
+
+        Raises:
+            OSError: A file could not be written (disk full). Nothing stored so far is lost.
+        """
         self._state.store_options(self._options)
         self._recover_from_crash()
         self._begin_round()
@@ -170,7 +185,7 @@ class RecoverySession:
                         await self._dispatch(tasks)
                     self._check_substitutes()
                 committing.cancel()
-                for each in self._listing_tasks:  # it was stopped, or has as much as was wanted
+                for each in self._listing_tasks:  # some are left if the run was stopped or reached its limit
                     each.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
@@ -179,9 +194,11 @@ class RecoverySession:
         return self._result()
 
     async def estimate_costs(self, share: float) -> tuple[list[ArchiveCost], dict[str, str]]:
-        """Ask for lists, and for nothing else; return what is left to ask, as `estimate.costs` has it.
+        """Query the listings and estimate the remaining requests; fetch nothing.
 
-        And the archives of which nobody can tell, since they gave no whole list, and why.
+        Returns:
+            The remaining requests by archive, and the archives whose requests are unknown because they gave no
+            complete listing, with the reason.
         """
         self._state.store_options(self._options)
         self._recover_from_crash()
@@ -194,36 +211,38 @@ class RecoverySession:
         )
         return self._costs(share), unknown
 
-    # What was there before
+    # Preparation
 
     def _recover_from_crash(self) -> None:
-        """Bring state and WARCs into agreement: whoever wrote them may have been killed between the two."""
+        """Make state and WARC files consistent after a crash between the two writes."""
         known = dict(self._state.records.known_ends())
         for file, end in known.items():
             size = self._warcs.file_size(file)
             if size < end:
                 self._on_event("lost", {"file": file, "bytes": end - size})
                 for resource in self._state.records.delete_after(file, size):
-                    left = self._state.records.of_resource(resource)
-                    self._state.resources.set_best_record(resource, left[0].id if left else None)
-                    kept = {(each.record.capture.archive, each.record.capture.datetime) for each in left}
-                    self._state.captures.reset_stored(resource, kept)
+                    remaining = self._state.records.of_resource(resource)
+                    self._state.resources.set_best_record(resource, remaining[0].id if remaining else None)
+                    stored = {(each.record.capture.archive, each.record.capture.datetime) for each in remaining}
+                    self._state.captures.reset_stored(resource, stored)
                     self._state.resources.requeue("id = ?", resource)
         for record in self._warcs.replay_unknown_records(self._state.records.known_ends()):
             try:
                 name = names.page_name(record.capture.uri, ignore_case=self._options.ignore_case)
             except UriError:
                 continue
-            number = self._state.resources.add(
+            resource_id = self._state.resources.add(
                 [NewResource(name, record.capture.uri, LinkKind.PAGE, name.count("/") + 1)]
             )[name]
-            self._fetcher.store_record(self._state.resources.get(number), warc_store.load_stored(self._warcs, record))
-            # Not now: whether it is wanted, and how far it is from a beginning, is seen when its turn comes.
+            self._fetcher.store_record(
+                self._state.resources.get(resource_id), warc_store.load_stored(self._warcs, record)
+            )
+            # Its links are followed when it is scheduled: only then are its scope and its distance from a seed known.
             self._state.set_refollow_links(refollow=True)
         self._state.commit()
 
     def _begin_round(self) -> None:
-        """Ask again for what failed; and if the last run was done, for everything that archives may have gained."""
+        """Queue what failed; if the last run was complete, also everything that archives may have gained since."""
         state = self._state
         self._skipped_links_before = state.skipped_links()
         self._is_retry = state.fact("done") == _BUT_FAILURES
@@ -234,35 +253,36 @@ class RecoverySession:
             state.candidates.reset_enqueued()
         state.set_fact("done", "")
         state.set_fact("span", listing_time_span(self._options))
-        again = state.captures.reset_failed()
-        self._fetcher.failed_before = frozenset(again)
-        for number in again:
-            state.resources.requeue("id = ?", number)
+        failed = state.captures.reset_failed()
+        self._fetcher.failed_before = frozenset(failed)
+        for resource_id in failed:
+            state.resources.requeue("id = ?", resource_id)
         state.resources.requeue(_REQUEUE_CONDITION[self._options.all_versions])
         for archive in state.resources.count_queued_by_archive():
             state.resources.assign_all(archive)
         state.commit()
 
-    # Lists
+    # Listings
 
     async def _query_listings(self, tasks: asyncio.TaskGroup, seconds: float | None = LISTING_TIMEOUT_SECONDS) -> None:
-        """Ask all archives for their lists, and wait for them, so long at most."""
+        """Query the listings of all archives and wait for them, at most for `seconds`."""
         if self._options.policy is not RecoverPolicy.NAIVE:
-            before = {(each.archive, each.prefix): each.outcome for each in self._state.listings.all()}
-            lists = [
+            previous = {(each.archive, each.prefix): each.outcome for each in self._state.listings.all()}
+            listing_tasks = [
                 self._start_listing(archive, prefix, tasks)
-                for archive in self._repositories
+                for archive in self._clients
                 for prefix in self._scope.prefixes
-                if before.get((archive, prefix), ListingStatus.FAILED) in (ListingStatus.FAILED, ListingStatus.NOT_NOW)
+                if previous.get((archive, prefix), ListingStatus.FAILED)
+                in (ListingStatus.FAILED, ListingStatus.NOT_NOW)
             ]
             end = math.inf if seconds is None else time.monotonic() + seconds
-            left: Collection[asyncio.Task[None]] = lists
-            while left and not self._is_ending() and (patience := end - time.monotonic()) > 0:
-                left = (await asyncio.wait(left, timeout=min(patience, _POLL_SECONDS)))[1]
+            pending: Collection[asyncio.Task[None]] = listing_tasks
+            while pending and not self._is_ending() and (remaining := end - time.monotonic()) > 0:
+                pending = (await asyncio.wait(pending, timeout=min(remaining, _POLL_SECONDS)))[1]
         self._apply_listings()
 
     def _start_listing(self, archive: str, prefix: str, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
-        # It counts from now on, not from when its task gets its first turn: nobody may think meanwhile that none comes.
+        # Counted when created, not when first run: otherwise the dispatcher could end in between.
         task = tasks.create_task(self._query_listing(archive, prefix))
         self._listing_tasks.add(task)
         task.add_done_callback(self._on_listing_done)
@@ -273,7 +293,7 @@ class RecoverySession:
         self._wake.set()
 
     async def _query_listing(self, archive: str, prefix: str) -> None:
-        listing = await query_listing(self._repositories[archive], prefix, self._options, self._state)
+        listing = await query_listing(self._clients[archive], prefix, self._options, self._state)
         self._on_event(
             "listed",
             {
@@ -285,7 +305,7 @@ class RecoverySession:
             },
         )
         if listing.outcome in (ListingStatus.FAILED, ListingStatus.NOT_NOW):
-            # It is not asked page by page: what it may have waits until it can be asked for its list.
+            # The archive is not queried page by page: its resources wait until its listing can be requested again.
             until = listing.until or self._clock.now() + _LISTING_RETRY_SECONDS
             self._breakers.suspended[archive] = Suspension(until, LISTING_INCOMPLETE, listing.message or "")
         elif archive in self._breakers.suspended:
@@ -297,8 +317,8 @@ class RecoverySession:
             self._state.resources.requeue(_REQUEUE_CONDITION[self._options.all_versions])
 
     def _apply_listings(self) -> None:
-        """Make use of what was listed since the last time."""
-        archives = [each.archive for each in self._repositories.values()]
+        """Apply the listings that ended since the last call."""
+        archives = [each.archive for each in self._clients.values()]
         self._fetcher.coverage = ListingCoverage(archives, self._state.listings.all())
         if not self._options.ignore_case:
             busy = set().union(*self._in_flight.values())
@@ -308,12 +328,12 @@ class RecoverySession:
         self._frontier.enqueue_candidates()
 
     def _enqueue_listed(self) -> None:
-        """Queue what is listed, unless there is so much of it that the user has to confirm it first."""
+        """Enqueue what is listed, unless the user has to confirm it first."""
         if self._options.policy.uses_listings and self._is_confirmed():
             self._frontier.enqueue_listed()
 
     def _is_confirmed(self) -> bool:
-        """Ask for a confirmation if there is much to fetch; return whether to fetch it."""
+        """Request a confirmation if there is much to fetch; return whether to fetch it."""
         limit = self._options.limit
         if not self._options.policy.uses_listings or (limit is not None and limit <= CONFIRMATION_THRESHOLD):
             return True
@@ -330,22 +350,22 @@ class RecoverySession:
         self._state.set_fact(_CONFIRMED, str(count))
         return True
 
-    def _costs(self, share: float, most: int | None = None) -> list[ArchiveCost]:
-        archives = {name: each.archive for name, each in self._repositories.items()}
-        return estimate.estimate_costs(archives, self._scope, self._fetcher, self._state, share, most)
+    def _costs(self, share: float, max_resources: int | None = None) -> list[ArchiveCost]:
+        archives = {name: each.archive for name, each in self._clients.items()}
+        return estimate.estimate_costs(archives, self._scope, self._fetcher, self._state, share, max_resources)
 
     def _check_substitutes(self) -> None:
-        """Call resources missing whose substitute did not come back either."""
+        """Finish resources whose substitute was not recovered either."""
         now = dates.from_epoch(str(int(self._clock.now())))
         for resource in self._state.resources.without_substitute():
             self._fetcher.finish_without_substitute(resource, now)
 
-    # Work
+    # Dispatch
 
     async def _dispatch(self, tasks: asyncio.TaskGroup) -> None:
-        """Keep every archive as busy as it may be, with the most valuable that it can give, until nothing is left."""
+        """Keep every archive as busy as its limits allow, most valuable resources first, until nothing is left."""
         self._is_dispatching = True
-        self._ready.update(self._repositories)
+        self._ready.update(self._clients)
         while True:
             self._wake.clear()
             self._resume_archives(tasks)
@@ -364,16 +384,16 @@ class RecoverySession:
         return self._is_stopped
 
     def _is_ending(self) -> bool:
-        """Return whether somebody stopped it, or there will be as much as was wanted: nothing more is begun."""
+        """Return whether no new request is sent: the run was stopped, or will reach its limit."""
         limit = self._options.limit
-        coming = sum(map(len, self._in_flight.values()))
-        return self._should_end() or (limit is not None and self._fetcher.recovered + coming >= limit)
+        in_flight = sum(map(len, self._in_flight.values()))
+        return self._should_end() or (limit is not None and self._fetcher.recovered + in_flight >= limit)
 
     def _schedule_new(self) -> bool:
-        """Say whose turn it is for what is new in the queue; return whether there is more of that."""
-        out = set().union(*self._in_flight.values())
+        """Assign new resources in the queue to archives; return whether there may be more."""
+        in_flight = set().union(*self._in_flight.values())
         for _ in range(_ASSIGN_BATCH_SIZE):
-            resource = self._state.resources.next_queued(UNASSIGNED, out)
+            resource = self._state.resources.next_queued(UNASSIGNED, in_flight)
             if resource is None:
                 return False
             archive = self._fetcher.schedule_next(resource)
@@ -382,7 +402,7 @@ class RecoverySession:
         return True
 
     def _start_fetches(self, archive: str, tasks: asyncio.TaskGroup) -> None:
-        """Begin as much for an archive as it may be asked at once."""
+        """Start as many fetches from an archive as may be in flight at once."""
         busy = self._in_flight[archive]
         while len(busy) < self._max_in_flight and archive not in self._breakers.suspended and not self._is_ending():
             resource = self._state.resources.next_queued(archive, busy)
@@ -390,7 +410,7 @@ class RecoverySession:
                 self._ready.discard(archive)
                 return
             if not resource.is_linked and busy & self._linked_in_flight:
-                return  # what is on its way may have links, and these come before what is only listed
+                return  # the captures in flight may have links, and linked resources precede those that are only listed
             busy.add(resource.id)
             if resource.is_linked:
                 self._linked_in_flight.add(resource.id)
@@ -398,34 +418,34 @@ class RecoverySession:
 
     async def _fetch(self, resource: RecoveryResource, archive: str) -> None:
         try:
-            turn = await self._fetcher.fetch_next(resource, archive)
+            next_archive = await self._fetcher.fetch_next(resource, archive)
             if self._wait:
                 await self._clock.sleep(self._wait * random.uniform(0.5, 1.5))  # noqa: S311  no secret
         finally:
             self._in_flight[archive].discard(resource.id)
             self._linked_in_flight.discard(resource.id)
             self._wake.set()
-        self._ready.update((archive,) if turn is None else (archive, turn))
+        self._ready.update((archive,) if next_archive is None else (archive, next_archive))
         if archive in self._breakers.suspended:
             self._report_suspension(archive)
 
     def _report_suspension(self, archive: str) -> None:
-        """Say that an archive is closed, unless that was said; others may have the same bytes."""
-        closing = self._breakers.suspended[archive]
+        """Report once that an archive is suspended, and reassign its resources: others may have the same bytes."""
+        suspension = self._breakers.suspended[archive]
         if archive not in self._reported_suspensions:
             self._reported_suspensions.add(archive)
-            self._on_event("waiting", {"archive": archive, "until": closing.until, "reason": closing.reason})
+            self._on_event("waiting", {"archive": archive, "until": suspension.until, "reason": suspension.reason})
             self._state.resources.assign_all(archive)
 
     def _resume_archives(self, tasks: asyncio.TaskGroup) -> None:
-        """Ask those again whose time has come; those without a list, for that."""
+        """Resume archives whose suspension has ended: request the missing listing, or let a trial request through."""
         now = self._clock.now()
-        for archive, closing in list(self._breakers.suspended.items()):
-            if closing.until > now:
+        for archive, suspension in list(self._breakers.suspended.items()):
+            if suspension.until > now:
                 continue
             self._reported_suspensions.discard(archive)
-            if closing.reason == LISTING_INCOMPLETE:
-                self._breakers.suspended[archive] = replace(closing, until=math.inf)
+            if suspension.reason == LISTING_INCOMPLETE:
+                self._breakers.suspended[archive] = replace(suspension, until=math.inf)
                 for prefix in self._scope.prefixes:
                     self._start_listing(archive, prefix, tasks)
             else:
@@ -433,21 +453,21 @@ class RecoverySession:
                 self._ready.add(archive)
 
     async def _wait_for_archive(self) -> bool:
-        """Wait for the first archive that can be asked again, if somebody wants that; return whether it is to go on."""
-        waited_for = (
+        """Wait until the first suspended archive may be queried, if `until_done`; return whether to resume."""
+        waiting = (
             self._state.resources.count_queued_by_archive().keys()
             | self._archives_by_outcome(ListingStatus.NOT_NOW).keys()
         )
-        times = [closing.until for archive, closing in self._breakers.suspended.items() if archive in waited_for]
+        times = [suspension.until for archive, suspension in self._breakers.suspended.items() if archive in waiting]
         if not times or not self._until_done:
             return False
-        while (left := min(times) - self._clock.now()) > 0 and not self._is_ending():
-            await self._clock.sleep(min(left, _POLL_SECONDS))
+        while (remaining := min(times) - self._clock.now()) > 0 and not self._is_ending():
+            await self._clock.sleep(min(remaining, _POLL_SECONDS))
         return True
 
     async def _wait_for_event(self) -> None:
-        """Wait until something has come, and not longer than it takes to look whether to stop."""
-        # Not `wait_for`: before Python 3.12 it loses a Ctrl-C that comes together with what is waited for.
+        """Wait for an event, at most until `should_stop` is due."""
+        # Not `asyncio.wait_for`: before Python 3.12 it loses a cancellation that coincides with the event.
         with suppress(TimeoutError):
             async with asyncio.timeout(_POLL_SECONDS):
                 await self._wake.wait()
@@ -456,40 +476,42 @@ class RecoverySession:
         pause = _COMMIT_SECONDS
         while True:
             await asyncio.sleep(pause)
-            begun = time.monotonic()
+            started = time.monotonic()
             self._commit()
             counts = self._state.resources.counts()
-            self._on_event("progress", {standing.value: count for standing, count in counts.items()})
-            # Counting a million takes a while.
-            pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - begun))
+            self._on_event("progress", {status.value: count for status, count in counts.items()})
+            # Counting a million resources takes long: it may use 5 % of the time.
+            pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - started))
 
     def _commit(self) -> None:
-        """Make all changes last, and with them how much was asked for them."""
+        """Commit all changes, including the request counters."""
         if self._requests_sent is not None:
             self._state.store_requests(self._requests_before, self._requests_sent)
         self._state.store_skipped_links(self._skipped_links_before, self._frontier.skipped_links)
         self._state.commit()
 
     def _archives_by_outcome(self, *outcomes: ListingStatus) -> dict[str, str]:
-        """Return the archives whose lists ended so, and why, as far as this plan asks for these lists."""
+        """Return the archives whose listings have these statuses, with the error message."""
         prefixes = () if self._options.policy is RecoverPolicy.NAIVE else self._scope.prefixes
         return {
             each.archive: each.message or ""
             for each in self._state.listings.all()
-            if each.outcome in outcomes and each.archive in self._repositories and each.prefix in prefixes
+            if each.outcome in outcomes and each.archive in self._clients and each.prefix in prefixes
         }
 
     def _result(self) -> RecoveryRunResult:
         state = self._state
         unlisted = self._archives_by_outcome(ListingStatus.FAILED, ListingStatus.NOT_NOW)
         waiting = state.resources.count_queued_by_archive()
-        closed = {archive: closing for archive, closing in self._breakers.suspended.items() if waiting.get(archive)}
+        suspended = {
+            archive: suspension for archive, suspension in self._breakers.suspended.items() if waiting.get(archive)
+        }
         failed = state.resources.count_failed()
         session_ids = state.captures.count_session_ids()
         state.set_fact(SESSION_IDS_FACT, str(session_ids))
         result = RecoveryRunResult(
             state.resources.counts(),
-            closed,
+            suspended,
             unlisted,
             failed,
             dict(self._frontier.skipped_links),
@@ -501,7 +523,7 @@ class RecoverySession:
                 archive: outcome.value
                 for outcome in (ListingStatus.UNSUPPORTED, ListingStatus.TRUNCATED)
                 for archive in self._archives_by_outcome(outcome)
-                if self._repositories[archive].archive.kind is not ArchiveKind.LIVE
+                if self._clients[archive].archive.kind is not ArchiveKind.LIVE
             },
             self._unconfirmed,
             int(state.fact(LOOKUPS_FACT) or 0),
@@ -509,7 +531,7 @@ class RecoverySession:
         )
         if not result.counts[ResourceStatus.QUEUED]:
             state.set_refollow_links(refollow=False)
-        # What failed is tried again alone. If it fails once more, archives are asked for what they have gained anyway.
+        # After a run with failures, only these are retried. If they fail again, the run counts as complete.
         is_done = result.is_done or (self._is_retry and replace(result, failed=0).is_done)
         failures = _BUT_FAILURES if replace(result, failed=0).is_done else ""
         state.set_fact("done", _DONE if is_done else failures)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urljoin
 
-from unlost import uri as addresses
 from unlost.archives.base import ArchiveClient, FetchedCapture
 from unlost.archives.factory import create_client
 from unlost.capture import Capture
@@ -33,56 +32,62 @@ from unlost.http.client import ArchiveHttpClient
 from unlost.recover.options import RecoverOptions
 from unlost.recover.state.store import RecoveryState
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
+from unlost.uri import key as uri_key
 from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url
 
 LIVE_ARCHIVE = Archive("live", "Live site", ArchiveKind.LIVE, deep=False)
 """The entry of the live web; its id is that of every capture from there."""
 MAX_WAIT_SECONDS = 60.0
-"""How long a host may make the recovery wait by 429 or 503; the archives are queried meanwhile."""
+"""How long a host may delay the recovery by 429 or 503. Archives are queried in the meantime."""
 MAX_LIVE_BODY_BYTES = 1 << 28
-"""The largest body that is read: as much as of an archive's capture."""
-_MAX_CACHED_RESPONSES = 64  # responses that were listed and not fetched yet; one that was dropped is requested again
-_MAX_REDIRECTS = 5  # from one spelling of a URL to another: to https, to `www`, to the final slash
+"""Largest body that is read, as for a capture from an archive."""
+_MAX_CACHED_RESPONSES = 64  # responses that were listed and not fetched yet; an evicted one is requested again
+_MAX_REDIRECTS = 5  # between spellings of a URL: to https, to `www`, to the final slash
 _FORBIDDEN = (401, 403, 451)
 _CHUNK = 1 << 20
 
 
 class LiveSiteClient:
-    """Requests pages from the live web: a `Repository`.
+    """Requests pages from the live site; an `ArchiveClient`.
 
-    It has no listing. The list of captures of a URL is the response to one request for it, which `fetch` then returns.
-    A response of 404, 410 or another client error means that the site does not have the page; 401, 403 and 451, and
-    what robots.txt disallows, that it does not show it; a server error that it failed.
+    The live site has no listing. The captures of a URL are the response to one request for it, which `fetch` then
+    returns. A response of 404, 410 or another client error means that the site does not have the page; 401, 403, 451
+    and a disallow in robots.txt that it is excluded; a server error that the request failed.
 
-    visitor: sends the requests; it obeys robots.txt, the delay between requests, and Retry-After.
+    Args:
+        fetcher: Sends the requests. It obeys robots.txt, the delay between requests, and Retry-After.
+        archive: The registry entry.
     """
 
-    def __init__(self, visitor: PoliteFetcher, archive: Archive = LIVE_ARCHIVE) -> None:
-        self._visitor = visitor
+    def __init__(self, fetcher: PoliteFetcher, archive: Archive = LIVE_ARCHIVE) -> None:
+        self._visitor = fetcher
         self._archive = archive
         self._cached: OrderedDict[str, FetchedCapture] = OrderedDict()
 
     @property
     def archive(self) -> Archive:
-        """Return its entry."""
+        """The registry entry."""
         return self._archive
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield the capture that a request for the URL makes, if the site has the page.
+        """Yield the capture made by a request for the URL, if the site has the page.
 
-        Raises ExcludedError, NotNowError, FailedError.
+        Raises:
+            ExcludedError: The site or its robots.txt forbids the request.
+            NotNowError: The host requested a wait.
+            FailedError: The request failed.
         """
-        copy = await self._request(uri)
-        if copy is None:
+        fetched = await self._request(uri)
+        if fetched is None:
             return
-        self._cache(copy)
-        yield copy.capture
+        self._cache(fetched)
+        yield fetched.capture
 
     async def list_prefix(
         self,
         prefix: str,
-        first: str | None = None,  # noqa: ARG002  as the protocol has it
+        first: str | None = None,  # noqa: ARG002  required by the protocol
         last: str | None = None,  # noqa: ARG002
     ) -> AsyncIterator[Capture]:
         """Raise UnsupportedError: a live site has no listing. Its sitemap is a resource like any other."""
@@ -90,47 +95,47 @@ class LiveSiteClient:
         yield  # makes this a generator
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return the response that was listed, or request it again. Raises as `captures` does."""
-        held = self._cached.pop(capture.uri, None)
-        return held if held is not None else await self._request(capture.uri)
+        """Return the response that was listed, or request it again. Raises the errors of `captures`."""
+        cached = self._cached.pop(capture.uri, None)
+        return cached if cached is not None else await self._request(capture.uri)
 
-    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:  # noqa: ARG002  there is only now
-        """Return what the site responds now. Raises as `captures` does."""
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:  # noqa: ARG002  always the present
+        """Return the current response of the site. Raises the errors of `captures`."""
         return await self._request(uri)
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Return the current time if the site has the page. Raises as `captures` does."""
-        copy = await self._request(uri)
-        if copy is None:
+        """Return the current time if the site has the page. Raises the errors of `captures`."""
+        fetched = await self._request(uri)
+        if fetched is None:
             return None
-        copy.body.close()
-        return copy.capture.datetime
+        fetched.body.close()
+        return fetched.capture.datetime
 
-    def _cache(self, copy: FetchedCapture) -> None:
-        before = self._cached.pop(copy.capture.uri, None)
-        if before is not None:
-            before.body.close()
-        self._cached[copy.capture.uri] = copy
+    def _cache(self, fetched: FetchedCapture) -> None:
+        previous = self._cached.pop(fetched.capture.uri, None)
+        if previous is not None:
+            previous.body.close()
+        self._cached[fetched.capture.uri] = fetched
         if len(self._cached) > _MAX_CACHED_RESPONSES:
             self._cached.popitem(last=False)[1].body.close()
 
     async def _request(self, uri: str) -> FetchedCapture | None:
-        answer = await self._visit(normalize_input_url(uri))
-        seen = {answer.uri}
+        response = await self._visit(normalize_input_url(uri))
+        visited = {response.uri}
         # A redirect to another spelling of the URL is the same page.
-        while (target := _redirect_target(answer)) and _is_same_resource(target, uri) and target not in seen:
-            answer.body.close()
-            if len(seen) > _MAX_REDIRECTS:
+        while (target := _redirect_target(response)) and _is_same_resource(target, uri) and target not in visited:
+            response.body.close()
+            if len(visited) > _MAX_REDIRECTS:
                 raise FailedError(f"more than {_MAX_REDIRECTS} redirects", self._archive.id, "redirects")
-            answer = await self._visit(target)
-            seen |= {target, answer.uri}
-        if 200 <= answer.status < 400:
-            return await self._stored_capture(answer)
-        answer.body.close()
-        if answer.status in _FORBIDDEN:
-            raise ExcludedError(f"the live site responds with status {answer.status}", self._archive.id)
-        if answer.status >= 500 or answer.status == 429:
-            raise FailedError(f"status {answer.status}", self._archive.id, "status")
+            response = await self._visit(target)
+            visited |= {target, response.uri}
+        if 200 <= response.status < 400:
+            return await self._stored_capture(response)
+        response.body.close()
+        if response.status in _FORBIDDEN:
+            raise ExcludedError(f"the live site responds with status {response.status}", self._archive.id)
+        if response.status >= 500 or response.status == 429:
+            raise FailedError(f"status {response.status}", self._archive.id, "status")
         return None
 
     async def _visit(self, url: str) -> FetchResponse:
@@ -145,29 +150,29 @@ class LiveSiteClient:
         except SiteError as error:
             raise FailedError(str(error), self._archive.id, error.kind) from error
 
-    async def _stored_capture(self, answer: FetchResponse) -> FetchedCapture:
-        mime = (answer.header("content-type") or "").partition(";")[0].strip().lower() or None
+    async def _stored_capture(self, response: FetchResponse) -> FetchedCapture:
+        mime = (response.header("content-type") or "").partition(";")[0].strip().lower() or None
         capture = Capture(
-            uri=answer.uri,
-            key=addresses.key(answer.uri),
-            datetime=answer.requested_at,
-            status=answer.status,
+            uri=response.uri,
+            key=uri_key(response.uri),
+            datetime=response.requested_at,
+            status=response.status,
             mime=mime,
-            digest=await asyncio.to_thread(_digest, answer.body),
-            length=answer.size,
-            redirect=_redirect_target(answer),
+            digest=await asyncio.to_thread(_digest, response.body),
+            length=response.size,
+            redirect=_redirect_target(response),
             archive=self._archive.id,
             migrated=False,
         )
-        return FetchedCapture(capture, answer.headers, answer.body, answer.truncated, answer.uri)
+        return FetchedCapture(capture, response.headers, response.body, response.truncated, response.uri)
 
 
-def _redirect_target(answer: FetchResponse) -> str | None:
-    location = answer.header("location") if 300 <= answer.status < 400 else None
+def _redirect_target(response: FetchResponse) -> str | None:
+    location = response.header("location") if 300 <= response.status < 400 else None
     if not location:
         return None
     try:
-        return urljoin(answer.uri, location.strip())
+        return urljoin(response.uri, location.strip())
     except ValueError:
         return location
 
@@ -189,8 +194,8 @@ def _digest(body: BinaryIO) -> str:
 
 
 LIVE_DELAY_SECONDS = 1.0
-"""Between two requests to one host of the live site, unless the user or robots.txt asks for more."""
-_SOURCE_PATHS = "source-paths"  # the fact that says where the sources on this machine are
+"""Seconds between two requests to one host of the live site, unless the user or robots.txt requires more."""
+_SOURCE_PATHS = "source-paths"  # fact: the paths of local sources, as JSON
 
 
 @asynccontextmanager
@@ -204,55 +209,60 @@ async def open_sources(
     delay: float = LIVE_DELAY_SECONDS,
     proxies: bool = False,
 ) -> AsyncIterator[dict[str, ArchiveClient]]:
-    """Give the clients of archives, by id; the connections to the live site are closed at the end.
+    """Yield the clients of archives by id. The connections to the live site are closed at exit.
 
-    courier: sends the requests to archives; requests to the live site are counted in its `sent`.
-    contact: sent to the live site, too; without one the delay is doubled.
-    delay: seconds between two requests to one host of the live site.
+    Args:
+        archives: Registry entries by id.
+        http_client: Sends the requests to archives. Requests to the live site are added to its `request_counts`.
+        options: What to recover.
+        clock: The source of time.
+        contact: Contact sent in the user agent, also to the live site. Without one, the delay is doubled.
+        delay: Seconds between two requests to one host of the live site.
+        proxies: Whether to use the proxies from the environment.
     """
     async with AsyncExitStack() as stack:
-        repositories: dict[str, ArchiveClient] = {}
+        clients: dict[str, ArchiveClient] = {}
         for name, archive in archives.items():
             if archive.kind is not ArchiveKind.LIVE:
-                repositories[name] = create_client(archive, http_client)
+                clients[name] = create_client(archive, http_client)
                 continue
-            visitor = _CountingFetcher((options.url, *options.urls), clock, contact, use_proxies=proxies)
-            visitor.count_in(http_client.request_counts, name)
-            await stack.enter_async_context(visitor)
+            fetcher = _CountingFetcher((options.url, *options.urls), clock, contact, use_proxies=proxies)
+            fetcher.count_in(http_client.request_counts, name)
+            await stack.enter_async_context(fetcher)
             pause = delay if contact else 2 * delay
-            polite = PoliteFetcher(visitor, MemoryRobotsStore(), clock, pause, max_wait=MAX_WAIT_SECONDS)
-            repositories[name] = LiveSiteClient(polite, archive)
-        yield repositories
+            polite = PoliteFetcher(fetcher, MemoryRobotsStore(), clock, pause, max_wait=MAX_WAIT_SECONDS)
+            clients[name] = LiveSiteClient(polite, archive)
+        yield clients
 
 
 class _CountingFetcher(Fetcher):
-    """Counts its requests, those for robots.txt included."""
+    """A fetcher that counts its requests, including those for robots.txt."""
 
     _sent: Counter[tuple[str, RequestKind]]
     _name: str
 
     def count_in(self, sent: Counter[tuple[str, RequestKind]], name: str) -> None:
-        """Count in `sent`, as requests to the source of this id."""
+        """Count requests in `sent` under this archive id."""
         self._sent, self._name = sent, name
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Return the response. Raises SiteError."""
+        """Count the request and send it."""
         self._sent[self._name, RequestKind.REPLAY] += 1
         return await super().fetch(request)
 
 
 def store_source_paths(state: RecoveryState, archives: Mapping[str, Archive]) -> None:
-    """Store where the sources on this machine are, and forget the listings if an id now means another path.
+    """Store the paths of local sources. Clears the listings if an id now means another path.
 
     Otherwise a file of the same name in another folder would count as listed.
     """
-    before: dict[str, str] = json.loads(state.fact(_SOURCE_PATHS) or "{}")
-    now = {
+    previous: dict[str, str] = json.loads(state.fact(_SOURCE_PATHS) or "{}")
+    current = {
         name: str(Path(archive.folder).expanduser().resolve())
         for name, archive in archives.items()
         if archive.folder is not None
     }
-    if any(before.get(name, path) != path for name, path in now.items()):
+    if any(previous.get(name, path) != path for name, path in current.items()):
         state.listings.clear()
-    if before | now != before:
-        state.set_fact(_SOURCE_PATHS, json.dumps(before | now, sort_keys=True))
+    if previous | current != previous:
+        state.set_fact(_SOURCE_PATHS, json.dumps(previous | current, sort_keys=True))

@@ -1,7 +1,4 @@
-"""Records in the WARCs of a recovery.
-
-The data model, their headers and metadata, and how they are read and verified.
-"""
+"""Records in the WARC files of a recovery: data model, headers and metadata, reading and verification."""
 
 import hashlib
 import os
@@ -37,16 +34,19 @@ from unlost.warc.writer import WarcFolder, segment_number
 
 @dataclass(frozen=True, slots=True)
 class RecoveryRecord:
-    """A record in a WARC of the recovery.
+    """A record in a WARC file of the recovery.
 
-    capture: what came back: address, date, status, type and redirect of the copy itself, its archive and its URI-M.
-        `digest` is that of the body that is kept here, `sha1:` and base 32; `length` is the number of its bytes;
-        `revisit_of` names the record here that has the body, if this one has none of its own.
-    listed_digest: the digest that the archive's index gives for it; None if there was none.
-    source: the address that the bytes came from; None where it was a file.
-    truncated: why the body is known not to be whole, as in StoredCopy.
-    recovered: when it was kept, 14 digits.
-    file, offset, size: the WARC's name in the recovery's folder `warc`, and where in it, in bytes.
+    Attributes:
+        capture: The capture as returned: URL, datetime, status, type and redirect, archive and URI-M. `digest` is that
+            of the stored body (`sha1:` and base 32), `length` its size in bytes. `revisit_of` names the record with the
+            body if this one has none.
+        listed_digest: The digest in the archive's index; None if there was none.
+        source: The URL that the bytes came from; None for a local file.
+        truncated: Why the body is incomplete, as in `FetchedCapture`.
+        recovered: When it was stored, 14 digits.
+        file: Name of the WARC file in the recovery's folder `warc`.
+        offset: Offset of the record in bytes.
+        size: Size of the record and its metadata record in bytes.
     """
 
     capture: Capture
@@ -60,7 +60,7 @@ class RecoveryRecord:
 
 
 REFERS_TO = "Unlost-Refers-To"
-"""The field of a revisit that says where the body is: a file's name, and an offset in bytes."""
+"""Header field of a revisit: file name and offset of the record with the body."""
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _MIGRATED = {True: "yes", False: "no", None: "unknown"}
 _MIGRATED_VALUES = {word: value for value, word in _MIGRATED.items()}
@@ -68,22 +68,29 @@ _UNKNOWN = "unknown"
 
 
 def record_id(record: RecoveryRecord) -> str:
-    """Return the WARC-Record-ID of a record that is kept."""
+    """Return the WARC-Record-ID of a stored record."""
     capture = record.capture
     kind = "revisit" if capture.revisit else "response"
     return make_record_id(kind, capture.uri, capture.datetime, capture.archive, capture.digest, record.recovered)
 
 
-def response_header(record: RecoveryRecord, number: str, block_digest: str, length: int) -> bytes:
-    """Return the header of a response record, up to its block, which has that digest and that many bytes.
+def response_header(record: RecoveryRecord, warc_id: str, block_digest: str, length: int) -> bytes:
+    """Return the header of a response record, up to its block.
 
-    number: its id, as `record_id` has it.
-    Raises UriError for an address that no record can have, DateError for a date that is none.
+    Args:
+        record: The record.
+        warc_id: Its WARC-Record-ID.
+        block_digest: Digest of the block.
+        length: Size of the block in bytes.
+
+    Raises:
+        UriError: No record can have this URL.
+        DateError: The date is invalid.
     """
     reason = record.truncated
     fields = [
         ("WARC-Type", "response"),
-        *_common_fields(record, number),
+        *_common_fields(record, warc_id),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
         ("WARC-Truncated", reason if reason is None or reason in TRUNCATION_REASONS else "unspecified"),
@@ -95,21 +102,29 @@ def response_header(record: RecoveryRecord, number: str, block_digest: str, leng
 
 
 def revisit_header(
-    record: RecoveryRecord, number: str, original: tuple[str, str, int], block_digest: str, length: int
+    record: RecoveryRecord, warc_id: str, original: tuple[str, str, int], block_digest: str, length: int
 ) -> bytes:
-    """Return the header of a revisit record, up to its block, which is the head of an answer or nothing.
+    """Return the header of a revisit record, up to its block, which is an HTTP head or empty.
 
-    original: of the record that has the body, its id, its file and its offset. Raises as `response_head`.
+    Args:
+        record: The record.
+        warc_id: Its WARC-Record-ID.
+        original: WARC-Record-ID, file and offset of the record with the body.
+        block_digest: Digest of the block.
+        length: Size of the block in bytes.
+
+    Raises:
+        UriError, DateError: As `response_header`.
     """
     original_id, file, offset = original
-    uri, moment = record.capture.revisit_of or ("", "")
+    uri, datetime = record.capture.revisit_of or ("", "")
     fields = [
         ("WARC-Type", "revisit"),
-        *_common_fields(record, number),
+        *_common_fields(record, warc_id),
         ("WARC-Profile", _REVISIT),
         ("WARC-Refers-To", original_id),
         ("WARC-Refers-To-Target-URI", escape_target_uri(uri)),
-        ("WARC-Refers-To-Date", format_record_date(moment)),
+        ("WARC-Refers-To-Date", format_record_date(datetime)),
         (REFERS_TO, f"{file} {offset}"),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
@@ -120,15 +135,15 @@ def revisit_header(
     return format_record_header(fields)
 
 
-def _common_fields(record: RecoveryRecord, number: str) -> warc_fields.WarcFields:
+def _common_fields(record: RecoveryRecord, warc_id: str) -> warc_fields.WarcFields:
     capture = record.capture
-    yield "WARC-Record-ID", number
+    yield "WARC-Record-ID", warc_id
     yield "WARC-Target-URI", escape_target_uri(capture.uri)
     yield "WARC-Date", format_record_date(capture.datetime)
 
 
 def _provenance_fields(record: RecoveryRecord) -> warc_fields.WarcFields:
-    """Yield what must not be lost where a record is taken alone. pywb has the first two of what comes from archives."""
+    """Yield the fields that identify where a record came from. pywb writes the first two for remote archives."""
     capture = record.capture
     source = record.source or capture.urim
     yield "WARC-Source-URI", escape_target_uri(source) if source else None
@@ -138,8 +153,8 @@ def _provenance_fields(record: RecoveryRecord) -> warc_fields.WarcFields:
     yield "Unlost-Listed-Digest", None if record.listed_digest is None else encode_value(record.listed_digest)
 
 
-def metadata_record(record: RecoveryRecord, number: str, headers_left_out: int) -> bytes:
-    """Return the metadata record of the record with that id: all that is known of it, so that it can be made again."""
+def metadata_record(record: RecoveryRecord, warc_id: str, headers_left_out: int) -> bytes:
+    """Return the metadata record of a record, with all its attributes, so that the database can be rebuilt."""
     capture = record.capture
     texts = {
         "archive": capture.archive,
@@ -175,10 +190,10 @@ def metadata_record(record: RecoveryRecord, number: str, headers_left_out: int) 
     )
     fields = [
         ("WARC-Type", "metadata"),
-        ("WARC-Record-ID", make_record_id("metadata", number)),
+        ("WARC-Record-ID", make_record_id("metadata", warc_id)),
         ("WARC-Target-URI", escape_target_uri(capture.uri)),
         ("WARC-Date", format_record_date(record.recovered)),
-        ("WARC-Concurrent-To", number),
+        ("WARC-Concurrent-To", warc_id),
         ("Content-Type", WARC_FIELDS_TYPE),
         ("Content-Length", str(len(block))),
     ]
@@ -186,49 +201,49 @@ def metadata_record(record: RecoveryRecord, number: str, headers_left_out: int) 
 
 
 def parse_metadata(block: bytes, file: str, offset: int, size: int) -> RecoveryRecord:
-    """Return the Record that the block of a metadata record tells of. Raises ValueError for a block that is none."""
-    said = warc_fields.parse_fields(block)
+    """Parse the block of a metadata record. Raises ValueError if it is invalid."""
+    fields = warc_fields.parse_fields(block)
 
     def text(name: str) -> str | None:
-        return decode_value(said[name]) if name in said else None
+        return decode_value(fields[name]) if name in fields else None
 
-    def must(name: str) -> str:
+    def required(name: str) -> str:
         value = text(name)
         if value is None:
             raise ValueError(name)
         return value
 
     def number(name: str) -> int | None:
-        return int(said[name]) if name in said else None
+        return int(fields[name]) if name in fields else None
 
-    if said.get("migrated") not in _MIGRATED_VALUES:
+    if fields.get("migrated") not in _MIGRATED_VALUES:
         raise ValueError("migrated")
     revisited = text("revisit-of-uri")
     capture = Capture(
-        uri=must("uri"),
+        uri=required("uri"),
         key=text("key"),
-        datetime=must("stored"),
-        status=None if must("status") == _UNKNOWN else number("status"),
+        datetime=required("stored"),
+        status=None if required("status") == _UNKNOWN else number("status"),
         mime=text("mime"),
-        digest=must("digest"),
+        digest=required("digest"),
         length=number("length"),
         redirect=text("redirect"),
         archive=text("archive"),
         urim=text("urim"),
-        migrated=_MIGRATED_VALUES[said["migrated"]],
+        migrated=_MIGRATED_VALUES[fields["migrated"]],
         filename=text("filename"),
         offset=number("offset"),
         skip=number("skip"),
     )
     if revisited is not None:
-        capture = replace(capture, revisit=True, revisit_of=(revisited, must("revisit-of-date")))
+        capture = replace(capture, revisit=True, revisit_of=(revisited, required("revisit-of-date")))
     return RecoveryRecord(
-        capture, text("listed-digest"), text("source"), text("truncated"), must("recovered"), file, offset, size
+        capture, text("listed-digest"), text("source"), text("truncated"), required("recovered"), file, offset, size
     )
 
 
 def check_known_files(folder: WarcFolder, files: list[str], known: Mapping[str, int]) -> None:
-    """Raise InputError if a file that the state knows is not there, or not all of what it knows."""
+    """Raise InputError if a file known to the database is missing or shorter than known."""
     for name, end in sorted(known.items()):
         if name not in files:
             raise InputError(f"{folder.path / name}: {_data_loss_message(end, 'not there')}")
@@ -246,23 +261,26 @@ def _data_loss_message(end: int, found: str) -> str:
 
 
 def read_records_after(file: int, name: str, start: int) -> Iterator[tuple[RecoveryRecord | None, int]]:
-    """Yield the whole records behind a byte of a file, each with where it ends; at the beginning first (None, end).
+    """Yield the complete records after an offset, each with its end; at the start of a file, first (None, end).
 
-    What is torn ends it: a record counts only with its metadata behind it, since both are written at once. Raises
-    ForeignError for what is whole, but was not written here.
+    An incomplete record ends the iteration. A record counts only with its metadata record, because both are written at
+    once.
+
+    Raises:
+        ForeignRecordError: A complete record was not written by this software.
     """
-    place, size = start, os.fstat(file).st_size
-    while place < size:
+    offset, size = start, os.fstat(file).st_size
+    while offset < size:
         try:
-            if place == 0:
+            if offset == 0:
                 end = _end_of_warcinfo(file)
                 yield None, end
             else:
-                record, end = _record_at(file, name, place)
+                record, end = _record_at(file, name, offset)
                 yield record, end
         except TruncatedRecordError:
             return
-        place = end
+        offset = end
 
 
 def _end_of_warcinfo(file: int) -> int:
@@ -273,14 +291,14 @@ def _end_of_warcinfo(file: int) -> int:
 
 
 def _record_at(file: int, name: str, offset: int) -> tuple[RecoveryRecord, int]:
-    kept = WrittenRecord(file, offset)
-    told_of = kept.fields.get("WARC-Record-ID")
-    if kept.record_type not in ("response", "revisit"):
+    record = WrittenRecord(file, offset)
+    warc_id = record.fields.get("WARC-Record-ID")
+    if record.record_type not in ("response", "revisit"):
         raise ForeignRecordError
-    about = WrittenRecord(file, kept.end())
-    if about.record_type != "metadata" or about.fields.get("WARC-Concurrent-To") != told_of:
+    metadata = WrittenRecord(file, record.end())
+    if metadata.record_type != "metadata" or metadata.fields.get("WARC-Concurrent-To") != warc_id:
         raise ForeignRecordError
-    block, end = about.block(), about.end()
+    block, end = metadata.block(), metadata.end()
     try:
         return parse_metadata(block, name, offset, end - offset), end
     except ValueError:
@@ -288,9 +306,10 @@ def _record_at(file: int, name: str, offset: int) -> tuple[RecoveryRecord, int]:
 
 
 def find_original(folder: WarcFolder, record: RecoveryRecord) -> tuple[str, str, int]:
-    """Return which record has the body of a record: its id, its file and its offset in bytes.
+    """Return WARC-Record-ID, file and offset of the record that has the body.
 
-    Raises ArchiveFileError if a revisit is not there any more, or not as it was.
+    Raises:
+        ArchiveFileError: A revisit no longer exists or was changed.
     """
     if not record.capture.revisit:
         return record_id(record), record.file, record.offset
@@ -299,76 +318,80 @@ def find_original(folder: WarcFolder, record: RecoveryRecord) -> tuple[str, str,
 
 
 def open_capture(folder: WarcFolder, record: RecoveryRecord) -> FetchedCapture:
-    """Return the copy that a record keeps; of a revisit, with the body of its original.
+    """Return the stored capture; a revisit has the body of its original, and its headers unless it has its own.
 
-    A revisit without headers of its own has those of its original, too. Raises ArchiveFileError, or another InputError,
-    if it is not there any more, or not as it was.
+    Raises:
+        ArchiveFileError: The record no longer exists or was changed.
+        InputError: The file cannot be read.
     """
     headers = None
-    number, file, offset = record_id(record), record.file, record.offset
+    warc_id, file, offset = record_id(record), record.file, record.offset
     if record.capture.revisit:
-        with _open_record(folder, file, offset, number) as revisit:
+        with _open_record(folder, file, offset, warc_id) as revisit:
             if head := revisit.http_head():
                 headers = parse_http_head(head)
-            number, file, offset = _referred_record(revisit)
-    with _open_record(folder, file, offset, number) as kept:
-        came = parse_http_head(kept.http_head())
-        body = _verified_body(kept, record.capture.digest)
-    return FetchedCapture(record.capture, came if headers is None else headers, body, record.truncated, record.source)
+            warc_id, file, offset = _referred_record(revisit)
+    with _open_record(folder, file, offset, warc_id) as stored:
+        stored_headers = parse_http_head(stored.http_head())
+        body = _verified_body(stored, record.capture.digest)
+    return FetchedCapture(
+        record.capture, stored_headers if headers is None else headers, body, record.truncated, record.source
+    )
 
 
 def read_first_bytes(folder: WarcFolder, record: RecoveryRecord, count: int) -> bytes:
-    """Return the beginning of the body that a record keeps, at most so many bytes; the rest is not looked at.
+    """Return the first `count` bytes of a stored body. The rest is not verified.
 
-    Raises as `open_copy`, for what it looks at.
+    Raises:
+        ArchiveFileError, InputError: As `open_capture`.
     """
-    number, file, offset = find_original(folder, record)
-    with _open_record(folder, file, offset, number) as kept:
-        kept.http_head()
-        found = b""
-        for piece in kept.pieces():
-            found += piece
-            if len(found) >= count:
+    warc_id, file, offset = find_original(folder, record)
+    with _open_record(folder, file, offset, warc_id) as stored:
+        stored.http_head()
+        data = b""
+        for piece in stored.pieces():
+            data += piece
+            if len(data) >= count:
                 break
-        return found[:count]
+        return data[:count]
 
 
 @contextmanager
-def _open_record(folder: WarcFolder, file: str, offset: int, number: str) -> Iterator[WrittenRecord]:
-    """Give the record with that id at that place."""
+def _open_record(folder: WarcFolder, file: str, offset: int, warc_id: str) -> Iterator[WrittenRecord]:
+    """Open the record at an offset and check its WARC-Record-ID."""
     try:
         with folder.open_to_read(file) as opened:
-            yield _check_record_id(WrittenRecord(opened, offset), number)
+            yield _check_record_id(WrittenRecord(opened, offset), warc_id)
     except (TruncatedRecordError, ForeignRecordError):
         message = f"expected at byte {offset} the record that was kept there, found something else, or damage"
         raise ArchiveFileError(f"{folder.path / file}: {message}: put back the whole file") from None
 
 
-def _check_record_id(stored: WrittenRecord, number: str) -> WrittenRecord:
-    if stored.fields.get("WARC-Record-ID") != number:
+def _check_record_id(stored: WrittenRecord, warc_id: str) -> WrittenRecord:
+    if stored.fields.get("WARC-Record-ID") != warc_id:
         raise ForeignRecordError
     return stored
 
 
 def _referred_record(revisit: WrittenRecord) -> tuple[str, str, int]:
     file, _, offset = revisit.fields.get(REFERS_TO, "").partition(" ")
-    if not offset.isdecimal() or segment_number(file) is None:  # never a path to somewhere else
+    if not offset.isdecimal() or segment_number(file) is None:  # never a path outside the folder
         raise ForeignRecordError
     return revisit.fields.get("WARC-Refers-To", ""), file, int(offset)
 
 
 def _verified_body(stored: WrittenRecord, digest: str | None) -> BinaryIO:
-    """Return the body at its beginning, once all of it was seen to be as it was."""
-    body, hashed = new_body(), hashlib.sha1(usedforsecurity=False)
+    """Return the body, rewound, after its digest was verified."""
+    body, sha1 = new_body(), hashlib.sha1(usedforsecurity=False)
     try:
         for piece in stored.pieces():
-            hashed.update(piece)
+            sha1.update(piece)
             body.write(piece)
         stored.end()
     except BaseException:
         body.close()
         raise
-    if format_sha1(hashed) != digest:
+    if format_sha1(sha1) != digest:
         body.close()
         raise ForeignRecordError
     body.seek(0)

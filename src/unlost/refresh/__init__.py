@@ -1,5 +1,18 @@
-"""What changed since the last visit: learned from a site's own history, decided from headers, checked by audits.
+"""Predicting which pages changed since the last visit, and revisiting only these.
 
-`visit` is one line of a log; `reading` reads logs and WARCs into a `History`; `matrix` and `schemes` count what headers
-claim and judge every way to act on it; `learning` makes a `Policy` of it, by which a harvest decides page by page.
+A policy is learned from a log of earlier visits, decides by ETag, Last-Modified and other headers, and is checked by
+audits. docs/refresh.md describes the log, the policy and the estimates; docs/harvest.md describes harvests.
+
+Modules, in reading order:
+
+- `visit`: one visit to a page, a line of the log.
+- `page_text_digest`: comparison of the visible text of pages.
+- `log_reader`, `history`: from logs and WARC files to pairs of consecutive visits.
+- `decision_matrix`, `schemes`, `confidence`: counts by header behaviour, download schemes, confidence intervals.
+- `policy`: learning, storing and applying a policy.
+- `change_rate`: how often a page changes.
+- `harvest_state`, `page_visitor`, `harvest_store`, `harvester`: revisiting pages by a policy.
+- `cdxj_history`: import and export of captures as CDXJ.
+
+Must not import the command line or the web service.
 """

@@ -1,4 +1,4 @@
-"""Import of the last captures of an existing archive from CDXJ, and export of a harvest's captures."""
+"""Import of the latest captures of an archive from CDXJ, and export of a harvest's captures."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -20,19 +20,22 @@ from unlost.refresh.visit import NUMBER_FIELDS, TEXT_FIELDS, Visit, parse_header
 from unlost.warc.reader import wrap_record
 from unlost.warc.records import payload_and_block_digests
 
-_MAX_BODY_BYTES = 64 << 20  # bytes: as much as is read of a page
+_MAX_BODY_BYTES = 64 << 20  # the limit of harvested pages
 _COMMIT_INTERVAL = 1000
-_HEADER_FIELDS = (*TEXT_FIELDS[2:], "content_length", "age")  # beside address, digest, time and status
-_HARVEST_FIELD = "unlost-harvest"  # a field of rows whose digest is of the body without codings
+_HEADER_FIELDS = (*TEXT_FIELDS[2:], "content_length", "age")  # fields of a visit that are response headers
+_HARVEST_FIELD = "unlost-harvest"  # marks rows whose digest is of the body without content codings
 
 
 @dataclass(slots=True)
 class CdxjImportResult:
-    """What came of an index.
+    """Result of an import.
 
-    captures: rows that are captures. taken: those that became the last one of a page, one after the other. older: those
-    of which a later one is held. others: of pages that nobody asked for. unusable: no success, no digest, not of the
-    web.
+    Attributes:
+        captures: Number of rows that are captures.
+        imported: Captures that became the latest one of a page, including those replaced later in the same import.
+        outdated: Captures older than the page's latest one.
+        unlisted: Captures of unknown pages.
+        unusable: Captures with an error status, without digest or URL, or revisits of unknown captures.
     """
 
     captures: int = 0
@@ -51,45 +54,52 @@ def import_cdxj(
     only_known: bool = True,
     on_read: Callable[[int], object] | None = None,
 ) -> CdxjImportResult:
-    """Make the captures of an index the history of pages: the last one of each is what is held.
+    """Import the latest capture of each page from an index.
 
-    warcs: the folder of the WARCs that it names, from which headers and digests are read; without it, only digests that
-    the index has are known, and nothing can be asked by tag or date. only_known: pages that were added before; else all
-    are added. Rows and records that cannot be read are counted in problems. Raises InputError, OSError.
+    Args:
+        problems: Collects rows and records that cannot be read.
+        warcs: Folder of the WARC files named by the index, for headers and digests. Without it, only digests are known,
+            and no conditional requests are possible.
+        only_known: Whether to ignore captures of pages that were not added before.
+        on_read: Called with the number of bytes read.
+
+    Raises:
+        InputError: The index cannot be read.
+        OSError: A file cannot be read.
     """
-    found = CdxjImportResult()
+    result = CdxjImportResult()
     for row in read_index_rows(path, problems, on_read):
         try:
             capture = row.to_capture()
         except RowError as error:
             problems.add(Problem(error.kind, str(path), row.number, row.offset, str(error)))
             continue
-        found.captures += 1
+        result.captures += 1
         is_success = capture.status is None or 200 <= capture.status < 300
         if capture.key is None or not capture.uri or not capture.digest or not is_success:
-            found.unusable += 1
+            result.unusable += 1
             continue
         pages = state.pages_by_key(index_key(capture.uri))
         if not pages and not only_known:
             pages = _add_page(state, capture.uri)
         if not pages:
-            found.unlisted += 1
+            result.unlisted += 1
             continue
         for page in pages:
-            _import_capture(state, page, row, capture, warcs, problems, found)
-        if found.captures % _COMMIT_INTERVAL == 0:
+            _import_capture(state, page, row, capture, warcs, problems, result)
+        if result.captures % _COMMIT_INTERVAL == 0:
             state.commit()
     state.commit()
-    return found
+    return result
 
 
 def _add_page(state: HarvestState, uri: str) -> list[HarvestPage]:
     try:
-        address = normalize_visit_url(uri)
+        url = normalize_visit_url(uri)
     except UriError:
         return []
-    add_pages(state, [address], is_given=False)
-    return state.pages_by_key(index_key(address))
+    add_pages(state, [url], is_given=False)
+    return state.pages_by_key(index_key(url))
 
 
 def _import_capture(
@@ -105,11 +115,13 @@ def _import_capture(
     if page.last_visit is not None and time <= page.last_visit:
         result.outdated += 1
         return
-    before = page.snapshot.capture.digest if page.snapshot is not None and page.snapshot.capture is not None else None
-    changed = None if before is None else before != capture.digest
+    previous_digest = (
+        page.snapshot.capture.digest if page.snapshot is not None and page.snapshot.capture is not None else None
+    )
+    changed = None if previous_digest is None else previous_digest != capture.digest
     if capture.revisit:
         if changed is not False:
-            result.unusable += 1  # of a copy that is not known
+            result.unusable += 1  # its original is unknown
             return
         state.record_visit(page, time, False)
         result.imported += 1
@@ -122,26 +134,26 @@ def _import_capture(
 def _build_snapshot(
     uri: str, row: IndexRow, capture: Capture, time: int, warcs: Path | None, problems: Problems
 ) -> PageSnapshot:
-    copy = HarvestedCapture(
+    harvested = HarvestedCapture(
         capture.uri, capture.datetime, capture.digest, capture.filename, capture.offset, capture.length,
         capture.mime, capture.status,
     )  # fmt: skip
-    said = {name: row.fields[name] for name in _HEADER_FIELDS if name in row.fields}
-    values = {name: parse_header_number(text) if name in NUMBER_FIELDS else text for name, text in said.items()}
+    headers = {name: row.fields[name] for name in _HEADER_FIELDS if name in row.fields}
+    values = {name: parse_header_number(text) if name in NUMBER_FIELDS else text for name, text in headers.items()}
     visit = Visit(uri, capture.digest, time=time, status=capture.status or 200, **values)  # type: ignore[arg-type]
-    held = PageSnapshot(visit, copy, capture.uri, is_ours=_HARVEST_FIELD in row.fields)
+    snapshot = PageSnapshot(visit, harvested, capture.uri, is_ours=_HARVEST_FIELD in row.fields)
     if warcs is not None and capture.filename is not None and capture.offset is not None:
         try:
-            return _read_record(held, warcs, capture.filename, capture.offset)
+            return _read_record(snapshot, warcs, capture.filename, capture.offset)
         except (InputError, OSError, ArchiveFileError, ValueError) as error:
             message = f"its record cannot be read, so that its headers are not known: {str(error)[:150]}"
             problems.add(Problem("no-record", capture.filename[:100], None, capture.offset, message))
-    return held
+    return snapshot
 
 
 def _read_record(snapshot: PageSnapshot, warcs: Path, filename: str, offset: int) -> PageSnapshot:
-    """Return the same with what its record says."""
-    path = warcs / Path(filename).name  # an index must not lead out of the folder
+    """Return the snapshot with headers and digest of the WARC record."""
+    path = warcs / Path(filename).name  # ignore folders: an index must not refer to files outside
     body = WarcBody.open(path, offset, 0)
     stored = wrap_record(body, str(path), offset)
     visit = visit_from_headers(
@@ -160,28 +172,28 @@ def _add_digest(snapshot: PageSnapshot, visit: Visit, data: bytes, *, is_whole: 
 
 
 def export_cdxj(state: HarvestState) -> Iterator[bytes]:
-    """Yield a CDXJ line for the copy that is held of each page, sorted, with the headers that it came with."""
+    """Yield a sorted CDXJ line for the stored capture of each page, with its response headers as further fields."""
     return sort_lines(line for page in state.pages() for line in _page_lines(page))
 
 
 def _page_lines(page: HarvestPage) -> Iterator[bytes]:
-    held = page.snapshot
-    if held is None or held.capture is None:
+    snapshot = page.snapshot
+    if snapshot is None or snapshot.capture is None:
         return
-    copy, visit = held.capture, held.visit
+    capture, visit = snapshot.capture, snapshot.visit
     fields: dict[str, str | int | None] = {
-        "url": copy.uri,
-        "mime": copy.mime,
-        "status": copy.status,
-        "digest": copy.digest and normalize_digest(copy.digest).removeprefix("sha1:"),
-        "length": copy.size,
-        "offset": copy.offset,
-        "filename": copy.file,
+        "url": capture.uri,
+        "mime": capture.mime,
+        "status": capture.status,
+        "digest": capture.digest and normalize_digest(capture.digest).removeprefix("sha1:"),
+        "length": capture.size,
+        "offset": capture.offset,
+        "filename": capture.file,
     }
     fields |= {name: getattr(visit, name) for name in _HEADER_FIELDS}
-    if held.is_ours and copy.digest == visit.digest:
+    if snapshot.is_ours and capture.digest == visit.digest:
         fields[_HARVEST_FIELD] = 1
-    if page.uri != copy.uri:
+    if page.uri != capture.uri:
         fields["asked"] = page.uri
     texts = {name: str(value) for name, value in fields.items() if value is not None}
-    yield from write_cdxj([IndexRow(index_key(copy.uri), copy.timestamp, texts)])
+    yield from write_cdxj([IndexRow(index_key(capture.uri), capture.timestamp, texts)])

@@ -1,24 +1,29 @@
-"""Estimates how often a page changes, from visits that see at most one change each.
+"""Estimates how often a page changes, from visits that each detect at most one change.
 
-The estimator is Cho and Garcia-Molina's for irregular accesses; changes are modelled as a Poisson process. The rate at
-which the observations are most likely is infinite for a page that had changed at every visit, and too high for few
-visits; half a visit without change, after a mean interval, is therefore added. With equal intervals this is their
-bias-reduced estimator `-log((n - X + 0.5) / (n + 0.5))` for X changes seen in n visits.
+Uses the estimator of Cho and Garcia-Molina for irregular accesses, with changes modelled as a Poisson process. The
+maximum likelihood estimate is infinite for a page that changed at every visit, and too high for few visits; half a
+visit without change, after the mean interval, is therefore added. With equal intervals this is their bias-reduced
+estimator `-log((n - X + 0.5) / (n + 0.5))` for X changes in n visits.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, log1p
 
-_BISECTION_STEPS = 200  # of halving: far below what a float tells apart
+_BISECTION_STEPS = 200  # more than the precision of a float requires
 _ADDED_VISITS = 0.5
+
+_HOST_WEIGHT = 2.0  # weight of the host's rate against that of a page, as a number of visits
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRate:
     """How often a page, or the pages of a host, change.
 
-    per_second: changes a second. visits: how many were compared with the one before. seen: how many found a change.
+    Attributes:
+        per_second: Changes per second.
+        visits: Number of visits that were compared with the previous one.
+        changes: Number of these that detected a change.
     """
 
     per_second: float
@@ -26,7 +31,7 @@ class ChangeRate:
     changes: int
 
     def seconds_until(self, probability: float) -> float:
-        """Return after how many seconds the page will have changed with this probability; infinite if it never does.
+        """Return after how many seconds the page has changed with this probability; infinite if the rate is 0.
 
         >>> round(ChangeRate(1 / 86400, 10, 5).seconds_until(0.5) / 3600, 1)
         16.6
@@ -35,7 +40,10 @@ class ChangeRate:
 
 
 def estimate_change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate | None:
-    """Return how often pages change, of the seconds between visits and whether the page had changed; None without any.
+    """Estimate the change rate from intervals between visits; None if there are none.
+
+    Args:
+        intervals: Seconds since the previous visit, and whether the page had changed.
 
     >>> from math import log
     >>> rate = estimate_change_rate([(100, True)] * 3 + [(100, False)] * 7)
@@ -44,60 +52,61 @@ def estimate_change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate 
     >>> estimate_change_rate([(100, True)] * 5).per_second < 0.1
     True
     """
-    known = [(float(seconds), changed) for seconds, changed in intervals if seconds > 0]
-    if not known:
+    valid = [(float(seconds), changed) for seconds, changed in intervals if seconds > 0]
+    if not valid:
         return None
-    changed = [seconds for seconds, changed in known if changed]
+    changed = [seconds for seconds, changed in valid if changed]
     if not changed:
-        return ChangeRate(0.0, len(known), 0)
-    quiet = sum(seconds for seconds, changed in known if not changed)
-    quiet += _ADDED_VISITS * sum(seconds for seconds, _ in known) / len(known)
+        return ChangeRate(0.0, len(valid), 0)
+    unchanged_seconds = sum(seconds for seconds, changed in valid if not changed)
+    unchanged_seconds += _ADDED_VISITS * sum(seconds for seconds, _ in valid) / len(valid)
 
     def excess(rate: float) -> float:
-        return sum(_term(rate, seconds) for seconds in changed) - quiet
+        return sum(_term(rate, seconds) for seconds in changed) - unchanged_seconds
 
     # Each term lies between 1/rate - seconds and 1/rate.
-    low, high = 0.0, len(changed) / quiet
+    low, high = 0.0, len(changed) / unchanged_seconds
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
         if excess(middle) > 0:
             low = middle
         else:
             high = middle
-    return ChangeRate((low + high) / 2, len(known), len(changed))
+    return ChangeRate((low + high) / 2, len(valid), len(changed))
 
 
 def _term(rate: float, seconds: float) -> float:
     if rate <= 0:
         return inf
     exponent = rate * seconds
-    return seconds / expm1(exponent) if exponent < 700 else 0.0  # the exponential of more has no float
-
-
-_HOST_WEIGHT = 2.0  # visits that what the pages of a host have in common is worth against a page's own
+    return seconds / expm1(exponent) if exponent < 700 else 0.0  # avoid overflow
 
 
 def estimate_page_rate(own: Sequence[tuple[float, bool]], host_rate: float | None = None) -> float | None:
-    """Return how often a page is expected to change, a second; None if nothing is known.
+    """Estimate the change rate of a page per second; None if nothing is known.
 
-    own: the seconds between visits to it, with whether it had changed. usual: the rate of other pages of its host, of
-    which few visits of its own are drawn towards. A page that was never seen to change is not taken for one that never
-    will: as if half a change had come in all that time.
+    A page without observed changes gets a rate as if half a change had been observed.
+
+    Args:
+        own: Intervals of the page, as for `estimate_change_rate`.
+        host_rate: Change rate of pages of the same host; estimates from few visits are shrunk towards it.
 
     >>> 0 < estimate_page_rate([(100, False)] * 9) < estimate_page_rate([(100, False)] * 9, 0.01) < 0.01
     True
     """
-    found = estimate_change_rate(own)
-    if found is None:
+    estimate = estimate_change_rate(own)
+    if estimate is None:
         return host_rate
-    rate = found.per_second or _ADDED_VISITS / sum(seconds for seconds, _ in own if seconds > 0)
+    rate = estimate.per_second or _ADDED_VISITS / sum(seconds for seconds, _ in own if seconds > 0)
     return (
-        rate if host_rate is None else (found.visits * rate + _HOST_WEIGHT * host_rate) / (found.visits + _HOST_WEIGHT)
+        rate
+        if host_rate is None
+        else (estimate.visits * rate + _HOST_WEIGHT * host_rate) / (estimate.visits + _HOST_WEIGHT)
     )
 
 
 def change_probability(rate: float | None, seconds: float) -> float | None:
-    """Return how likely a page has changed after so many seconds; None if its rate is not known.
+    """Return the probability that a page changed within this time; None if its rate is None.
 
     >>> change_probability(0.0, 5.0), round(change_probability(0.01, 100), 3), change_probability(None, 9.0)
     (0.0, 0.632, None)

@@ -1,7 +1,7 @@
-"""The decision matrix: how many pages changed and how many did not, by what their headers claim.
+"""The decision matrix: numbers of changed and unchanged pages by the behaviour of their headers.
 
-A cell of `DecisionMatrix` is one combination of Last-Modified and ETag. The finer cells of all indicators are numbered
-as in the Rust core.
+A `DecisionMatrix` has nine cells, one for each combination of Last-Modified and ETag. The finer cells of all indicators
+are numbered as in the Rust core.
 """
 
 import re
@@ -15,17 +15,43 @@ from unlost.errors import InputError, UsageError
 from unlost.refresh.visit import Visit
 
 INDICATOR_STATES: Final = ("changed", "same", "missing")
-"""What an indicator does between two visits. There on one of them only counts as changed."""
+"""What an indicator does between two visits. Present on only one of them counts as changed."""
 MATRIX_CELLS: Final = tuple(f"{date[0]}{tag[0]}" for date in INDICATOR_STATES for tag in INDICATOR_STATES)
-"""The nine cells: what the date does, then what the tag does, by their first letters."""
+"""The nine cells: first letter of the date's state, then of the ETag's."""
 _COUNT_PAIR = re.compile(r"([\d,_]+)\s*/\s*([\d,_]+)", re.ASCII)
+
+CELL_STATES: Final = (
+    ("date", ("changed", "same", "missing", "now", "back", "half")),
+    ("tag", ("changed", "same", "missing", "weak", "alike", "half")),
+    ("length", ("changed", "same", "missing")),
+    ("digest", ("changed", "same", "missing")),
+    ("cache", ("silent", "fresh", "refused", "aged")),
+)
+"""The indicators and the states of each, in the order of the core's numbers. docs/refresh.md explains them."""
+INDICATORS: Final = ("tags", "dates", "length", "digest", "cache")
+"""Refinements beyond whether date and ETag changed, in the order of the core's bits: weak ETags and ETags that differ
+in notation only; dates equal to the time of the response or going back; `Content-Length`; `Repr-Digest`; caching by
+`Cache-Control`, `Expires` and `Age`.
+"""
+ALL_INDICATORS: Final = frozenset(INDICATORS)
+CELL_COUNT: Final = 6 * 6 * 3 * 3 * 4
+_GROUP_STATES: Final = (
+    ("changed", "same", "missing"),  # date
+    ("changed", "same", "missing"),  # tag; differences in notation are ignored
+    ("changed", "same", "missing"),  # digest
+    ("stale", "kept"),  # whether a cache may still use the previous response
+    ("sized", "resized"),  # whether the length changed
+)
+GROUP_COUNT: Final = 3 * 3 * 3 * 2 * 2
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionMatrix:
     """Counts of pairs of consecutive visits.
 
-    changed, unchanged: for each cell of `CELLS`, how many pages had a new body, and how many the same.
+    Attributes:
+        changed: Number of pairs with different bodies, for each cell of `MATRIX_CELLS`.
+        unchanged: Number of pairs with equal bodies, for each cell of `MATRIX_CELLS`.
     """
 
     changed: tuple[int, ...]
@@ -33,52 +59,52 @@ class DecisionMatrix:
 
     @classmethod
     def from_pairs(cls, cells: Sequence[tuple[int, int]]) -> "DecisionMatrix":
-        """Return the matrix of nine pairs of numbers."""
+        """Return the matrix of nine (changed, unchanged) pairs."""
         return cls(tuple(cell[0] for cell in cells), tuple(cell[1] for cell in cells))
 
     @classmethod
     def parse(cls, text: str) -> "DecisionMatrix":
-        r"""Return the matrix that a text has: nine pairs `changed/unchanged`, rows by date, columns by tag.
+        r"""Parse nine pairs `changed/unchanged`, rows by date, columns by ETag. Raises UsageError.
 
-        Whatever else stands between them is not looked at, so that a table can be copied as it is. Raises UsageError.
+        Other text is ignored.
 
         >>> DecisionMatrix.parse("1/2 3/4 5/6\n7/8 9/10 11/12\n0/0 0/0 1,300/2").changed[-1]
         1300
         """
-        found = _COUNT_PAIR.findall(text)
-        if len(found) != len(MATRIX_CELLS):
-            raise UsageError(f"expected nine pairs such as 165594/84440, found {len(found)}")
+        pairs = _COUNT_PAIR.findall(text)
+        if len(pairs) != len(MATRIX_CELLS):
+            raise UsageError(f"expected nine pairs such as 165594/84440, found {len(pairs)}")
         try:
-            return cls.from_pairs([(_parse_count(changed), _parse_count(unchanged)) for changed, unchanged in found])
+            return cls.from_pairs([(_parse_count(changed), _parse_count(unchanged)) for changed, unchanged in pairs])
         except ValueError:
             raise UsageError("expected nine pairs of whole numbers such as 165594/84440") from None
 
     @property
     def all_changed(self) -> int:
-        """Pages that had changed."""
+        """Number of changed pages."""
         return sum(self.changed)
 
     @property
     def all_unchanged(self) -> int:
-        """Pages that had not."""
+        """Number of unchanged pages."""
         return sum(self.unchanged)
 
     @property
     def total(self) -> int:
-        """All pairs."""
+        """Number of all pairs."""
         return self.all_changed + self.all_unchanged
 
     @property
     def used_cells(self) -> int:
-        """The cells that hold anything, a bit for each. Schemes that differ elsewhere do the same."""
+        """Bit mask of the cells that are not empty. Schemes that differ only in empty cells are equivalent."""
         return sum(1 << at for at, both in enumerate(zip(self.changed, self.unchanged, strict=True)) if both != (0, 0))
 
     def restrict_to(self, cells: Sequence[str]) -> "DecisionMatrix":
-        """Return the matrix with all other cells empty."""
-        kept = [name in cells for name in MATRIX_CELLS]
+        """Return the matrix with all other cells set to zero."""
+        mask = [name in cells for name in MATRIX_CELLS]
         return DecisionMatrix(
-            tuple(count if keep else 0 for count, keep in zip(self.changed, kept, strict=True)),
-            tuple(count if keep else 0 for count, keep in zip(self.unchanged, kept, strict=True)),
+            tuple(count if keep else 0 for count, keep in zip(self.changed, mask, strict=True)),
+            tuple(count if keep else 0 for count, keep in zip(self.unchanged, mask, strict=True)),
         )
 
 
@@ -88,10 +114,12 @@ def _parse_count(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class IndicatorQuality:
-    """How good an indicator is, of all pairs.
+    """Quality of an indicator.
 
-    present: pairs in which it was there at least once. missed: changed pages for which it said the same.
-    unnecessary: unchanged ones for which it said changed.
+    Attributes:
+        present: Pairs in which it was present on at least one visit.
+        missed: Changed pages for which it stayed the same.
+        unnecessary: Unchanged pages for which it changed.
     """
 
     name: str
@@ -101,13 +129,14 @@ class IndicatorQuality:
 
 
 def measure_indicator(matrix: DecisionMatrix, name: str) -> IndicatorQuality:
-    """Return how good the `date` or the `tag` is.
+    """Return the quality of `date` or `tag`.
 
-    >>> measure_indicator(DecisionMatrix((0, 0, 0, 5, 0, 7, 0, 0, 0), (3, 0, 0, 0, 0, 0, 0, 0, 2)), "date")
+    >>> matrix = DecisionMatrix((0, 0, 0, 5, 0, 7, 0, 0, 0), (3, 0, 0, 0, 0, 0, 0, 0, 2))
+    >>> measure_indicator(matrix, "date")
     IndicatorQuality(name='date', present=15, missed=12, unnecessary=3)
     """
-    place = ("date", "tag").index(name)
-    states = [cell[place] for cell in MATRIX_CELLS]
+    position = ("date", "tag").index(name)
+    states = [cell[position] for cell in MATRIX_CELLS]
     pairs = list(zip(states, matrix.changed, matrix.unchanged, strict=True))
     return IndicatorQuality(
         name,
@@ -118,36 +147,12 @@ def measure_indicator(matrix: DecisionMatrix, name: str) -> IndicatorQuality:
 
 
 def restrict_to_both_present(matrix: DecisionMatrix) -> DecisionMatrix:
-    """Return the pairs in which date and tag are there."""
+    """Return the matrix of pairs with both Last-Modified and ETag."""
     return matrix.restrict_to([cell for cell in MATRIX_CELLS if "m" not in cell])
 
 
-CELL_STATES: Final = (
-    ("date", ("changed", "same", "missing", "now", "back", "half")),
-    ("tag", ("changed", "same", "missing", "weak", "alike", "half")),
-    ("length", ("changed", "same", "missing")),
-    ("digest", ("changed", "same", "missing")),
-    ("cache", ("silent", "fresh", "refused", "aged")),
-)
-"""The indicators and the states of each, in the order of the core's numbers. docs/refresh.md says what they mean."""
-INDICATORS: Final = ("tags", "dates", "length", "digest", "cache")
-"""What is looked at beside whether date and tag changed, in the order of the core's bits: tags that are weak or differ
-in their spelling only; dates that are the moment of the answer or go back; `Content-Length`; `Repr-Digest`;
-`Cache-Control`, `Expires` and `Age`."""
-ALL_INDICATORS: Final = frozenset(INDICATORS)
-CELL_COUNT: Final = 6 * 6 * 3 * 3 * 4
-_GROUP_STATES: Final = (
-    ("changed", "same", "missing"),  # date
-    ("changed", "same", "missing"),  # tag; one that differs in its spelling only is the same
-    ("changed", "same", "missing"),  # digest
-    ("stale", "kept"),  # whether a cache says that it is the same
-    ("sized", "resized"),  # whether the length changed
-)
-GROUP_COUNT: Final = 3 * 3 * 3 * 2 * 2
-
-
 def indicator_bits(indicators: frozenset[str]) -> int:
-    """Return indicators as the core takes them.
+    """Return indicators as a bit mask for the core.
 
     >>> indicator_bits(frozenset(["tags", "length"]))
     5
@@ -157,7 +162,7 @@ def indicator_bits(indicators: frozenset[str]) -> int:
 
 @lru_cache(maxsize=CELL_COUNT)
 def format_cell(cell: int) -> str:
-    """Return the states of a cell, between dots.
+    """Return the states of a cell, separated by dots.
 
     >>> format_cell(0), format_cell(CELL_COUNT - 1)
     ('changed.changed.changed.changed.silent', 'half.half.missing.missing.aged')
@@ -167,7 +172,7 @@ def format_cell(cell: int) -> str:
 
 @lru_cache(maxsize=GROUP_COUNT)
 def format_group(group: int) -> str:
-    """Return the states of a group, between dots.
+    """Return the states of a group, separated by dots.
 
     >>> format_group(0), format_group(GROUP_COUNT - 1)
     ('changed.changed.changed.stale.sized', 'missing.missing.missing.kept.resized')
@@ -184,12 +189,12 @@ def _format_states(number: int, indicators: Sequence[Sequence[str]]) -> str:
 
 
 def parse_group(name: str) -> int:
-    """Return the number of a group. Raises InputError."""
+    """Reverse `format_group`. Raises InputError."""
     return _parse_states(name, _GROUP_STATES)
 
 
 def parse_cell(name: str) -> int:
-    """Return the number of a cell. Raises InputError.
+    """Reverse `format_cell`. Raises InputError.
 
     >>> parse_cell("half.half.missing.missing.aged") == CELL_COUNT - 1
     True
@@ -208,7 +213,7 @@ def _parse_states(name: str, indicators: Sequence[Sequence[str]]) -> int:
 
 
 def compute_cell(last: Visit, this: Visit) -> int:
-    """Return the cell of two visits to a page, the first of which is the last whose body is held.
+    """Return the cell of two visits to a page; the first one is the last visit with a stored body.
 
     >>> before, now = Visit("http://a.example/", etag='"1"', time=0), Visit("http://a.example/", etag='W/"1"', time=9)
     >>> format_cell(compute_cell(before, now))
@@ -219,8 +224,8 @@ def compute_cell(last: Visit, this: Visit) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def project_to_indicators(cell: int, bits: int) -> tuple[int, int, int]:
-    """Return the cell with these indicators alone, its cell of the nine of the decision matrix, and its group.
+    """Return the cell restricted to these indicators, its index in the decision matrix, and its group.
 
-    In a group, what a host did before tells what it will do.
+    A group is a set of cells within which the past behaviour of a host predicts its future behaviour.
     """
     return project_cell(cell, bits)

@@ -1,7 +1,4 @@
-"""The state of a harvest in SQLite.
-
-Pages with their last stored capture, measured behaviour of hosts, and the pending queue.
-"""
+"""The state of a harvest in SQLite: pages with their latest stored capture, host behaviour, and the pending queue."""
 
 import json
 import re
@@ -21,164 +18,19 @@ from unlost.refresh.visit import Visit, parse_visit_row, serialize_visit
 from unlost.sqlite import decode_text, encode_text, require_text
 
 MIN_SAMPLES = 3
-"""Answers to conditions before they are believed: one may be chance, a host of two back ends takes turns."""
-_CONTRADICTION_WEIGHT = (
-    20  # one contradiction weighs as much as so many answers that were right: 5 %, as much as is audited at most
-)
-
-
-@dataclass(frozen=True, slots=True)
-class HostBehaviour:
-    """What a host did so far.
-
-    spared: 304 where the scheme skips, too. sent: the page where the scheme downloads, too.
-    needless: the page where the scheme would have skipped it. against: 304 where the scheme, or an audit, found a
-        change.
-    head_alike, head_unlike: HEAD with and without the headers that GET then had.
-    unasked: 304 to a request without a condition.
-    """
-
-    spared: int = 0
-    sent: int = 0
-    needless: int = 0
-    against: int = 0
-    head_alike: int = 0
-    head_unlike: int = 0
-    unasked: int = 0
-
-    @classmethod
-    def from_json(cls, values: object) -> Self:
-        """Return what was written by `values`; whatever is no count is 0."""
-        known = values if isinstance(values, dict) else {}
-        counts = {each.name: known.get(each.name) for each in fields(cls)}
-        return cls(**{name: count for name, count in counts.items() if type(count) is int and 0 <= count < 2**60})
-
-    @property
-    def to_json(self) -> dict[str, int]:
-        """Its counts by name, those that are not 0."""
-        return {name: count for name, count in asdict(self).items() if count}
-
-    def increment(self, name: str) -> Self:
-        """Return the same with one more of a count."""
-        return replace(self, **{name: getattr(self, name) + 1})
-
-    @property
-    def matches_scheme(self) -> bool:
-        """Whether a condition does on this host what the scheme would do: only then 304 may take its place.
-
-        >>> HostBehaviour(spared=3, sent=1).matches_scheme, HostBehaviour(spared=3).matches_scheme
-        (True, False)
-        >>> HostBehaviour(spared=9, sent=1, against=1).matches_scheme, HostBehaviour(spared=3, sent=1, needless=4).matches_scheme
-        (False, False)
-        """
-        is_measured = self.spared >= MIN_SAMPLES and self.sent >= 1
-        return (
-            is_measured
-            and self.spared > self.needless
-            and self.against * _CONTRADICTION_WEIGHT <= self.spared + self.sent
-        )
-
-    @property
-    def needs_skip_probe(self) -> bool:
-        """Whether to send a condition where the scheme skips, to see whether 304 comes."""
-        return self.spared + self.needless < MIN_SAMPLES and not self.against
-
-    @property
-    def needs_download_probe(self) -> bool:
-        """Whether to send a condition where the scheme downloads, to see whether the page comes."""
-        return self.sent < MIN_SAMPLES and not self.against
-
-    @property
-    def head_differs(self) -> bool:
-        """Whether HEAD does not show what GET has: one that did is believed until another did not.
-
-        >>> HostBehaviour(head_alike=9, head_unlike=1).head_differs, HostBehaviour().head_differs
-        (True, False)
-        """
-        return self.head_unlike > 0
-
+"""Conditional requests before a host's behaviour is relied on: one response may be chance, as with several back ends.
+"""
+_CONTRADICTION_WEIGHT = 20  # correct responses required per contradiction: at most 5 % may be wrong
 
 _HEADER_VALUE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
-
-
-@dataclass(frozen=True, slots=True)
-class HarvestedCapture:
-    """A record with a body, in a WARC of ours or of another archive.
-
-    uri: of the record: where redirects ended. moment: 14 digits. digest: as the record says it; None if nobody knows.
-    file, offset, size: where it is stored, as far as that is known. mime, status: of the answer.
-    """
-
-    uri: str
-    timestamp: str
-    digest: str | None = None
-    file: str | None = None
-    offset: int | None = None
-    size: int | None = None
-    mime: str | None = None
-    status: int | None = 200
-
-
-@dataclass(frozen=True, slots=True)
-class PageSnapshot:
-    """What is held of a page.
-
-    visit: the last successful one, whose headers are compared with those that come next.
-    copy: what has its body; None if it was not to be kept.
-    final: where redirects ended, and conditions can be sent to.
-    size: bytes of the body; None if nobody knows.
-    is_ours: whether the digest was made here, of the body without codings. One of another archive that differs proves
-        nothing: it may be of a body in gzip.
-    text: what the text of the next one is compared with; None if it has none, or nobody looked.
-    """
-
-    visit: Visit
-    capture: HarvestedCapture | None
-    final_url: str
-    size: int | None = None
-    is_ours: bool = True
-    text: PageTextSketch | None = None
-
-    @property
-    def validators(self) -> tuple[tuple[str, str], ...]:
-        """The headers that ask whether it changed, verbatim: some servers compare dates as texts.
-
-        What cannot be sent is left out: a server, or an index, may have said anything.
-        """
-        told = (("If-None-Match", self.visit.etag), ("If-Modified-Since", self.visit.last_modified))
-        return tuple((name, value) for name, value in told if value and _HEADER_VALUE.fullmatch(value))
-
-
-def has_body_changed(snapshot: PageSnapshot, visit: Visit, *, by_text: bool) -> bool | None:
-    """Return whether a body that came is another one than that which is held; None if nobody can tell."""
-    if by_text and snapshot.visit.text_digest and visit.text_digest:
-        return snapshot.visit.text_digest != visit.text_digest
-    if snapshot.visit.digest is None or visit.digest is None:
-        return None
-    if snapshot.visit.digest == visit.digest:
-        return False
-    return True if snapshot.is_ours else None
-
-
-def merge_not_modified(previous: Visit, response: Visit) -> Visit:
-    """Return the visit that an answer 304 stands for: what it says, and of the rest what was said before.
-
-    >>> merge_not_modified(Visit("http://a.example/", "sha1:A", etag='"1"'), Visit("http://a.example/", time=9, status=304)).etag
-    '"1"'
-    """
-    fields = {name: getattr(previous, name) for name in _RETAINED_FIELDS if getattr(response, name) is None}
-    return replace(response, **fields)
-
-
 _RETAINED_FIELDS = ("etag", "last_modified", "repr_digest", "cache_control", "expires", "server", "content_length")
-
-
+"""Headers of the previous response that apply if a 304 response omits them (RFC 9111, section 4.3.4)."""
 STATE_VERSION = 1
 STATE_KIND = "harvests"
 APPLICATION_ID = 0x756E6C68
-"""What SQLite files of harvests are told by: `unlh`. Crawls and recoveries have files of the same name."""
+"""SQLite application_id of harvest states: `unlh`. States of crawls and recoveries have the same file name."""
 MAX_INTERVALS = 32
-"""Between visits, that are kept of each page: enough for a rate, and the older ones say less."""
+"""Intervals stored per page: enough for a rate, and older ones are less relevant."""
 _SCHEMA = f"""
 {FACT_TABLE}
 {ROBOTS_TABLE}
@@ -205,8 +57,164 @@ CREATE TABLE seen (
 _PAGE_COLUMNS = "id, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round"
 
 
+@dataclass(frozen=True, slots=True)
+class HostBehaviour:
+    """How a host responded to conditional requests and HEAD, compared with the decisions of the scheme.
+
+    The field names are stored in the state.
+
+    Attributes:
+        spared: 304 responses where the scheme skips, too.
+        sent: Full responses where the scheme downloads, too.
+        needless: Full responses where the scheme skips.
+        against: 304 responses where the scheme downloads, or an audit found a change.
+        head_alike: HEAD responses with the headers of the following GET.
+        head_unlike: HEAD responses with other validators present than in GET, or with an error status.
+        unasked: 304 responses to unconditional requests.
+    """
+
+    spared: int = 0
+    sent: int = 0
+    needless: int = 0
+    against: int = 0
+    head_alike: int = 0
+    head_unlike: int = 0
+    unasked: int = 0
+
+    @classmethod
+    def from_json(cls, values: object) -> Self:
+        """Reverse `to_json`. Invalid values count as 0."""
+        stored = values if isinstance(values, dict) else {}
+        counts = {each.name: stored.get(each.name) for each in fields(cls)}
+        return cls(**{name: count for name, count in counts.items() if type(count) is int and 0 <= count < 2**60})
+
+    @property
+    def to_json(self) -> dict[str, int]:
+        """The counts by name, without zeros."""
+        return {name: count for name, count in asdict(self).items() if count}
+
+    def increment(self, name: str) -> Self:
+        """Return a copy with one count increased by 1."""
+        return replace(self, **{name: getattr(self, name) + 1})
+
+    @property
+    def matches_scheme(self) -> bool:
+        """Whether conditional requests give the same result as the scheme, so that a 304 can replace its decision.
+
+        >>> HostBehaviour(spared=3, sent=1).matches_scheme, HostBehaviour(spared=3).matches_scheme
+        (True, False)
+        >>> HostBehaviour(spared=9, sent=1, against=1).matches_scheme
+        False
+        >>> HostBehaviour(spared=3, sent=1, needless=4).matches_scheme
+        False
+        """
+        is_measured = self.spared >= MIN_SAMPLES and self.sent >= 1
+        return (
+            is_measured
+            and self.spared > self.needless
+            and self.against * _CONTRADICTION_WEIGHT <= self.spared + self.sent
+        )
+
+    @property
+    def needs_skip_probe(self) -> bool:
+        """Whether to send a conditional request where the scheme skips, to learn whether the host responds 304."""
+        return self.spared + self.needless < MIN_SAMPLES and not self.against
+
+    @property
+    def needs_download_probe(self) -> bool:
+        """Whether to send a conditional request where the scheme downloads, to learn whether the host responds 200."""
+        return self.sent < MIN_SAMPLES and not self.against
+
+    @property
+    def head_differs(self) -> bool:
+        """Whether headers of HEAD cannot be relied on: true after one difference.
+
+        >>> HostBehaviour(head_alike=9, head_unlike=1).head_differs, HostBehaviour().head_differs
+        (True, False)
+        """
+        return self.head_unlike > 0
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestedCapture:
+    """A record with a body, in a WARC file of the harvest or of another archive.
+
+    Attributes:
+        uri: URL of the record, after redirects.
+        timestamp: 14 digits, UTC.
+        digest: Payload digest of the record; None if unknown.
+        file: Name of the WARC file; None if unknown.
+        offset: Offset of the record in bytes; None if unknown.
+        size: Size of the record in bytes; None if unknown.
+        mime: Media type.
+        status: HTTP status.
+    """
+
+    uri: str
+    timestamp: str
+    digest: str | None = None
+    file: str | None = None
+    offset: int | None = None
+    size: int | None = None
+    mime: str | None = None
+    status: int | None = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PageSnapshot:
+    """The latest known content of a page.
+
+    Attributes:
+        visit: The last successful visit, whose headers are compared with those of the next one.
+        capture: The stored body; None if it may not be stored (`noarchive`).
+        final_url: URL after redirects, to which conditional requests are sent.
+        size: Bytes of the body; None if unknown.
+        is_ours: Whether the digest was computed by the harvest, over the body without content codings. A different
+            digest from another archive does not prove a change: it may be of a compressed body.
+        text: Sketch of the visible text; None if there is none.
+    """
+
+    visit: Visit
+    capture: HarvestedCapture | None
+    final_url: str
+    size: int | None = None
+    is_ours: bool = True
+    text: PageTextSketch | None = None
+
+    @property
+    def validators(self) -> tuple[tuple[str, str], ...]:
+        """Headers of a conditional request, with unchanged values: some servers compare dates as strings.
+
+        Invalid header values are omitted.
+        """
+        candidates = (("If-None-Match", self.visit.etag), ("If-Modified-Since", self.visit.last_modified))
+        return tuple((name, value) for name, value in candidates if value and _HEADER_VALUE.fullmatch(value))
+
+
+def has_body_changed(snapshot: PageSnapshot, visit: Visit, *, by_text: bool) -> bool | None:
+    """Return whether the body of a visit differs from the snapshot; None if it cannot be determined."""
+    if by_text and snapshot.visit.text_digest and visit.text_digest:
+        return snapshot.visit.text_digest != visit.text_digest
+    if snapshot.visit.digest is None or visit.digest is None:
+        return None
+    if snapshot.visit.digest == visit.digest:
+        return False
+    return True if snapshot.is_ours else None
+
+
+def merge_not_modified(previous: Visit, response: Visit) -> Visit:
+    """Return the visit of a 304 response: its own headers, completed by those of the previous response.
+
+    >>> previous = Visit("http://a.example/", "sha1:A", etag='"1"')
+    >>> merge_not_modified(previous, Visit("http://a.example/", time=9, status=304)).etag
+    '"1"'
+    """
+    fields = {name: getattr(previous, name) for name in _RETAINED_FIELDS if getattr(response, name) is None}
+    return replace(response, **fields)
+
+
 def create_harvest_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Make the tables of harvests, or refuse those that are there."""
+    """Create the tables of a harvest, or check those that exist. Raises InputError."""
     prepare_state(connection, file, STATE_KIND, APPLICATION_ID, STATE_VERSION, _SCHEMA)
 
 
@@ -214,10 +222,13 @@ def create_harvest_tables(connection: sqlite3.Connection, file: Path) -> None:
 class HarvestPage:
     """A page that is harvested.
 
-    key: what it is known by in indexes. tries: how often it broke off in this round.
-    looked: when it was asked for last, milliseconds since 1970; None if never.
-    intervals: between the last visits, in seconds, with whether it had changed.
-    outcome: of the last visit, as docs/harvest.md lists them; None before the first. round: in which that was.
+    Attributes:
+        key: SURT key, as in CDX indexes.
+        attempts: Number of interrupted attempts in this round.
+        last_visit: Time of the last visit in milliseconds since 1970; None before the first.
+        intervals: Seconds between the last visits, and whether the page had changed.
+        outcome: Outcome of the last visit, as listed in docs/harvest.md; None before the first.
+        round: Number of the round of that visit.
     """
 
     id: int
@@ -232,9 +243,11 @@ class HarvestPage:
 
 
 class HarvestState(FetchState):
-    """The state of the harvests in a folder, which must exist. Nothing lasts before `commit`.
+    """The state of the harvests in a folder, which must exist. Changes last only after `commit`.
 
-    Raises InputError, OSError as every StateFile does; InputError also for a row that nobody here wrote.
+    Raises:
+        InputError: The state is damaged, of another version, or of another application.
+        OSError: The file cannot be read or written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -244,7 +257,11 @@ class HarvestState(FetchState):
     # Pages
 
     def add_pages(self, pages: Iterable[tuple[str, str, str]], *, is_given: bool) -> None:
-        """Take pages, each as address, key and host. is_given: whether a person named them; they are listed then."""
+        """Add pages given as (URL, key, host).
+
+        Args:
+            is_given: Whether the user named them; they are then listed, too.
+        """
         self.begin()
         rows = ((encode_text(uri), encode_text(key), encode_text(host), is_given, is_given) for uri, key, host in pages)
         sql = (
@@ -254,49 +271,49 @@ class HarvestState(FetchState):
         self.connection.executemany(sql, rows)
 
     def clear_listed(self) -> None:
-        """Forget which pages were listed."""
+        """Clear the list of pages of this round."""
         self.begin()
         self._execute("UPDATE page SET listed = 0 WHERE listed")
 
     def given_urls(self) -> list[str]:
-        """Return an address of every place that a person named."""
+        """Return one URL of each origin that the user named."""
         rows = self._execute("SELECT min(uri) FROM page WHERE given GROUP BY host, substr(uri, 1, 5)")
         return [decode_text(uri) for (uri,) in rows]
 
     def page(self, uri: str) -> HarvestPage | None:
-        """Return a page by its address."""
+        """Return the page with a URL; None if it is unknown."""
         row = self._execute(f"SELECT {_PAGE_COLUMNS} FROM page WHERE uri = ?", (encode_text(uri),)).fetchone()  # noqa: S608
         return None if row is None else self._page_from_row(row)
 
     def pages_by_key(self, key: str) -> list[HarvestPage]:
-        """Return the pages that are known by a key."""
+        """Return the pages with a SURT key."""
         rows = self._execute(f"SELECT {_PAGE_COLUMNS} FROM page WHERE key = ?", (encode_text(key),)).fetchall()  # noqa: S608
         return [self._page_from_row(row) for row in rows]
 
     def pages(self, *, only_listed: bool = False) -> Iterator[HarvestPage]:
-        """Yield all pages, or those that are listed, in the order in which they came."""
-        last, which = 0, "listed AND " if only_listed else ""
-        sql = f"SELECT {_PAGE_COLUMNS} FROM page WHERE {which}id > ? ORDER BY id LIMIT 500"  # noqa: S608
-        while rows := self._execute(sql, (last,)).fetchall():
-            last = rows[-1][0]
+        """Yield all pages, or the listed ones, in the order of their addition."""
+        last_id, condition = 0, "listed AND " if only_listed else ""
+        sql = f"SELECT {_PAGE_COLUMNS} FROM page WHERE {condition}id > ? ORDER BY id LIMIT 500"  # noqa: S608
+        while rows := self._execute(sql, (last_id,)).fetchall():
+            last_id = rows[-1][0]
             for row in rows:
                 yield self._page_from_row(row)
 
     def _page_from_row(self, row: tuple[object, ...]) -> HarvestPage:
-        number, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round_ = row
+        page_id, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round_ = row
         try:
-            held = None
+            snapshot = None
             if visit is not None:
-                known = None if copy is None else HarvestedCapture(*json.loads(require_text(copy)))
-                last = Visit(*parse_visit_row(json.loads(require_text(visit))))  # type: ignore[arg-type]  # each by its field
+                capture = None if copy is None else HarvestedCapture(*json.loads(require_text(copy)))
+                last_visit = Visit(*parse_visit_row(json.loads(require_text(visit))))  # type: ignore[arg-type]  # each by its field
                 text = None
-                if isinstance(sketch, bytes) and last.text_digest is not None:
-                    text = PageTextSketch(last.text_digest, struct.unpack(f">{len(sketch) // 8}Q", sketch))
-                held = PageSnapshot(last, known, require_text(final), size, bool(ours), text)  # type: ignore[arg-type]
-            spans = self._parse_intervals(intervals)
+                if isinstance(sketch, bytes) and last_visit.text_digest is not None:
+                    text = PageTextSketch(last_visit.text_digest, struct.unpack(f">{len(sketch) // 8}Q", sketch))
+                snapshot = PageSnapshot(last_visit, capture, require_text(final), size, bool(ours), text)  # type: ignore[arg-type]
+            parsed_intervals = self._parse_intervals(intervals)
             return HarvestPage(
-                int(number), require_text(uri), require_text(key), int(tries),  # type: ignore[call-overload]
-                None if looked is None else int(looked), spans, held, decode_text(outcome), int(round_),  # type: ignore[call-overload]
+                int(page_id), require_text(uri), require_text(key), int(tries),  # type: ignore[call-overload]
+                None if looked is None else int(looked), parsed_intervals, snapshot, decode_text(outcome), int(round_),  # type: ignore[call-overload]
             )  # fmt: skip
         except (ValueError, TypeError, OverflowError, RecursionError, struct.error, InputError) as error:
             message = f"{self._file}: not the state of {STATE_KIND}: a page that nobody here wrote: {str(error)[:100]}"
@@ -306,10 +323,10 @@ class HarvestState(FetchState):
     def _parse_intervals(text: object) -> tuple[tuple[float, bool], ...]:
         return tuple((float(seconds), bool(changed)) for seconds, changed in json.loads(require_text(text)))
 
-    # The round
+    # Rounds
 
     def begin_round(self) -> int:
-        """Begin a round; return its number. Nothing is pending then."""
+        """Begin a round without pending pages; return its number."""
         self.begin()
         self._execute("UPDATE page SET pending = 0, tries = 0, far = 0")
         self._execute(
@@ -318,57 +335,57 @@ class HarvestState(FetchState):
         return self.round()
 
     def round(self) -> int:
-        """Return the number of the last round; 0 before the first."""
+        """Return the number of the current round; 0 before the first."""
         row = self._execute("SELECT value FROM fact WHERE name = 'round'").fetchone()
         return 0 if row is None else int(row[0])
 
     def enqueue(self, number: int) -> None:
-        """Have a page visited in this round."""
+        """Add a page to this round."""
         self.begin()
         self._execute("UPDATE page SET pending = 1, tries = 0, far = 0 WHERE id = ?", (number,))
 
     def count_pending(self) -> int:
-        """Return how many pages are still to be visited."""
+        """Return the number of pages still to be visited."""
         return int(self._execute("SELECT count(*) FROM page WHERE pending").fetchone()[0])
 
     def pending_hosts(self) -> list[str]:
-        """Return the hosts on which something is to be visited."""
+        """Return the hosts with pending pages."""
         rows = self._execute("SELECT host FROM page WHERE pending GROUP BY host ORDER BY min(far), min(id)")
         return [decode_text(host) for (host,) in rows]
 
     def next_page(self, host: str) -> HarvestPage | None:
-        """Return what is to be visited next on a host; None if there is nothing."""
+        """Return the next pending page of a host; None if there is none."""
         sql = f"SELECT {_PAGE_COLUMNS} FROM page WHERE pending AND host = ? ORDER BY far, id LIMIT 1"  # noqa: S608
         row = self._execute(sql, (encode_text(host),)).fetchone()
         return None if row is None else self._page_from_row(row)
 
     def requeue(self, number: int) -> None:
-        """Put a page behind all others of its host."""
+        """Enqueue a page for another attempt, after all other pages of its host."""
         self.begin()
         self._execute("UPDATE page SET tries = tries + 1, far = far + 1 WHERE id = ?", (number,))
 
     def finish(self, number: int, outcome: str) -> None:
-        """Say how the visit of a page ended in this round."""
+        """Store the outcome of a page in this round."""
         self.begin()
         sql = "UPDATE page SET pending = 0, outcome = ?, round = ? WHERE id = ?"
         self._execute(sql, (outcome, self.round(), number))
 
     def count_outcomes(self) -> dict[str, int]:
-        """Return how many pages ended how in the last round."""
+        """Return the number of pages by outcome in this round."""
         sql = "SELECT outcome, count(*) FROM page WHERE outcome IS NOT NULL AND round = ? GROUP BY outcome"
         rows = self._execute(sql, (self.round(),))
         return {decode_text(outcome): count for outcome, count in rows}
 
     def host_intervals(self, host: str, limit: int) -> list[tuple[float, bool]]:
-        """Return intervals between visits to the pages of a host, of the last ones that were added to it."""
+        """Return up to `limit` intervals of a host's pages, those of the pages added last."""
         sql = "SELECT intervals FROM page WHERE host = ? AND intervals != '[]' ORDER BY id DESC LIMIT ?"
         rows = self._execute(sql, (encode_text(host), limit)).fetchall()
         return [interval for row in rows for interval in self._parse_intervals(row[0])][:limit]
 
-    # What is held
+    # Snapshots
 
     def record_visit(self, page: HarvestPage, now: int, changed: bool | None) -> None:
-        """Keep when a page was looked at, and whether it had changed; None if nobody can tell."""
+        """Store the time of a visit, and whether the page had changed (None if unknown)."""
         self.begin()
         intervals = list(page.intervals)
         if changed is not None and page.last_visit is not None and now > page.last_visit:
@@ -377,58 +394,79 @@ class HarvestState(FetchState):
         self._execute("UPDATE page SET looked = ?, intervals = ? WHERE id = ?", (now, text, page.id))
 
     def store_snapshot(self, number: int, snapshot: PageSnapshot) -> None:
-        """Keep what is held of a page from now on."""
+        """Replace the snapshot of a page."""
         self.begin()
-        copy = snapshot.capture
-        values = None
-        if copy is not None:
-            values = json.dumps(
-                [copy.uri, copy.timestamp, copy.digest, copy.file, copy.offset, copy.size, copy.mime, copy.status]
+        capture = snapshot.capture
+        capture_json = None
+        if capture is not None:
+            capture_json = json.dumps(
+                [
+                    capture.uri,
+                    capture.timestamp,
+                    capture.digest,
+                    capture.file,
+                    capture.offset,
+                    capture.size,
+                    capture.mime,
+                    capture.status,
+                ]
             )
         columns = "visit = ?, final = ?, size = ?, ours = ?, sketch = ?, copy = ?, copy_file = ?, copy_end = ?"
         sql = f"UPDATE page SET {columns} WHERE id = ?"  # noqa: S608
-        # Of other archives only what is read from here can be lost from here.
-        is_here = copy is not None and snapshot.is_ours and copy.offset is not None and copy.size is not None
-        end = copy.offset + copy.size if is_here else None  # type: ignore[union-attr, operator]
-        file = copy.file if is_here and copy is not None else None
-        line = serialize_visit(snapshot.visit).decode()
+        # Records in WARC files of other archives are not checked by `CrawlWarcStore.reconcile`.
+        is_own_record = (
+            capture is not None and snapshot.is_ours and capture.offset is not None and capture.size is not None
+        )
+        end = capture.offset + capture.size if is_own_record else None  # type: ignore[union-attr, operator]
+        file = capture.file if is_own_record and capture is not None else None
+        visit_json = serialize_visit(snapshot.visit).decode()
         sketch = snapshot.text and struct.pack(f">{len(snapshot.text.sketch)}Q", *snapshot.text.sketch)
         self._execute(
             sql,
-            (line, encode_text(snapshot.final_url), snapshot.size, snapshot.is_ours, sketch, values, file, end, number),
+            (
+                visit_json,
+                encode_text(snapshot.final_url),
+                snapshot.size,
+                snapshot.is_ours,
+                sketch,
+                capture_json,
+                file,
+                end,
+                number,
+            ),
         )
 
-    def add_record(self, place: WarcLocation, number: int) -> None:
-        """Keep where a record is that was written for a page."""
+    def add_record(self, location: WarcLocation, number: int) -> None:
+        """Store the location of a record written for a page."""
         self.begin()
         self._execute(
-            "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (place.file, place.offset, place.size, number)
+            "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (location.file, location.offset, location.size, number)
         )
 
     # Hosts
 
     def host_behaviour(self, host: str) -> HostBehaviour:
-        """Return how a host was measured."""
+        """Return the behaviour of a host."""
         row = self._execute("SELECT treatment FROM host WHERE name = ?", (encode_text(host),)).fetchone()
         try:
             return HostBehaviour() if row is None else HostBehaviour.from_json(json.loads(row[0]))
         except (ValueError, TypeError, RecursionError):
-            return HostBehaviour()  # measured again
+            return HostBehaviour()  # measure it again
 
     def store_host_behaviour(self, host: str, behaviour: HostBehaviour) -> None:
-        """Keep how a host was measured."""
+        """Store the behaviour of a host."""
         self.begin()
         text = json.dumps(behaviour.to_json)
         self._execute("INSERT OR REPLACE INTO host VALUES (?, ?)", (encode_text(host), text))
 
     def add_false_claim(self, host: str, group: int) -> None:
-        """Keep that a page had changed in a group of cells in which it was downloaded or audited."""
+        """Count a page that had changed although the scheme's group of cells predicted otherwise."""
         self.begin()
         sql = "INSERT INTO seen VALUES (?, ?, 1) ON CONFLICT (host, grouped) DO UPDATE SET changed = changed + 1"
         self._execute(sql, (encode_text(host), group))
 
     def set_scheme(self, digest: str) -> None:
-        """Say by which scheme is decided: one that was learned since knows what was found by the one before."""
+        """Store the digest of the scheme in use. Deletes the false claims if it is new, since it has learned them."""
         self.begin()
         row = self._execute("SELECT value FROM fact WHERE name = 'scheme'").fetchone()
         if row is None or row[0] != digest:
@@ -436,35 +474,35 @@ class HarvestState(FetchState):
             self._execute("INSERT OR REPLACE INTO fact VALUES ('scheme', ?)", (digest,))
 
     def false_claims(self) -> dict[str, HostChanges]:
-        """Return what `note_lie` kept, as a policy has it."""
-        found: dict[str, HostChanges] = {}
+        """Return the counted false claims, as a policy stores them."""
+        claims: dict[str, HostChanges] = {}
         for host, group, changed in self._execute("SELECT host, grouped, changed FROM seen"):
-            found.setdefault(decode_text(host), {})[int(group)] = (int(changed), int(changed))
-        return found
+            claims.setdefault(decode_text(host), {})[int(group)] = (int(changed), int(changed))
+        return claims
 
-    # The log, and WARCs: this is a KnownRecords.
+    # Visit log and WARC files: implements `warc_store.RecordedWarcs`
 
     def log_end(self) -> int:
-        """Return up to which byte the log is known."""
+        """Return the end of the last known line of the log, in bytes."""
         row = self._execute("SELECT value FROM fact WHERE name = 'log end'").fetchone()
         return 0 if row is None else int(row[0])
 
     def store_log_end(self, end: int) -> None:
-        """Keep where it ends now."""
+        """Store the end of the log."""
         self.begin()
         self._execute("INSERT OR REPLACE INTO fact VALUES ('log end', ?)", (str(end),))
 
     def warc_ends(self) -> dict[str, int]:
-        """Return for each WARC up to which byte its records are known."""
+        """Return the end of the last known record of each WARC file, in bytes."""
         return dict(self._execute("SELECT file, max(offset + size) FROM record GROUP BY file"))
 
     def last_record_end(self, file: str, size: int) -> int:
-        """Return where the last record of a WARC ends that lies within so many bytes."""
+        """Return the end of the last known record of a WARC file within its first `size` bytes."""
         sql = "SELECT max(offset + size) FROM record WHERE file = ? AND offset + size <= ?"
         return int(self._execute(sql, (file, size)).fetchone()[0] or 0)
 
     def requeue_lost_records(self, file: str, end: int) -> int:
-        """Forget what is held in records that a WARC has lost behind a byte, and visit it again; return how many."""
+        """Enqueue pages whose records a WARC file has lost after byte `end`, without snapshots; return their number."""
         self.begin()
         lost = "SELECT page FROM record WHERE file = ? AND offset + size > ?"
         count = self._execute(f"UPDATE page SET pending = 1, tries = 0 WHERE id IN ({lost})", (file, end)).rowcount  # noqa: S608

@@ -20,9 +20,14 @@ LOG_NAME = "visits.ndjson"
 
 
 class VisitLog:
-    """The log in a folder. The state knows where it ends: what lies behind was written by somebody who was killed.
+    """The visit log of a harvest. Use it as a context manager.
 
-    Use it as a context manager. Raises OSError, and InputError for a link in its place.
+    The state records where the log ends. Lines after that end were written by a process that was killed, and are
+    removed.
+
+    Raises:
+        InputError: The log is a symbolic link.
+        OSError: The log cannot be read or written.
     """
 
     def __init__(self, folder: Path, state: HarvestState) -> None:
@@ -34,14 +39,14 @@ class VisitLog:
         self._file.seek(0, os.SEEK_END)
         size = self._file.tell()
         end = min(size, state.log_end())
-        if end < state.log_end():  # a power cut took lines: what is left of the last one goes, too
+        if end < state.log_end():  # lines were lost in a power failure: remove the incomplete last line
             end = _last_line_end(self._file.fileno(), end)
         self._file.truncate(end)
         self._file.seek(end)
         self._end = end
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return self."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,34 +54,37 @@ class VisitLog:
         self._file.close()
 
     def add(self, visit: Visit, method: str, outcome: str) -> None:
-        """Write a visit, with how the page was asked for and what came of it; lasts when the state is committed."""
+        """Write a visit with its fetch method and outcome. It is durable once the state is committed."""
         line = serialize_visit(visit)
-        told = json.dumps({"way": method, "outcome": outcome}, separators=(",", ":")).encode()
-        self._file.write(line.removesuffix(b"}\n") + b"," + told.removeprefix(b"{") + b"\n")
+        harvest_fields = json.dumps({"way": method, "outcome": outcome}, separators=(",", ":")).encode()
+        self._file.write(line.removesuffix(b"}\n") + b"," + harvest_fields.removeprefix(b"{") + b"\n")
         self._file.flush()
         self._end = self._file.tell()
         self._state.store_log_end(self._end)
 
 
 def _last_line_end(file: int, end: int) -> int:
-    """Return where the last whole line ends."""
+    """Return the end of the last complete line before `end`."""
     step = 1 << 16
     while end > 0:
         begin = max(0, end - step)
-        found = os.pread(file, end - begin, begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        newline = os.pread(file, end - begin, begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
         end = begin
     return 0
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVisit:
-    """What was written of a visit.
+    """What was stored of a visit.
 
-    outcome: what became of the page: `new`, `changed`, `unchanged`, `not-modified`, `skipped`, `no-success`, `cut`,
-        `noarchive`. visit: with its digests. held: from now on; None to leave it as it is.
-    places: of the records. changed: whether it had; None if nobody can tell.
+    Attributes:
+        outcome: `new`, `changed`, `unchanged`, `not-modified`, `skipped`, `no-success`, `cut` or `noarchive`.
+        visit: The visit with its digests.
+        snapshot: The new snapshot; None to retain the previous one.
+        locations: Locations of the records.
+        changed: Whether the page had changed; None if unknown.
     """
 
     outcome: str
@@ -94,7 +102,7 @@ def store_visit(
     by_text: bool,
     keep_noarchive: bool,
 ) -> StoredVisit:
-    """Write what came to WARCs. Raises InputError if they cannot be written."""
+    """Write a response to WARC files. Raises InputError if they cannot be written."""
     if result.outcome == "skipped" or result.response is None:
         return StoredVisit("skipped", result.visit, None, (), False)
     if result.outcome == "not-modified":
@@ -103,17 +111,17 @@ def store_visit(
 
 
 def _store_not_modified(result: PageVisitResult, snapshot: PageSnapshot | None, warcs: CrawlWarcStore) -> StoredVisit:
-    """Keep that a server said 304: of a copy that nobody holds there is nothing to say."""
-    reply = result.response
-    places = []
-    if reply is not None and snapshot is not None and snapshot.capture is not None:
+    """Write a revisit record for a 304 response, unless the original body is not stored."""
+    response = result.response
+    locations = []
+    if response is not None and snapshot is not None and snapshot.capture is not None:
         original = RevisitedCapture(snapshot.capture.uri, snapshot.capture.timestamp)
-        places = _store_redirects(result, warcs)
+        locations = _store_redirects(result, warcs)
         try:
-            places.append(warcs.store_revisit(reply.last, original, None))
+            locations.append(warcs.store_revisit(response.last, original, None))
         except UriError:
-            places = []  # no record can have such an address
-    return StoredVisit("not-modified", result.visit, None, tuple(places), False)
+            locations = []  # the URL cannot be written as WARC-Target-URI
+    return StoredVisit("not-modified", result.visit, None, tuple(locations), False)
 
 
 def _store_response(
@@ -124,45 +132,49 @@ def _store_response(
     by_text: bool,
     keep_noarchive: bool,
 ) -> StoredVisit:
-    reply = result.response
-    if reply is None:
+    harvest_response = result.response
+    if harvest_response is None:
         raise RuntimeError("nothing came")
-    answer = reply.last
-    contents = extract_contents(answer)
-    digest = payload_and_block_digests(b"", Payload(answer.body).pieces())[0]
-    answer.body.seek(0)
-    is_success = 200 <= answer.status < 300
+    response = harvest_response.last
+    contents = extract_contents(response)
+    digest = payload_and_block_digests(b"", Payload(response.body).pieces())[0]
+    response.body.seek(0)
+    is_success = 200 <= response.status < 300
     text: PageTextSketch | None = None
-    if is_success and answer.size <= MAX_TEXT_BYTES:
-        text = sketch_page_text(answer.body.read(), contents.mime, answer.uri)
-        answer.body.seek(0)
+    if is_success and response.size <= MAX_TEXT_BYTES:
+        text = sketch_page_text(response.body.read(), contents.mime, response.uri)
+        response.body.seek(0)
         if text is not None and snapshot is not None and snapshot.text is not None and text.is_similar(snapshot.text):
-            text = snapshot.text  # compared with what it was first, so that many small changes are one at last
-    is_cut = answer.truncated is not None
+            text = snapshot.text  # retain the first of similar texts, so that small changes add up to a change
+    is_cut = response.truncated is not None
     visit = replace(result.visit, weight=result.weight)
     if is_success and not is_cut:
         visit = replace(visit, digest=digest, text_digest=None if text is None else text.digest)
-    is_kept = keep_noarchive or not contents.is_noarchive
+    may_store = keep_noarchive or not contents.is_noarchive
     changed = has_body_changed(snapshot, visit, by_text=by_text) if snapshot is not None and visit.digest else None
-    copy = snapshot.capture if snapshot is not None else None
-    is_same_copy = copy is not None and copy.digest == digest and not is_cut and is_success
-    places: list[WarcLocation] = []
-    if is_kept:
-        places = _store_redirects(result, warcs)
+    capture = snapshot.capture if snapshot is not None else None
+    is_same_capture = capture is not None and capture.digest == digest and not is_cut and is_success
+    locations: list[WarcLocation] = []
+    if may_store:
+        locations = _store_redirects(result, warcs)
         try:
-            if copy is not None and is_same_copy:
-                places.append(warcs.store_revisit(answer, RevisitedCapture(copy.uri, copy.timestamp), digest))
+            if capture is not None and is_same_capture:
+                locations.append(
+                    warcs.store_revisit(response, RevisitedCapture(capture.uri, capture.timestamp), digest)
+                )
             else:
-                place, _ = warcs.store(answer, contents.mime)
-                places.append(place)
-                copy = _new_capture(answer, digest, place, contents.mime)
+                location, _ = warcs.store(response, contents.mime)
+                locations.append(location)
+                capture = _new_capture(response, digest, location, contents.mime)
         except UriError:
-            is_kept, places = False, []  # no record can have such an address
+            may_store, locations = False, []  # the URL cannot be written as WARC-Target-URI
     if not is_success or is_cut:
-        return StoredVisit("cut" if is_success else "no-success", visit, None, tuple(places), None)
-    now = PageSnapshot(clear_weight(visit), copy if is_kept else None, answer.uri, answer.size, text=text)
-    outcome = _outcome(is_stored=is_kept, is_first=snapshot is None, changed=changed, is_same_capture=is_same_copy)
-    return StoredVisit(outcome, visit, now, tuple(places), changed)
+        return StoredVisit("cut" if is_success else "no-success", visit, None, tuple(locations), None)
+    new_snapshot = PageSnapshot(
+        clear_weight(visit), capture if may_store else None, response.uri, response.size, text=text
+    )
+    outcome = _outcome(is_stored=may_store, is_first=snapshot is None, changed=changed, is_same_capture=is_same_capture)
+    return StoredVisit(outcome, visit, new_snapshot, tuple(locations), changed)
 
 
 def _outcome(*, is_stored: bool, is_first: bool, changed: bool | None, is_same_capture: bool) -> str:
@@ -174,7 +186,7 @@ def _outcome(*, is_stored: bool, is_first: bool, changed: bool | None, is_same_c
 
 
 def clear_weight(visit: Visit) -> Visit:
-    """Return a visit as it is held: how many skips it stood for does not matter then."""
+    """Return a visit for a snapshot, without the audit weight."""
     return replace(visit, weight=None)
 
 
@@ -192,12 +204,12 @@ def _new_capture(response: FetchResponse, digest: str, location: WarcLocation, m
 
 
 def _store_redirects(result: PageVisitResult, warcs: CrawlWarcStore) -> list[WarcLocation]:
-    """Keep the redirects that led to an answer."""
-    places = []
-    for answer in result.response.redirects if result.response is not None else ():
-        if answer.has_body:
+    """Write the redirects that led to a response."""
+    locations = []
+    for redirect in result.response.redirects if result.response is not None else ():
+        if redirect.has_body:
             try:
-                places.append(warcs.store(answer, extract_contents(answer).mime)[0])
+                locations.append(warcs.store(redirect, extract_contents(redirect).mime)[0])
             except UriError:
                 continue
-    return places
+    return locations

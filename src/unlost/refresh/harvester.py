@@ -1,4 +1,4 @@
-"""Harvests pages again: rounds of pages that are due, visited by hosts in parallel."""
+"""Harvests pages repeatedly: rounds of due pages, visited with several hosts in parallel."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -38,16 +38,24 @@ from unlost.refresh.policy import Policy, url_host
 from unlost.refresh.visit import Visit
 from unlost.uri.normalize import normalize_input_url
 
-_MAX_HOST_INTERVALS = 500  # pages whose visits tell how often those of a host change
+_MAX_HOST_INTERVALS = 500  # intervals for the change rate of a host
 _BATCH_SIZE = 1000
+
+_MAX_ATTEMPTS = 2  # per page and round, after a timeout or a connection reset
+_RETRIED_ERRORS = frozenset({"timeout", "reset"})
+_UNREACHABLE_ERRORS = frozenset({"refused", "dns", "unreachable", "proxy"})
+_MAX_FAILURES = 5  # consecutive; then the host is suspended for the rest of the run
+_SUSPENSION_SECONDS = 3_600.0  # reported as the end of the suspension
 
 
 @dataclass(slots=True)
 class HarvestRound:
-    """What a round has to do.
+    """A round of visits.
 
-    is_resumed: whether it was begun before. wanted: pages that are to be visited. not_due: pages that have hardly
-    changed since they were looked at.
+    Attributes:
+        is_resumed: Whether the round was begun earlier.
+        pending: Number of pages to visit.
+        not_due: Number of pages that have probably not changed since their last visit.
     """
 
     is_resumed: bool
@@ -56,7 +64,7 @@ class HarvestRound:
 
 
 def normalize_visit_url(uri: str) -> str:
-    """Return an address as requests and their answers have it. Raises UriError for one that nobody can visit.
+    """Return a URL as it is requested. Raises UriError if it is invalid.
 
     >>> normalize_visit_url("Example.com/a b#c")
     'http://example.com/a%20b'
@@ -68,9 +76,13 @@ def normalize_visit_url(uri: str) -> str:
 
 
 def add_pages(state: HarvestState, uris: Iterable[str], *, is_given: bool = True) -> None:
-    """Take pages, whose addresses are visitable. is_given: whether a person named them."""
-    rest = ((uri, index_key(uri), url_host(uri)) for uri in uris)
-    while batch := list(islice(rest, _BATCH_SIZE)):
+    """Add pages by their normalized URLs.
+
+    Args:
+        is_given: Whether the user named them.
+    """
+    pages = ((uri, index_key(uri), url_host(uri)) for uri in uris)
+    while batch := list(islice(pages, _BATCH_SIZE)):
         state.add_pages(batch, is_given=is_given)
 
 
@@ -82,71 +94,72 @@ def begin_round(
     min_change_probability: float | None = None,
     restart: bool = False,
 ) -> HarvestRound:
-    """Begin a round, or go on with the one that is not ended; pages that are new join it.
+    """Begin a round, or resume the last one if it is not finished; new pages join it.
 
-    only_listed: the pages that were given last, and no others. now: milliseconds since 1970. due: how likely a page
-    must have changed to be visited; None for all. anew: do not go on with a round that was begun.
+    Args:
+        now: Milliseconds since 1970.
+        only_listed: Whether to visit only the listed pages.
+        min_change_probability: Visit a page only if it has changed with this probability; None for all pages.
+        restart: Whether to begin a new round even if the last one is not finished.
     """
-    found = HarvestRound(is_resumed=not restart and state.count_pending() > 0)
-    if not found.is_resumed:
+    result = HarvestRound(is_resumed=not restart and state.count_pending() > 0)
+    if not result.is_resumed:
         state.begin_round()
-    number, schedule = state.round(), _RoundSchedule(state, now, min_change_probability)
+    round_number, schedule = state.round(), _RoundSchedule(state, now, min_change_probability)
     for page in state.pages(only_listed=only_listed):
-        if page.round == number:
-            continue  # done already
+        if page.round == round_number:
+            continue  # visited in this round
         if schedule.is_due(page):
             state.enqueue(page.id)
         else:
-            found.not_due += 1
+            result.not_due += 1
     state.commit()
-    found.pending = state.count_pending()
-    return found
+    result.pending = state.count_pending()
+    return result
 
 
 class _RoundSchedule:
-    """When pages are to be looked at, by their own past and by that of their hosts."""
+    """Decides which pages are due, by their change rates and those of their hosts."""
 
     def __init__(self, state: HarvestState, now: int, min_change_probability: float | None) -> None:
         self._state, self._now, self._min_change_probability = state, now, min_change_probability
         self._host_rates: dict[str, float | None] = {}
 
     def is_due(self, page: HarvestPage) -> bool:
-        """Return whether a page has likely enough changed; what is not held is always due."""
+        """Return whether a page has probably changed. Pages without snapshot are always due."""
         if (
             self._min_change_probability is None
             or page.snapshot is None
             or page.last_visit is None
             or page.last_visit > self._now
         ):
-            return True  # also what was looked at in the future, as an index may say
+            return True  # also if the last visit is in the future, as imported from an index
         rate = estimate_page_rate(page.intervals, self._host_rate(url_host(page.uri)))
-        chance = change_probability(rate, (self._now - page.last_visit) / 1000)
-        return chance is None or chance >= self._min_change_probability
+        probability = change_probability(rate, (self._now - page.last_visit) / 1000)
+        return probability is None or probability >= self._min_change_probability
 
     def _host_rate(self, host: str) -> float | None:
         if host not in self._host_rates:
             if len(self._host_rates) > _BATCH_SIZE:
-                self._host_rates.clear()  # lists are often sorted by host
-            found = estimate_change_rate(self._state.host_intervals(host, _MAX_HOST_INTERVALS))
-            self._host_rates[host] = found.per_second if found is not None and found.changes else None
+                self._host_rates.clear()  # a simple bound: pages of a host are usually adjacent
+            estimate = estimate_change_rate(self._state.host_intervals(host, _MAX_HOST_INTERVALS))
+            self._host_rates[host] = estimate.per_second if estimate is not None and estimate.changes else None
         return self._host_rates[host]
-
-
-_MAX_ATTEMPTS = 2  # visits of what broke off or took too long
-_RETRIED_ERRORS = frozenset({"timeout", "reset"})
-_UNREACHABLE_ERRORS = frozenset({"refused", "dns", "unreachable", "proxy"})
-_MAX_FAILURES = 5  # visits in a row that find nobody: then the host is left alone
-_SUSPENSION_SECONDS = 3_600.0  # for how long that is said to be
 
 
 @dataclass(frozen=True, slots=True)
 class HarvestOptions:
-    """How to visit.
+    """How to visit pages.
 
-    contact: an address of mail or of a page, for whoever looks after a site; without one, pauses are twice as long.
-    delay: seconds between two requests to one host, at least. hosts_at_once: each by one request.
-    proxies: whether to go through those of the environment. patience: how many seconds a host may keep us waiting by
-    saying so. keep_noarchive: whether bodies are kept although their page asks not to.
+    Attributes:
+        contact: Email address or URL for site operators, sent in User-Agent. Without it, delays are doubled.
+        delay: Minimum seconds between two requests to one host.
+        hosts_at_once: Number of hosts visited in parallel, one request each.
+        proxies: Whether to use the proxies of the environment.
+        max_wait: Longest wait in seconds that a host may demand by Retry-After.
+        keep_noarchive: Whether to store pages that say `noarchive`.
+        max_bytes: Limit of one body after content decoding.
+        warc_bytes: Size at which a WARC file is closed and the next one begun.
     """
 
     contact: str | None = None
@@ -163,11 +176,15 @@ class HarvestOptions:
 
 @dataclass(slots=True)
 class HarvestResult:
-    """How a run ended.
+    """Result of a run.
 
-    outcomes: how many pages ended how in this round. pending: still to be visited.
-    waiting: hosts that said to come back later, or were not there, until when in seconds since 1970.
-    audited, lies: skips that were checked in this run, and those that had changed.
+    Attributes:
+        outcomes: Number of pages by outcome in this round.
+        pending: Number of pages still to be visited.
+        suspended_hosts: Hosts left for a later run, with the time to retry in seconds since 1970.
+        is_stopped: Whether the run was stopped by its caller.
+        audited: Number of skips audited in this run.
+        false_claims: Number of audited pages that had changed.
     """
 
     outcomes: dict[str, int]
@@ -188,17 +205,24 @@ async def harvest(
     on_event: EventCallback = lambda _, __: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> HarvestResult:
-    """Visit all pages that are pending in a state, and keep what changed in `warc/` of its folder.
+    """Visit all pending pages, and store changed ones in `warc/` of the folder.
 
-    What is inside a network is visited only on hosts that a person named. tell: gets what happens, as docs/harvest.md
-    lists it. should_stop: is asked often whether to end in order. Whatever ends it, also a kill, the same call goes on
-    where it ended. Raises InputError and OSError for a folder that cannot be used.
+    However a run ends, even by a kill, the same call resumes it. Private and local addresses are fetched only on
+    origins that the user named.
+
+    Args:
+        on_event: Called with each event and its details; docs/harvest.md lists the events.
+        should_stop: Polled; the run stops gracefully once it returns True.
+
+    Raises:
+        InputError: The folder has unusable files.
+        OSError: The folder cannot be read or written.
     """
     clock = clock or SystemClock()
     warcs = CrawlWarcStore(folder / "warc", clock, f"unlost/{VERSION}", max_bytes=options.warc_bytes)
     warcs.reconcile(state)
-    for host, lies in state.false_claims().items():
-        for group, (changed, _) in lies.items():
+    for host, changes_by_group in state.false_claims().items():
+        for group, (changed, _) in changes_by_group.items():
             policy.note(host, group, changed=True, times=changed)
     delay = options.delay
     if options.contact is None:
@@ -213,11 +237,13 @@ async def harvest(
                 options.timeouts,
                 use_proxies=options.proxies,
                 resolver=options.resolver,
-            ) as visitor:
-                polite = PoliteFetcher(
-                    visitor, state, clock, delay, max_wait=options.max_wait, on_event=on_event, should_stop=should_stop
+            ) as fetcher:
+                polite_fetcher = PoliteFetcher(
+                    fetcher, state, clock, delay, max_wait=options.max_wait, on_event=on_event, should_stop=should_stop
                 )
-                return await _Harvester(state, policy, options, polite, warcs, log, clock, on_event, should_stop).run()
+                return await _Harvester(
+                    state, policy, options, polite_fetcher, warcs, log, clock, on_event, should_stop
+                ).run()
     finally:
         state.commit()
         warcs.close()
@@ -249,7 +275,7 @@ class _Harvester:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> HarvestResult:
-        """Do all that can be done now."""
+        """Visit all pages that can be visited now."""
         self._state.forget_failed_robots()
         self._state.commit()
 
@@ -290,68 +316,72 @@ class _Harvester:
             self._state.commit()
 
     async def _visit(self, page: HarvestPage, host: str) -> None:
-        treatment = self._state.host_behaviour(host)
+        behaviour = self._state.host_behaviour(host)
         now = self._now()
-        since = 0.0 if page.last_visit is None else (now - page.last_visit) / 1000
-        chance = change_probability(estimate_page_rate(page.intervals), since)
-        way = choose_fetch_method(
-            self._policy, treatment, page.snapshot, now, DEFAULT_CHANGE_PROBABILITY if chance is None else chance
+        elapsed = 0.0 if page.last_visit is None else (now - page.last_visit) / 1000
+        probability = change_probability(estimate_page_rate(page.intervals), elapsed)
+        method = choose_fetch_method(
+            self._policy,
+            behaviour,
+            page.snapshot,
+            now,
+            DEFAULT_CHANGE_PROBABILITY if probability is None else probability,
         )
         try:
-            found = await self._visitor.visit(page.uri, url_host(page.uri), page.snapshot, treatment, way)
+            result = await self._visitor.visit(page.uri, url_host(page.uri), page.snapshot, behaviour, method)
         except SiteWaitError as error:
             self._suspend_host(host, error.until)
         except RobotsError as error:
             if error.is_temporary:
                 self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
             else:
-                self._finish_unvisited(page, way, "forbidden", "robots")
+                self._finish_unvisited(page, method, "forbidden", "robots")
         except SiteError as error:
-            self._handle_failure(page, host, way, error)
+            self._handle_failure(page, host, method, error)
         else:
             self._failures.pop(host, None)
             try:
-                await run_shielded(self._store(page, host, way, found))
+                await run_shielded(self._store(page, host, method, result))
             finally:
-                found.close()
+                result.close()
 
     async def _store(self, page: HarvestPage, host: str, method: FetchMethod, result: PageVisitResult) -> None:
-        """Keep what came, and what was learned from it: all of it, or nothing if a kill comes."""
+        """Store a response and what was learned from it in one transaction."""
         async with self._disk:
             by_text, keep_noarchive = self._policy.by_text, self._options.keep_noarchive
-            kept = await asyncio.to_thread(
+            stored = await asyncio.to_thread(
                 store_visit, result, page.snapshot, self._warcs, by_text=by_text, keep_noarchive=keep_noarchive
             )
-            # From here to the commit nobody else gets a turn: files and state agree whenever a kill comes.
-            treatment = self._update_behaviour(page, result, kept)
-            if treatment != self._state.host_behaviour(host):
-                self._state.store_host_behaviour(host, treatment)
-            for place in kept.locations:
-                self._state.add_record(place, page.id)
-            if kept.snapshot is not None:
-                self._state.store_snapshot(page.id, kept.snapshot)
-            self._state.record_visit(page, kept.visit.time, kept.changed)
-            self._log.add(kept.visit, method.value, kept.outcome)
-            self._state.finish(page.id, kept.outcome)
+            # No await from here to the commit: files and state agree whenever the process is killed.
+            behaviour = self._update_behaviour(page, result, stored)
+            if behaviour != self._state.host_behaviour(host):
+                self._state.store_host_behaviour(host, behaviour)
+            for location in stored.locations:
+                self._state.add_record(location, page.id)
+            if stored.snapshot is not None:
+                self._state.store_snapshot(page.id, stored.snapshot)
+            self._state.record_visit(page, stored.visit.time, stored.changed)
+            self._log.add(stored.visit, method.value, stored.outcome)
+            self._state.finish(page.id, stored.outcome)
             self._state.commit()
-        about = {"uri": page.uri, "way": method.value, "status": kept.visit.status}
+        details = {"uri": page.uri, "way": method.value, "status": stored.visit.status}
         if result.weight is not None:
-            about["audit"] = "changed" if kept.changed else "same"
-        self._on_event(kept.outcome, about)
+            details["audit"] = "changed" if stored.changed else "same"
+        self._on_event(stored.outcome, details)
 
     def _update_behaviour(self, page: HarvestPage, result: PageVisitResult, stored: StoredVisit) -> HostBehaviour:
-        """Take what a download or an audit found into account; return how the host is known from now on."""
-        treatment, decision = result.behaviour, result.decision
+        """Count what a download or an audit revealed; return the updated behaviour of the host."""
+        behaviour, decision = result.behaviour, result.decision
         if result.weight is not None and stored.changed is not None:
             self._audited += 1
             self._false_claims += stored.changed
             if result.had_304:
-                treatment = treatment.increment("against" if stored.changed else "spared")
+                behaviour = behaviour.increment("against" if stored.changed else "spared")
         if decision is not None and stored.changed and stored.visit.digest is not None:
             host = url_host(page.uri)
             self._policy.note(host, decision.group, changed=True)
             self._state.add_false_claim(host, decision.group)
-        return treatment
+        return behaviour
 
     def _handle_failure(self, page: HarvestPage, host: str, method: FetchMethod, error: SiteError) -> None:
         if error.kind in _UNREACHABLE_ERRORS:
@@ -368,7 +398,7 @@ class _Harvester:
         self._on_event("closed", {"host": host, "until": until})
 
     def _finish_unvisited(self, page: HarvestPage, method: FetchMethod, outcome: str, reason: str) -> None:
-        """Say that there was no answer."""
+        """Record and report that there was no response."""
         self._log.add(Visit(page.uri, time=self._now(), status=0), method.value, outcome)
         self._state.finish(page.id, outcome)
         self._on_event(outcome, {"uri": page.uri, "way": method.value, "reason": reason})

@@ -1,4 +1,4 @@
-"""The change history of a log: all pairs of consecutive visits, counted, and the hosts whose headers are unreliable."""
+"""The change history of a log: counted pairs of consecutive visits, and the hosts whose headers are unreliable."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,18 +11,24 @@ from unlost.refresh.decision_matrix import DecisionMatrix
 from unlost.refresh.visit import Visit, VisitRow
 
 _BATCH_SIZE = 4096
-_BOOTSTRAP_SAMPLES = 500  # hosts are drawn anew: the ends of 95 % then lie on the 12 outermost draws
-MIN_HOSTS = 20  # with fewer, some kinds of hosts are not there, and a host has nobody to be compared with
+_BOOTSTRAP_SAMPLES = 500  # the 2.5 % tails have 12 samples each
+MIN_HOSTS = 20  # fewer hosts are not representative of others
+
+_HONEST_PRIOR = 5.0  # visits of an honest host: 3 false claims of 3 are no habit yet (3/8), 15 of 15 are (15/20)
+_MIN_FALSE_RATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
-    """What a log has of one host.
+    """History of one host.
 
-    name: with its port, in lower case.
-    visits, tagged, dated: successful visits; those with a tag, with a date.
-    server: what its server called itself last, without a version; None if it did not.
-    matrix: its own pairs.
+    Attributes:
+        name: Host with port, in lower case.
+        visits: Number of successful visits.
+        tagged: Number of these with ETag.
+        dated: Number of these with Last-Modified.
+        server: Last value of the Server header without version; None if there was none.
+        matrix: Decision matrix of the host's pairs.
     """
 
     name: str
@@ -34,13 +40,14 @@ class HostHistory:
 
 
 class ChangeHistory:
-    """The pairs of a log. Made by `Reading.finish` of `unlost.refresh.log_reader`, or `of` visits.
+    """The visit pairs of a log. Use `VisitLogReader.build_history` or `from_visits` to make one.
 
-    tally: what became of the visits, by name: `successful`, `not_modified`, `failed`, `without_digest` (skipped),
-        `without_host` make up all of them; `duplicate` and `out_of_order` are of the successful ones; `tagged`, `dated`
-        how many of these had the header; `pages`, `pairs`, `hosts`.
+    With `by_text`, methods count a change of the visible text instead of bytes, where the log has it for both visits.
 
-    With by_text, a change is one of the text, wherever the log knows that of both visits.
+    Attributes:
+        tally: Counts of visits. `successful`, `not_modified`, `failed`, `without_digest` (skipped) and `without_host`
+            add up to all visits; `duplicate` and `out_of_order` are parts of `successful`; `tagged` and `dated` are
+            successful visits with the header; further `pages`, `pairs` and `hosts`.
     """
 
     def __init__(self, core: VisitHistory) -> None:
@@ -49,36 +56,36 @@ class ChangeHistory:
 
     @classmethod
     def from_visits(cls, visits: Iterable[Visit]) -> "ChangeHistory":
-        """Return the history of visits, in whatever order.
+        """Return the history of visits, in any order.
 
         >>> same = [Visit("http://a.example/", "x", etag='"1"', time=time) for time in (0, 5, 9)]
-        >>> History.of(same).matrix().unchanged
+        >>> ChangeHistory.from_visits(same).matrix().unchanged
         (0, 0, 0, 0, 0, 0, 0, 2, 0)
         """
         return cls.from_rows(visit.row for visit in visits)
 
     @classmethod
     def from_rows(cls, rows: Iterable[VisitRow]) -> "ChangeHistory":
-        """Return the same of rows."""
+        """Return the history of visits given as rows."""
         pairing = VisitPairing()
-        rest = iter(rows)
-        while batch := list(islice(rest, _BATCH_SIZE)):
+        iterator = iter(rows)
+        while batch := list(islice(iterator, _BATCH_SIZE)):
             pairing.add_rows(batch)
         return cls(pairing.finish())
 
     @property
     def visits(self) -> int:
-        """All visits of the log."""
+        """Number of all visits in the log."""
         return sum(
             self.tally[name] for name in ("successful", "not_modified", "failed", "without_digest", "without_host")
         )
 
     def matrix(self, *, by_text: bool = False) -> DecisionMatrix:
-        """Return the decision matrix."""
+        """Return the decision matrix of all pairs."""
         return DecisionMatrix.from_pairs(self.core.matrix(by_text))
 
     def hosts(self, *, by_text: bool = False) -> Iterator[HostHistory]:
-        """Yield all hosts, in the order in which they came first."""
+        """Yield all hosts in the order of their first visits."""
         for first in range(0, self.tally["hosts"], _BATCH_SIZE):
             for name, visits, tagged, dated, server, cells in self.core.hosts(first, first + _BATCH_SIZE, by_text):
                 yield HostHistory(name, visits, tagged, dated, server, DecisionMatrix.from_pairs(cells))
@@ -86,9 +93,11 @@ class ChangeHistory:
     def host_changes(
         self, bits: int, since: int, *, by_text: bool = False
     ) -> Iterator[tuple[str, dict[int, tuple[int, int]]]]:
-        """Yield what each host with pairs did, as a policy has it: of pairs before a time only those that changed.
+        """Yield the changes of each host as a policy stores them. Of pairs before `since`, only changed ones count.
 
-        bits: indicators, as `unlost.refresh.decision_matrix.bits_of` has them. since: seconds since 1970.
+        Args:
+            bits: Indicators, as from `decision_matrix.indicator_bits`.
+            since: Seconds since 1970.
         """
         for first in range(0, self.tally["hosts"], _BATCH_SIZE):
             for name, groups in self.core.seen(first, first + _BATCH_SIZE, by_text, bits, since):
@@ -96,50 +105,47 @@ class ChangeHistory:
                     yield name, dict(groups)
 
     def change_rates(self, *, by_text: bool = False) -> Iterator[ChangeRate | None]:
-        """Yield how often the pages of each host change, in the order of `hosts`; None where no page was seen twice."""
+        """Yield the change rate of each host's pages in the order of `hosts`; None if no page was visited twice."""
         for number in range(self.tally["hosts"]):
             yield estimate_change_rate(self.core.intervals(number, by_text))
 
     def bootstrap_reliability(
         self, schemes: Iterable[int], seed: int, *, by_text: bool = False, samples: int = _BOOTSTRAP_SAMPLES
     ) -> list[ConfidenceInterval]:
-        """Return between which shares the reliability of schemes lies if other hosts are visited: a bootstrap by host.
+        """Return confidence intervals of the reliability of schemes on other hosts, by a bootstrap over hosts.
 
-        With fewer than 20 hosts, which tell nothing of others, it is as if pages were independent.
+        With fewer than `MIN_HOSTS` hosts, returns the intervals for independent pages.
         """
-        found = []
-        for one in self.core.resample(by_text, list(schemes), samples, seed):
-            part, whole, part_squared, product, whole_squared, hosts, deviations = one
+        intervals = []
+        for sample in self.core.resample(by_text, list(schemes), samples, seed):
+            part, whole, part_squared, product, whole_squared, hosts, deviations = sample
             missed = ClusteredShare(part, whole, part_squared, product, whole_squared, hosts)
             span = (
                 missed.bootstrap_interval(deviations)
                 if hosts >= MIN_HOSTS
                 else wilson_interval(missed.part, missed.whole)
             )
-            found.append(ConfidenceInterval(1 - span.high, 1 - span.low))
-        return found
+            intervals.append(ConfidenceInterval(1 - span.high, 1 - span.low))
+        return intervals
 
     def tags_by_server(self) -> list[tuple[str | None, tuple[int, int, int]]]:
-        """Return how many hosts of each server send a tag always, sometimes and never; the most frequent server first.
+        """Return for each server how many hosts send an ETag always, sometimes and never, sorted by number of hosts.
 
-        Hosts without a `Server` header stand under None.
+        Hosts without Server header are listed under None.
         """
         rows = [(server, (counts[0], counts[1], counts[2])) for server, counts in self.core.tags_by_server()]
         return sorted(rows, key=lambda row: (-sum(row[1]), row[0] or ""))
 
 
-_HONEST_PRIOR = (
-    5.0  # visits of an honest host: 3 lies of 3 are not yet believed to be a habit (3/8), 15 of 15 are (15/20)
-)
-_MIN_FALSE_RATE = 0.5  # more often wrong than right
-
-
 @dataclass(frozen=True, slots=True)
 class UnreliableHost:
-    """A host whose indicator stays the same when pages change.
+    """A host whose indicator often stays the same although pages change.
 
-    indicator: `date` or `tag`. lies, claims: how many pages had changed, of how many that it said the same of.
-    rate: the share of lies to be expected, drawn towards that of honest hosts.
+    Attributes:
+        indicator: `date` or `tag`.
+        false_claims: Number of changed pages for which the indicator stayed the same.
+        claims: Number of all pages for which it stayed the same.
+        rate: Expected rate of false claims, shrunk towards that of reliable hosts.
     """
 
     host: str
@@ -150,16 +156,16 @@ class UnreliableHost:
 
     @property
     def is_always_false(self) -> bool:
-        """Whether every claim was a lie."""
+        """Whether all claims were false."""
         return self.false_claims == self.claims
 
 
 def find_unreliable_hosts(history: ChangeHistory, *, by_text: bool = False) -> list[UnreliableHost]:
-    """Return the hosts that more likely than not lie out of habit, those with the most lies first."""
-    found = []
-    for host, (date_lies, date_claims, tag_lies, tag_claims) in history.core.lying(by_text):
-        for indicator, lies, claims in (("date", date_lies, date_claims), ("tag", tag_lies, tag_claims)):
-            rate = lies / (claims + _HONEST_PRIOR)
+    """Return the hosts whose claims are more likely false than true, those with the most false claims first."""
+    unreliable = []
+    for host, (false_dates, date_claims, false_tags, tag_claims) in history.core.lying(by_text):
+        for indicator, false_claims, claims in (("date", false_dates, date_claims), ("tag", false_tags, tag_claims)):
+            rate = false_claims / (claims + _HONEST_PRIOR)
             if rate > _MIN_FALSE_RATE:
-                found.append(UnreliableHost(host, indicator, lies, claims, rate))
-    return sorted(found, key=lambda one: (-one.false_claims, one.host, one.indicator))
+                unreliable.append(UnreliableHost(host, indicator, false_claims, claims, rate))
+    return sorted(unreliable, key=lambda entry: (-entry.false_claims, entry.host, entry.indicator))

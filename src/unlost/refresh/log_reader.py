@@ -1,6 +1,6 @@
 """Readers of visit logs: JSON Lines, Parquet and WARC.
 
-They feed the visits to the Rust core, which pairs them into a `ChangeHistory`.
+`VisitLogReader` passes the visits to the Rust core, which pairs them into a `ChangeHistory`.
 """
 
 import json
@@ -35,16 +35,30 @@ from unlost.text_lines import read_source_lines
 from unlost.warc.reader import CAPTURE_RECORD_TYPES, wrap_record
 from unlost.warc.records import ORIGINAL_HEADER_PREFIX
 
-_MAX_REDIRECT_SECONDS = 600  # a redirect and its target are asked for one after the other, politely
-_MAX_PENDING_REDIRECTS = (
-    10_000  # redirects whose target did not come: those of a crawl of one site at a time are far fewer
-)
+_MAX_REDIRECT_SECONDS = 600  # allows for politeness delays between a redirect and its target
+_MAX_PENDING_REDIRECTS = 10_000  # redirects without a target so far
 _REDIRECT_STATUSES = range(300, 400)
+
+_Item = TypeVar("_Item")
+_Batch = tuple[int, list[Any], list[Any]]
+"""Number of rows, and columns of texts and of numbers as the core reads them."""
+_BATCH_ROWS = 16 << 10  # about 4 MB of text
+# Headers with values that many responses share.
+_DICTIONARY_FIELDS = ("last_modified", "date", "cache_control", "expires", "server")
+LOG_PROBLEMS = {
+    "bad-json": "expected a JSON object",
+    "bad-visit": "a value that the field cannot have",
+}
+"""Kinds of problems of a log in addition to those of lines. The line is ignored."""
+HARVEST_LOG_FIELDS = ("way", "outcome")
+"""Additional fields of harvest logs, which are not parts of a visit: fetch method and outcome."""
+_HEAD_BYTES = 64 << 10
+_BATCH_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingRedirect:
-    """A page that redirected, and has no answer yet."""
+    """A redirect whose target has not been read yet."""
 
     first: str
     since: int
@@ -59,44 +73,49 @@ def iter_warc_rows(
 ) -> Iterator[VisitRow]:
     """Yield the visits of a WARC or ARC file.
 
-    A redirect is not a visit of its own: the answer at its end stands under the address at its beginning, if it follows
-    within ten minutes in the same file; else it is a visit that failed. A revisit has the digest and the headers that
-    it says; one that the server answered with 304 has no body and counts as that. Records that are cut short
-    have `failed`: their digest would be that of half a page. texts: those of pages so far; None to
-    look at none.
+    A redirect is not a visit of its own: the response at its end counts as a visit to the first URL if it follows
+    within ten minutes in the same file; otherwise the redirect is a failed visit. A revisit record has the digest and
+    headers that it contains; with the server-not-modified profile it counts as a 304 response. Truncated responses
+    count as failed, because their digest would be that of an incomplete page.
 
-    problems: what could not be read; reading goes on behind it. Raises OSError.
+    Args:
+        problems: Collects unreadable records; reading continues after them.
+        texts: Cache for the comparison of texts; None to ignore texts.
+        on_read: Called with the number of bytes read.
+
+    Raises:
+        OSError: The file cannot be read.
     """
-    waiting: dict[str, _PendingRedirect] = {}
+    pending: dict[str, _PendingRedirect] = {}
     for visit, target in _iter_visits(path, problems, texts, on_read):
-        came_from = waiting.pop(visit.uri, None)
-        late = came_from is not None and visit.time - came_from.since > _MAX_REDIRECT_SECONDS * 1000
-        first = came_from.first if came_from is not None and not late else visit.uri
-        if came_from is not None and late:
-            yield Visit(came_from.first, time=came_from.since, status=302).row
+        redirect = pending.pop(visit.uri, None)
+        is_late = redirect is not None and visit.time - redirect.since > _MAX_REDIRECT_SECONDS * 1000
+        first_url = redirect.first if redirect is not None and not is_late else visit.uri
+        if redirect is not None and is_late:
+            yield Visit(redirect.first, time=redirect.since, status=302).row
         if target is not None and target != visit.uri:
-            while len(waiting) >= _MAX_PENDING_REDIRECTS:
-                lost = waiting.pop(next(iter(waiting)))
+            while len(pending) >= _MAX_PENDING_REDIRECTS:
+                lost = pending.pop(next(iter(pending)))
                 yield Visit(lost.first, time=lost.since, status=302).row
-            waiting[target] = _PendingRedirect(first, visit.time)
+            pending[target] = _PendingRedirect(first_url, visit.time)
         else:
-            yield replace(visit, uri=first).row
-    for lost in waiting.values():
+            yield replace(visit, uri=first_url).row
+    for lost in pending.values():
         yield Visit(lost.first, time=lost.since, status=302).row
 
 
 def original_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by their names in lower case, as the server sent them; of those that came twice the first.
+    """Return the headers as the server sent them, by lower-case name; the first one if a name is repeated.
 
-    Records that were written here have the length of the body without codings, and that which was sent under another
-    name.
+    Records written by unlost have the length of the decoded body in Content-Length, and the original value under
+    another name.
 
     >>> original_headers([("X-Archive-Orig-Content-Length", "90"), ("Content-Length", "300")])["content-length"]
     '90'
     """
-    named = {name.lower(): value for name, value in reversed(headers)}
+    by_name = {name.lower(): value for name, value in reversed(headers)}
     original = ORIGINAL_HEADER_PREFIX.lower()
-    return named | {name.removeprefix(original): named[name] for name in named if name.startswith(original)}
+    return by_name | {name.removeprefix(original): by_name[name] for name in by_name if name.startswith(original)}
 
 
 def _iter_visits(
@@ -105,17 +124,17 @@ def _iter_visits(
     texts: TextDigestCache | None,
     on_read: Callable[[int], object] | None,
 ) -> Iterator[tuple[Visit, str | None]]:
-    """Yield visits, each with where it redirects to."""
+    """Yield visits, each with its redirect target or None."""
     name = fspath(path)
     scanner = WarcScanner(path, True, list(CAPTURE_RECORD_TYPES), bodies=True)
     while (batch := scanner.next_batch()) is not None:
-        records, found = batch
-        for kind, offset, message in found:
+        records, record_problems = batch
+        for kind, offset, message in record_problems:
             problems.add(Problem(kind, name, None, offset, message))
-        damaged = {offset for _, offset, _ in found}
+        damaged = {offset for _, offset, _ in record_problems}
         for record in records:
             if record.type == "resource":
-                continue  # no headers of a server
+                continue  # has no response headers
             try:
                 yield _record_visit(path, record, texts, damaged=record.offset in damaged)
             except DateError as error:
@@ -147,29 +166,16 @@ def _record_visit(
     if body is None or body[2] or is_cut:
         return replace(visit, status=0), None
     digest = record.digest
-    # One notation for both: what a revisit repeats is the digest that its record says.
-    known = normalize_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
-    text = None
+    # Prefer the record's digest: revisit records repeat it, so both must have the same notation.
+    body_digest = normalize_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
+    text_digest = None
     if texts is not None and 200 <= status < 300 and body[1] <= MAX_TEXT_BYTES:
-        # The source again: its body is read only once.
+        # Open the record again: the scanner has consumed its body.
         source = WarcBody.open(path, record.offset, record.skip)
         if source is not None:
-            found = sketch_page_text(source.read_undone(MAX_TEXT_BYTES)[0], record.mime, uri)
-            text = None if found is None else texts.digest(uri, found)
-    return replace(visit, digest=known, text_digest=text), None
-
-
-_Item = TypeVar("_Item")
-_Batch = tuple[int, list[Any], list[Any]]
-"""How many rows it has, and its columns of texts and of numbers as the core reads them."""
-_BATCH_ROWS = 16 << 10  # rows: some 4 MB of a log's texts
-_DICTIONARY_FIELDS = (
-    "last_modified",
-    "date",
-    "cache_control",
-    "expires",
-    "server",
-)  # headers that many answers have in common
+            sketch = sketch_page_text(source.read_undone(MAX_TEXT_BYTES)[0], record.mime, uri)
+            text_digest = None if sketch is None else texts.digest(uri, sketch)
+    return replace(visit, digest=body_digest, text_digest=text_digest), None
 
 
 def add_parquet_log(
@@ -179,12 +185,17 @@ def add_parquet_log(
     unknown_fields: dict[str, int],
     on_read: Callable[[int], object] | None = None,
 ) -> None:
-    """Read a log in Parquet into a pairing; of its columns, those that are fields of a visit.
+    """Add the visits of a Parquet file to a pairing.
 
-    A column that is not there is missing on every visit; one of a type that its field cannot have is left out and
-    counted in problems as `bad-column`. Of a row group that is damaged, the rest is lost and the problem is `damaged`;
-    the others count. Raises InputError if nothing of it can be read, as of one that ends too early, or if it has no
-    `uri` or `time`, and UsageError if pyarrow is not installed.
+    Missing columns count as missing on every visit. Columns of a wrong type are ignored and reported as `bad-column`.
+    If a row group is damaged, the rest of it is lost and reported as `damaged`; other row groups are read.
+
+    Args:
+        unknown_fields: Counts columns that are not fields of a visit.
+
+    Raises:
+        InputError: The file is unreadable, or has no column `uri` or `time`.
+        UsageError: pyarrow is not installed.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415  an extra, and slow to import
@@ -198,17 +209,17 @@ def add_parquet_log(
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name}: no Parquet that can be read: {str(error)[:200]}") from error
     with file:
-        there = file.schema_arrow.names
-        for column in there:
+        names = file.schema_arrow.names
+        for column in names:
             if column not in FIELDS:
                 unknown_fields[column[:40]] = unknown_fields.get(column[:40], 0) + 1
-        wanted = [column for column in FIELDS if column in there]
-        for needed in ("uri", "time"):
-            if needed not in wanted:
-                raise InputError(f"{name}: expected a column `{needed}`")
-        usable = _usable_columns(pa, file.schema_arrow, wanted, name, problems)
+        present = [column for column in FIELDS if column in names]
+        for required in ("uri", "time"):
+            if required not in present:
+                raise InputError(f"{name}: expected a column `{required}`")
+        usable = _usable_columns(pa, file.schema_arrow, present, name, problems)
         _add_row_groups(pa, pairing, file, usable, name, problems, on_read)
-    pa.default_memory_pool().release_unused()  # pairing comes next, and needs it
+    pa.default_memory_pool().release_unused()  # pairing needs the memory next
 
 
 def _add_row_groups(
@@ -220,21 +231,21 @@ def _add_row_groups(
     problems: Problems,
     on_read: Callable[[int], object] | None,
 ) -> None:
-    read, size = 0, sum(_row_group_sizes(file))
-    # Read by another thread while this one pairs: neither holds Python's lock for long.
-    for found in read_ahead(_iter_batches(pa, file, columns, name)):
-        if isinstance(found, Problem):
-            problems.add(found)
+    rows_read, size = 0, sum(_row_group_sizes(file))
+    # A second thread reads while this one pairs; both release the GIL most of the time.
+    for item in read_ahead(_iter_batches(pa, file, columns, name)):
+        if isinstance(item, Problem):
+            problems.add(item)
             continue
-        count, texts, numbers = found
+        count, texts, numbers = item
         pairing.add_columns(count, 0, texts, numbers)
-        read += count
+        rows_read += count
         if on_read is not None:
-            on_read(read * size // file.metadata.num_rows)
+            on_read(rows_read * size // file.metadata.num_rows)
 
 
 def _iter_batches(pa: Any, file: Any, columns: list[str], name: str) -> Iterator[_Batch | Problem]:  # noqa: ANN401
-    """Yield all batches, of one row group after the other, and what is lost of those that are damaged."""
+    """Yield all batches of one row group after the other, or a problem for the lost rest of a damaged row group."""
     for group in range(file.metadata.num_row_groups):
         rows = 0
         try:
@@ -247,41 +258,40 @@ def _iter_batches(pa: Any, file: Any, columns: list[str], name: str) -> Iterator
 
 
 def read_ahead(source: Iterator[_Item]) -> Iterator[_Item]:
-    """Yield what an iterator does, which a thread of its own asks for the next thing meanwhile.
+    """Iterate over a source that a separate thread reads ahead by at most three items.
 
-    At most three things are there at a time. What the iterator raises is raised here, and nothing goes on behind an
-    iterator that nobody asks any more.
+    Exceptions of the source are raised by this generator. Closing the generator stops the thread.
     """
-    waiting: Queue[tuple[bool, Any]] = Queue(1)
+    queue: Queue[tuple[bool, Any]] = Queue(1)
     stopped = Event()
 
-    def put(is_thing: bool, thing: Any) -> None:  # noqa: ANN401
+    def put(is_item: bool, item: Any) -> None:  # noqa: ANN401
         while not stopped.is_set():
             with suppress(Full):
-                waiting.put((is_thing, thing), timeout=0.1)
+                queue.put((is_item, item), timeout=0.1)
                 return
 
     def read() -> None:
         try:
-            for thing in source:
-                put(True, thing)
+            for item in source:
+                put(True, item)
                 if stopped.is_set():
                     return
             put(False, None)
-        except BaseException as error:  # noqa: BLE001  it is raised where it is asked for
+        except BaseException as error:  # noqa: BLE001  raised again in the consumer's thread
             put(False, error)
 
     thread = Thread(target=read, daemon=True)
     thread.start()
     try:
         while True:
-            is_thing, thing = waiting.get()
-            if is_thing:
-                yield thing
-            elif thing is None:
+            is_item, item = queue.get()
+            if is_item:
+                yield item
+            elif item is None:
                 return
             else:
-                raise thing
+                raise item
     finally:
         stopped.set()
         thread.join()
@@ -296,18 +306,15 @@ def _row_group_sizes(file: Any) -> list[int]:  # noqa: ANN401
 
 
 def _dictionary_columns(meta: Any) -> list[str]:  # noqa: ANN401
-    """Return the texts that the file has once for all rows that share them; the core reads them as they are there.
-
-    Those of a column of which any part is without a dictionary would have to be looked up one by one.
-    """
-    found = []
-    for at in range(meta.num_columns):
-        column = meta.schema.column(at)
+    """Return the text columns that are dictionary-encoded in every row group; the core reads these without decoding."""
+    dictionary_columns = []
+    for index in range(meta.num_columns):
+        column = meta.schema.column(index)
         if column.path in _DICTIONARY_FIELDS and column.physical_type == "BYTE_ARRAY":
-            parts = (meta.row_group(group).column(at) for group in range(meta.num_row_groups))
-            if all(part.has_dictionary_page for part in parts):
-                found.append(column.path)
-    return found
+            chunks = (meta.row_group(group).column(index) for group in range(meta.num_row_groups))
+            if all(part.has_dictionary_page for part in chunks):
+                dictionary_columns.append(column.path)
+    return dictionary_columns
 
 
 def _usable_columns(pa: Any, schema: Any, columns: list[str], name: str, problems: Problems) -> list[str]:  # noqa: ANN401
@@ -333,7 +340,7 @@ def _convert_batch(pa: Any, batch: Any) -> _Batch:  # noqa: ANN401
     names = batch.schema.names
     columns = {column: batch.column(column) for column in names}
     if "time" in columns and pa.types.is_timestamp(columns["time"].type):
-        # Dates without a zone are UTC, as everywhere here.
+        # Timestamps without a zone are UTC.
         columns["time"] = columns["time"].cast(pa.timestamp("ms"), safe=False)
     texts = [_text_column(pa, columns.get(column)) for column in TEXT_FIELDS]
     numbers = [_plain_column(pa, columns.get(column), pa.int64()) for column in NUMBER_FIELDS]
@@ -341,50 +348,43 @@ def _convert_batch(pa: Any, batch: Any) -> _Batch:  # noqa: ANN401
 
 
 def _text_column(pa: Any, column: Any) -> Any:  # noqa: ANN401
-    """Return a column of texts as the core reads it, as a dictionary if it is one; None if nothing is in it."""
+    """Return a text column as the core reads it, dictionary-encoded if it is in Arrow; None if it has no values."""
     if column is None or column.null_count == len(column):
         return None
     if not pa.types.is_dictionary(column.type):
         return *_column_buffers(_plain_column(pa, column, pa.string())), None
-    places = _plain_column(pa, column.indices, pa.int32())
-    if places is None or column.dictionary.null_count:  # which say in two ways that a text is missing
+    indices = _plain_column(pa, column.indices, pa.int32())
+    if indices is None or column.dictionary.null_count:  # nulls in the dictionary are not supported by the core
         return *_column_buffers(_plain_column(pa, column, pa.string())), None
     _, ends, texts = _column_buffers(_plain_column(pa, column.dictionary, pa.string()))
-    valid, places = _column_buffers(places)
-    return valid, ends, texts, places
+    valid, indices = _column_buffers(indices)
+    return valid, ends, texts, indices
 
 
 def _plain_column(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401
-    """Return a column as the core reads it: of one type, from its beginning; None if nothing is in it."""
+    """Return a column of this type whose buffers start at its first value; None if it has no values."""
     if column is None or column.null_count == len(column):
         return None
     if column.type != kind:
         column = column.cast(kind)
-    # A slice begins somewhere in its buffers; joined with nothing, it is copied to their beginning.
+    # A slice starts inside its buffers; concatenation with an empty array copies it to the start of new ones.
     return column if column.offset == 0 else pa.concat_arrays([column, column.slice(0, 0)])
 
 
 def _column_buffers(column: Any) -> Any:  # noqa: ANN401
-    """Return the buffers of a column as bytes, the first None where every value is there."""
+    """Return the buffers of a column as bytes; the validity bitmap is None if there are no nulls."""
     return tuple(None if part is None else part.to_pybytes() for part in column.buffers())
 
 
-LOG_PROBLEMS = {
-    "bad-json": "expected a JSON object",
-    "bad-visit": "a value that the field cannot have",
-}
-"""The kinds of problems of a log beside those of its lines. Each loses its line."""
-HARVEST_LOG_FIELDS = ("way", "outcome")
-"""Fields of the logs of harvests that are for people: how a page was asked for, and what came of it."""
-_HEAD_BYTES = 64 << 10
-_BATCH_SIZE = 4096
-
-
 class VisitLogReader:
-    """Reads logs, one after the other, and pairs all their visits.
+    """Reads logs one after the other and pairs all their visits.
 
-    problems: what could not be read. unknown: fields of logs that are none of a visit, with how many lines or files
-    have them; they are not looked at. texts: whether the texts of pages in archive files are compared, too.
+    Args:
+        problems: Collects what cannot be read.
+        texts: Whether to compare the texts of pages in archive files.
+
+    Attributes:
+        unknown_fields: Fields that are not part of a visit, with the number of lines or files that have them.
     """
 
     def __init__(self, problems: Problems, *, texts: bool = True) -> None:
@@ -394,7 +394,15 @@ class VisitLogReader:
         self._pairing = VisitPairing()
 
     def read(self, path: str | PathLike[str], on_read: Callable[[int], object] | None = None) -> None:
-        """Read one file. on_read: is told how many bytes of it have been read. Raises InputError, OSError."""
+        """Read one file.
+
+        Args:
+            on_read: Called with the number of bytes read.
+
+        Raises:
+            InputError: The file is not a log.
+            OSError: The file cannot be read.
+        """
         kind = detect_log_kind(path)
         if kind == "parquet":
             add_parquet_log(self._pairing, path, self.problems, self.unknown_fields, on_read)
@@ -407,11 +415,11 @@ class VisitLogReader:
             self._pairing.add_rows(batch)
 
     def build_history(self) -> ChangeHistory:
-        """Return the history of everything that was read. Raises OSError if the disk is full."""
+        """Return the history of all visits read. Raises OSError if the disk is full."""
         return ChangeHistory(self._pairing.finish())
 
     def _iter_lines(self, path: str | PathLike[str], on_read: Callable[[int], object] | None) -> Iterator[VisitRow]:
-        known = {*FIELDS, *HARVEST_LOG_FIELDS}
+        known_fields = {*FIELDS, *HARVEST_LOG_FIELDS}
         for line in read_source_lines(path, self.problems, on_read=on_read):
             if not line.text.strip():
                 continue
@@ -423,8 +431,8 @@ class VisitLogReader:
             except InputError as error:
                 self._report_lost_line("bad-visit", path, line.number, line.offset, str(error))
             else:
-                if not values.keys() <= known:
-                    for name in values.keys() - known:
+                if not values.keys() <= known_fields:
+                    for name in values.keys() - known_fields:
                         count_unknown_field(self.unknown_fields, name)
                 yield row
 
@@ -433,16 +441,17 @@ class VisitLogReader:
 
 
 def count_unknown_field(counts: dict[str, int], name: str) -> None:
-    """Count a field; of a log that has no end of them, not all are named."""
-    most = 50
-    shown = name[:40] if name[:40] in counts or len(counts) < most else "others"
-    counts[shown] = counts.get(shown, 0) + 1
+    """Count a field by name; after 50 different names, others are counted together."""
+    max_names = 50
+    name_or_others = name[:40] if name[:40] in counts or len(counts) < max_names else "others"
+    counts[name_or_others] = counts.get(name_or_others, 0) + 1
 
 
 def detect_log_kind(path: str | PathLike[str]) -> str:
-    """Return what a file is by its first bytes, compressed or not: `parquet`, `warc` or `lines`.
+    """Return the kind of a file by its first bytes, after decompression: `parquet`, `warc` or `lines`.
 
-    Raises InputError if it cannot be read, or only once.
+    Raises:
+        InputError: The file cannot be read, or is not a regular file that can be read twice.
     """
     require_rereadable(path)
     try:

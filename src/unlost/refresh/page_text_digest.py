@@ -1,4 +1,4 @@
-"""Digests and sketches of a page's visible text, which ignore session ids, counters and clocks."""
+"""Digests and sketches of a page's visible text, insensitive to session ids, counters and clocks."""
 
 import hashlib
 import re
@@ -11,45 +11,46 @@ from itertools import islice
 from unlost.html.text import extract_text
 
 MAX_TEXT_BYTES = 4 << 20
-"""Bytes of a body whose text is compared; pages/text reads no more of one either."""
+"""Bytes of a body whose text is compared; `html.text` reads no more."""
 
 MIN_RESEMBLANCE = 0.98
-"""Resemblance from which on two texts are one: a banner of three words on a page of six hundred."""
+"""Resemblance at which two texts count as equal: tolerates a banner of three words on a page of 600 words."""
 
 _WORD = re.compile(r"\w+")
-_SHINGLE_WORDS = 4  # words
-_SKETCH_SIZE = 128  # hashes: one shingle more or less is then 0.8 %
-_MAX_WORDS = 20_000  # that a sketch is made of
-_MAX_CACHED_PAGES = 20_000  # whose sketches are kept at a time: some 25 MB
+_SHINGLE_WORDS = 4
+_SKETCH_SIZE = 128  # hashes; one different shingle changes the resemblance by 0.8 %
+_MAX_WORDS = 20_000
+_MAX_CACHED_PAGES = 20_000  # about 25 MB of sketches
 
 
 @dataclass(frozen=True, slots=True)
 class PageTextSketch:
-    """What is compared of a page's text.
+    """Comparable representation of a page's text.
 
-    digest: of its words. sketch: the smallest hashes of its shingles, in order, by which resemblance is estimated.
+    Attributes:
+        digest: Hash of its words.
+        sketch: The smallest hashes of its shingles in ascending order (a bottom-k sketch), to estimate resemblance.
     """
 
     digest: str
     sketch: tuple[int, ...]
 
     def is_similar(self, other: "PageTextSketch") -> bool:
-        """Return whether both read the same: the same words, or all but a few of many."""
+        """Return whether both texts are equal, apart from a few of many words."""
         return self.digest == other.digest or self._resemblance(other) >= MIN_RESEMBLANCE
 
     def _resemblance(self, other: "PageTextSketch") -> float:
-        """Return the share of the smallest hashes of both together that both have: a bottom-k sketch's estimate."""
+        """Return the estimated Jaccard similarity of the shingles."""
         mine, theirs = set(self.sketch), set(other.sketch)
         smallest = sorted(mine | theirs)[: min(_SKETCH_SIZE, max(len(mine), len(theirs)))]
         return sum(one in mine and one in theirs for one in smallest) / len(smallest) if smallest else 0.0
 
 
 def sketch_page_text(body: bytes, mime: str | None, uri: str) -> PageTextSketch | None:
-    """Return what is compared of a body; None if it is of a kind that has no text.
+    """Return the sketch of a body; None if its media type has no text.
 
-    Markup is not part of it, so neither are addresses of links, in which most session ids stand; and words with a digit
-    are left out, which counters, clocks and the ids that are shown are. A price that changed is so not seen: a change
-    of text is one of its wording. Letter case and punctuation do not count.
+    Markup, link URLs, letter case and punctuation are ignored, as are words with digits, which include most counters,
+    clocks and visible ids. A changed price is therefore not detected: a change of text is a change of wording.
 
     >>> first = sketch_page_text(b"<p>You are visitor 17 <a href='/?sid=9f'>on</a>", "text/html", "http://a.example/")
     >>> first == sketch_page_text(b"<p>You are visitor 18! <a href='/?sid=7c'>on</a>", "text/html", "http://a.example/")
@@ -59,14 +60,14 @@ def sketch_page_text(body: bytes, mime: str | None, uri: str) -> PageTextSketch 
     if text is None:
         return None
     words = [word for word in _WORD.findall(text.text.casefold()) if not any(char.isdigit() for char in word)]
-    whole = "\0".join(words).encode("utf-8", "replace")
-    digest = "words-sha1:" + hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    joined = "\0".join(words).encode("utf-8", "replace")
+    digest = "words-sha1:" + hashlib.sha1(joined, usedforsecurity=False).hexdigest()
     return PageTextSketch(digest, _sketch(words))
 
 
 def _sketch(words: list[str]) -> tuple[int, ...]:
-    some = words[:_MAX_WORDS]
-    shingles = zip(*(islice(some, start, None) for start in range(_SHINGLE_WORDS)), strict=False)
+    selected = words[:_MAX_WORDS]
+    shingles = zip(*(islice(selected, start, None) for start in range(_SHINGLE_WORDS)), strict=False)
     return tuple(nsmallest(_SKETCH_SIZE, {_hash("\0".join(shingle)) for shingle in shingles}))
 
 
@@ -75,20 +76,21 @@ def _hash(text: str) -> int:
 
 
 class TextDigestCache:
-    """The texts of pages so far, the last ones of them: a text that reads like the one before gets its digest."""
+    """Digests of the last texts of recently seen pages. A text similar to the page's last one gets the same digest."""
 
     def __init__(self, max_pages: int = _MAX_CACHED_PAGES) -> None:
         self._max_pages = max_pages
         self._texts: OrderedDict[str, tuple[str, array[int]]] = OrderedDict()
 
     def digest(self, uri: str, text: PageTextSketch) -> str:
-        """Return the digest of a page's text. It is compared with the text that its digest was first made of, so that
-        many small changes are one at last.
-        """  # noqa: D205  one sentence
-        held = self._texts.pop(uri, None)
-        if held is not None and text.is_similar(PageTextSketch(held[0], tuple(held[1]))):
-            self._texts[uri] = held
-            return held[0]
+        """Return the digest of a page's text.
+
+        It is compared with the first of a series of similar texts, so that small changes add up to a change.
+        """
+        cached = self._texts.pop(uri, None)
+        if cached is not None and text.is_similar(PageTextSketch(cached[0], tuple(cached[1]))):
+            self._texts[uri] = cached
+            return cached[0]
         self._texts[uri] = (text.digest, array("Q", text.sketch))
         if len(self._texts) > self._max_pages:
             self._texts.popitem(last=False)

@@ -1,7 +1,4 @@
-"""Visits one page.
-
-Chooses the fetch method, sends the requests through redirects, decides by the policy, and measures the host.
-"""
+"""Visits one page: chooses the fetch method, follows redirects, applies the policy, and measures the host."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,26 +17,32 @@ from unlost.refresh.policy import Policy, RefreshDecision, url_host
 from unlost.refresh.visit import Visit, visit_from_headers
 
 REQUEST_COST_BYTES = 700
-"""What a request and the headers of its answer weigh, about: a HEAD in vain costs that."""
+"""Approximate size of a request and its response headers: the cost of an unnecessary HEAD."""
 ABORT_COST_BYTES = 14_600
-"""Bytes that are under way when a GET is broken off: ten segments, with which connections begin."""
+"""Bytes in flight when a GET is aborted: the initial congestion window of ten segments (RFC 6928)."""
 DEFAULT_CHANGE_PROBABILITY = 0.116
-"""That a page has changed, of which nothing is known: the share of changed pairs in the study of front pages."""
+"""Probability that an unknown page has changed: the fraction of changed pairs in the study's download history."""
+
+MAX_REDIRECTS = 5
+PageHeaders = tuple[tuple[str, str], ...]
+_NO_CACHE_HEADERS = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))  # after an unsolicited 304
+_HEAD_UNSUPPORTED = frozenset({400, 403, 404, 405, 406, 501})  # responses of servers that do not support HEAD
+_COMPARED_FIELDS = ("etag", "last_modified")
 
 
 class FetchMethod(Enum):
-    """How a page is asked for."""
+    """How a page is fetched."""
 
     SKIP = "skip"
-    """Not at all: a cache may keep it still, and the scheme believes that."""
+    """No request: the previous response is still fresh, and the scheme relies on that."""
     HEAD = "head"
-    """For its headers; then GET if they say so."""
+    """HEAD, then GET if the headers require it."""
     ABORTED = "aborted"
-    """GET, broken off behind the headers unless they say that it changed."""
+    """GET, aborted after the headers unless they indicate a change."""
     CONDITIONAL = "conditional"
-    """GET with what the last answer was known by; 304 is believed. Broken off like the one above."""
+    """GET with validators; a 304 response counts as unchanged. Aborted after the headers, like ABORTED."""
     GET = "get"
-    """The whole page, whatever its headers say."""
+    """GET of the whole page."""
 
 
 def choose_fetch_method(
@@ -49,13 +52,15 @@ def choose_fetch_method(
     now: int,
     change_probability: float = DEFAULT_CHANGE_PROBABILITY,
 ) -> FetchMethod:
-    """Return how to ask for a page.
+    """Choose how to fetch a page.
 
-    held: what is held of it; None if nothing is. now: milliseconds since 1970. chance: how likely it is that it changed
-    meanwhile, as far as its past tells.
+    Args:
+        snapshot: The latest content of the page; None if there is none.
+        now: Milliseconds since 1970.
+        change_probability: Probability that the page has changed.
 
-    >>> held = PageSnapshot(Visit("http://a.example/", "sha1:A", etag='"1"'), None, "http://a.example/")
-    >>> choose_fetch_method(Policy(), HostBehaviour(), held, 0)
+    >>> snapshot = PageSnapshot(Visit("http://a.example/", "sha1:A", etag='"1"'), None, "http://a.example/")
+    >>> choose_fetch_method(Policy(), HostBehaviour(), snapshot, 0)
     <FetchMethod.GET: 'get'>
     """
     if snapshot is None or snapshot.visit.digest is None:
@@ -63,25 +68,25 @@ def choose_fetch_method(
     host = url_host(snapshot.visit.uri)
     if _is_fresh(policy, host, snapshot.visit, now):
         return FetchMethod.SKIP
-    as_before = replace(snapshot.visit, time=now, date=_http_date(now), age=None)
-    if policy.decide(host, snapshot.visit, as_before).download:
-        return FetchMethod.GET  # headers that say the same would not be believed
+    unchanged_visit = replace(snapshot.visit, time=now, date=_http_date(now), age=None)
+    if policy.decide(host, snapshot.visit, unchanged_visit).download:
+        return FetchMethod.GET  # the scheme downloads even if no header changed
     if snapshot.validators and behaviour.matches_scheme:
         return FetchMethod.CONDITIONAL
     if behaviour.head_differs:
         return FetchMethod.ABORTED
     size = ABORT_COST_BYTES if snapshot.size is None else snapshot.size
-    in_vain = (1 - change_probability) * min(size, ABORT_COST_BYTES)
-    return FetchMethod.ABORTED if change_probability * REQUEST_COST_BYTES > in_vain else FetchMethod.HEAD
+    expected_abort_cost = (1 - change_probability) * min(size, ABORT_COST_BYTES)
+    return FetchMethod.ABORTED if change_probability * REQUEST_COST_BYTES > expected_abort_cost else FetchMethod.HEAD
 
 
 def _is_fresh(policy: Policy, host: str, last: Visit, now: int) -> bool:
-    """Return whether the scheme believes a cache's permission alone: `max-age` or `Expires` that is not over yet."""
+    """Return whether the scheme skips the page because `max-age` or `Expires` of the last visit has not passed."""
     if last.cache_control is None and last.expires is None:
         return False
-    permitted = Visit(last.uri, date=last.date, cache_control=last.cache_control, expires=last.expires, time=last.time)
+    cached = Visit(last.uri, date=last.date, cache_control=last.cache_control, expires=last.expires, time=last.time)
     this = Visit(last.uri, time=now)
-    decision = policy.decide_cell(host, compute_cell(permitted, this), this)
+    decision = policy.decide_cell(host, compute_cell(cached, this), this)
     return format_cell(decision.cell).endswith(".fresh") and not decision.download and not decision.audit
 
 
@@ -89,16 +94,14 @@ def _http_date(milliseconds: int) -> str:
     return to_http(from_epoch(str(milliseconds // 1000)))
 
 
-MAX_REDIRECTS = 5
-PageHeaders = tuple[tuple[str, str], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class HarvestResponse:
-    """What came for a page.
+    """Response for a page.
 
-    last: the answer at the end. chain: the redirects that led there, the first one first.
-    had_condition: whether the last request had one.
+    Attributes:
+        last: The final response.
+        redirects: The redirects that led to it, in order.
+        had_condition: Whether the last request had validators.
     """
 
     last: FetchResponse
@@ -106,17 +109,21 @@ class HarvestResponse:
     had_condition: bool
 
     def close(self) -> None:
-        """Let go of all bodies."""
-        for answer in (*self.redirects, self.last):
-            answer.body.close()
+        """Close all bodies."""
+        for response in (*self.redirects, self.last):
+            response.body.close()
 
 
 @dataclass(frozen=True, slots=True)
 class HarvestRequest:
-    """How to ask for a page.
+    """Request for a page.
 
-    condition: what the copy that is held is known by, sent only to the address it came from: `final`.
-    wants: whether the body is wanted, of a visit that has the headers; of an answer that is no success it is read.
+    Attributes:
+        condition: Validators of the snapshot, sent only to `final_url`.
+        final_url: URL of the snapshot after redirects.
+        wants_body: Decides by the headers whether to read the body; None for always. Error pages are always read.
+        max_bytes: Limit of the body after content decoding.
+        extra_headers: Additional headers.
     """
 
     uri: str
@@ -129,24 +136,28 @@ class HarvestRequest:
 
 
 async def fetch_page(fetcher: PoliteFetcher, page_request: HarvestRequest) -> HarvestResponse:
-    """Return what comes. Raises SiteError and its kinds as `PoliteVisitor.visit`, of kind `redirects` for too many."""
-    chain: list[FetchResponse] = []
-    address = page_request.uri
+    """Fetch a page, following redirects.
+
+    Raises:
+        SiteError: As raised by `PoliteFetcher.fetch`; of the kind `redirects` for too many redirects or a loop.
+    """
+    redirects: list[FetchResponse] = []
+    url = page_request.uri
     try:
         while True:
-            is_final = address == page_request.final_url
+            is_final = url == page_request.final_url
             headers = page_request.extra_headers + (page_request.condition if is_final else ())
             request = FetchRequest(
-                address, page_request.method, headers, _body_predicate(page_request), page_request.max_bytes
+                url, page_request.method, headers, _body_predicate(page_request), page_request.max_bytes
             )
-            answer = await fetcher.fetch(request)
-            target = _redirect_target(answer)
+            response = await fetcher.fetch(request)
+            target = _redirect_target(response)
             if target is None:
-                return HarvestResponse(answer, tuple(chain), bool(page_request.condition) and is_final)
-            chain.append(answer)
-            address = _follow_redirect(chain, target)
+                return HarvestResponse(response, tuple(redirects), bool(page_request.condition) and is_final)
+            redirects.append(response)
+            url = _follow_redirect(redirects, target)
     except BaseException:
-        for each in chain:
+        for each in redirects:
             each.body.close()
         raise
 
@@ -158,14 +169,16 @@ def _follow_redirect(redirects: list[FetchResponse], target: str) -> str:
 
 
 def _body_predicate(request: HarvestRequest) -> bool | Callable[[int, PageHeaders], bool]:
-    wants = request.wants_body
-    if wants is None:
+    wants_body = request.wants_body
+    if wants_body is None:
         return True
 
-    def wanting(status: int, headers: PageHeaders) -> bool:
-        return not 200 <= status < 300 or wants(visit_from_headers(request.uri, 0, status, lowercase_names(headers)))
+    def is_wanted(status: int, headers: PageHeaders) -> bool:
+        return not 200 <= status < 300 or wants_body(
+            visit_from_headers(request.uri, 0, status, lowercase_names(headers))
+        )
 
-    return wanting
+    return is_wanted
 
 
 def _redirect_target(response: FetchResponse) -> str | None:
@@ -178,29 +191,28 @@ def _redirect_target(response: FetchResponse) -> str | None:
 
 
 def lowercase_names(headers: PageHeaders) -> dict[str, str]:
-    """Return headers by their names in lower case; of those that came twice the first."""
+    """Return headers by lower-case name; the first one if a name is repeated."""
     return {name.lower(): value for name, value in reversed(headers)}
 
 
 def visit_from_response(uri: str, response: FetchResponse) -> Visit:
-    """Return what an answer says as a visit to a page, without digests."""
+    """Return a response as a visit without digests."""
     time = int(to_datetime(response.requested_at).timestamp()) * 1000
     return visit_from_headers(uri, time, response.status, lowercase_names(response.headers))
 
 
-_NO_CACHE_HEADERS = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))  # for a server that says 304 unasked
-_HEAD_UNSUPPORTED = frozenset({400, 403, 404, 405, 406, 501})  # what servers without HEAD answer to it
-_COMPARED_FIELDS = ("etag", "last_modified")
-
-
 @dataclass(slots=True)
 class PageVisitResult:
-    """What came of asking for a page.
+    """Result of a visit.
 
-    outcome: `skipped`, `not-modified`, `answered`. reply: the last one; None where nothing was asked.
-    decision: what the scheme said; None where nothing was held, or no headers came.
-    visit: what the log gets, without digests. treatment: of the host, with what was measured.
-    weight: how many skips an audit stands for; None if it was none.
+    Attributes:
+        outcome: `skipped`, `not-modified` or `answered`.
+        visit: The visit for the log, without digests.
+        behaviour: Behaviour of the host, including this visit.
+        response: The last response; None if no request was sent.
+        decision: Decision of the policy; None without snapshot or headers.
+        weight: Number of skips that an audit stands for; None if it was none.
+        had_304: Whether the server responded 304 to a conditional request.
     """
 
     outcome: str
@@ -212,7 +224,7 @@ class PageVisitResult:
     had_304: bool = False
 
     def close(self) -> None:
-        """Let go of what came."""
+        """Close the bodies of the response."""
         if self.response is not None:
             self.response.close()
 
@@ -220,7 +232,9 @@ class PageVisitResult:
 class PageVisitor:
     """Visits pages by a policy.
 
-    now: gives milliseconds since 1970. max_bytes: of one body that are read.
+    Args:
+        now: Returns milliseconds since 1970.
+        max_bytes: Limit of one body after content decoding.
     """
 
     def __init__(self, fetcher: PoliteFetcher, policy: Policy, now: Callable[[], int], max_bytes: int) -> None:
@@ -229,15 +243,15 @@ class PageVisitor:
     async def visit(
         self, uri: str, host: str, snapshot: PageSnapshot | None, behaviour: HostBehaviour, method: FetchMethod
     ) -> PageVisitResult:
-        """Return what came of it, whose `close` the caller calls. Raises SiteError and its kinds."""
+        """Visit a page. The caller must close the result. Raises SiteError and its subclasses."""
         if method is FetchMethod.SKIP:
             return PageVisitResult("skipped", Visit(uri, time=self._now(), status=0), behaviour)
-        visiting = _PageVisit(self._fetcher, self._policy, uri, host, snapshot, behaviour, self._now, self._max_bytes)
+        page_visit = _PageVisit(self._fetcher, self._policy, uri, host, snapshot, behaviour, self._now, self._max_bytes)
         if snapshot is None or method is FetchMethod.GET:
-            return await visiting.fetch_whole()
+            return await page_visit.fetch_whole()
         if method is FetchMethod.HEAD:
-            return await visiting.fetch_by_head()
-        return await visiting.fetch_by_policy(snapshot, condition=method is FetchMethod.CONDITIONAL)
+            return await page_visit.fetch_by_head()
+        return await page_visit.fetch_by_policy(snapshot, condition=method is FetchMethod.CONDITIONAL)
 
 
 @dataclass(slots=True)
@@ -254,123 +268,126 @@ class _PageVisit:
     max_bytes: int
 
     async def fetch_whole(self, decision: RefreshDecision | None = None, weight: int | None = None) -> PageVisitResult:
-        """Ask for the whole page, without a condition; once more of a server that says 304 to that."""
-        reply = await fetch_page(self.fetcher, HarvestRequest(self.uri, max_bytes=self.max_bytes))
-        if reply.last.status == 304:
-            reply.close()
+        """Fetch the whole page unconditionally; repeat the request with no-cache after an unsolicited 304."""
+        response = await fetch_page(self.fetcher, HarvestRequest(self.uri, max_bytes=self.max_bytes))
+        if response.last.status == 304:
+            response.close()
             self._count("unasked")
-            reply = await fetch_page(
+            response = await fetch_page(
                 self.fetcher, HarvestRequest(self.uri, max_bytes=self.max_bytes, extra_headers=_NO_CACHE_HEADERS)
             )
-        visit = visit_from_response(self.uri, reply.last)
-        if decision is None and self.snapshot is not None and _is_success(reply):
+        visit = visit_from_response(self.uri, response.last)
+        if decision is None and self.snapshot is not None and _is_success(response):
             decision = self.policy.decide(self.host, self.snapshot.visit, visit)
-        if reply.last.status == 304:
-            reply.close()
+        if response.last.status == 304:
+            response.close()
             raise SiteError("it says 304 although nobody asked whether it changed", "unasked-304")
-        return PageVisitResult("answered", visit, self.behaviour, reply, decision, weight)
+        return PageVisitResult("answered", visit, self.behaviour, response, decision, weight)
 
     async def fetch_by_head(self) -> PageVisitResult:
-        """Ask for the headers, and for the page if they say so."""
-        held = self._require_snapshot()
-        reply = await fetch_page(self.fetcher, HarvestRequest(self.uri, "HEAD", max_bytes=self.max_bytes))
-        reply.close()
-        if not _is_success(reply):
-            if reply.last.status in _HEAD_UNSUPPORTED:
+        """Send HEAD, then GET if the headers require it."""
+        snapshot = self._require_snapshot()
+        response = await fetch_page(self.fetcher, HarvestRequest(self.uri, "HEAD", max_bytes=self.max_bytes))
+        response.close()
+        if not _is_success(response):
+            if response.last.status in _HEAD_UNSUPPORTED:
                 self._count("head_unlike")
-            return await self.fetch_by_policy(held, condition=False)
-        shown = visit_from_response(self.uri, reply.last)
-        decision = self.policy.decide(self.host, held.visit, shown)
-        can_ask = bool(held.validators) and reply.last.uri == held.final_url
+            return await self.fetch_by_policy(snapshot, condition=False)
+        head_visit = visit_from_response(self.uri, response.last)
+        decision = self.policy.decide(self.host, snapshot.visit, head_visit)
+        can_revalidate = bool(snapshot.validators) and response.last.uri == snapshot.final_url
         if decision.download or decision.audit:
-            return await self._download_after_head(shown, decision, can_ask=can_ask)
-        if can_ask and self.behaviour.needs_skip_probe:
-            return await self._probe_skip(held, shown, decision, reply)
-        return PageVisitResult("skipped", shown, self.behaviour, reply, decision)
+            return await self._download_after_head(head_visit, decision, can_revalidate=can_revalidate)
+        if can_revalidate and self.behaviour.needs_skip_probe:
+            return await self._probe_skip(snapshot, head_visit, decision, response)
+        return PageVisitResult("skipped", head_visit, self.behaviour, response, decision)
 
-    async def _download_after_head(self, shown: Visit, decision: RefreshDecision, *, can_ask: bool) -> PageVisitResult:
-        """Download what HEAD says has changed, or what is to be audited, and compare what both say."""
+    async def _download_after_head(
+        self, head_visit: Visit, decision: RefreshDecision, *, can_revalidate: bool
+    ) -> PageVisitResult:
+        """Download a page that HEAD reports as changed, or that is audited, and compare the headers of both."""
         weight = None if decision.download else self.policy.audit_weight
-        if can_ask and decision.download and self.behaviour.needs_download_probe:
-            held = self._require_snapshot()
-            reply = await fetch_page(self.fetcher, self._page_request(held.validators))
-            if reply.last.status != 304:
+        if can_revalidate and decision.download and self.behaviour.needs_download_probe:
+            snapshot = self._require_snapshot()
+            response = await fetch_page(self.fetcher, self._page_request(snapshot.validators))
+            if response.last.status != 304:
                 self._count("sent")
-                found = PageVisitResult(
-                    "answered", visit_from_response(self.uri, reply.last), self.behaviour, reply, decision, weight
+                result = PageVisitResult(
+                    "answered", visit_from_response(self.uri, response.last), self.behaviour, response, decision, weight
                 )
             else:
-                reply.close()
+                response.close()
                 self._count("against")
-                found = await self.fetch_whole(decision, weight)
+                result = await self.fetch_whole(decision, weight)
         else:
-            found = await self.fetch_whole(decision, weight)
-        if found.response is not None and _is_success(found.response):
-            is_alike = all(getattr(shown, name) == getattr(found.visit, name) for name in _COMPARED_FIELDS)
-            # A page may change between the two: only what is not there at all is a habit.
+            result = await self.fetch_whole(decision, weight)
+        if result.response is not None and _is_success(result.response):
+            is_alike = all(getattr(head_visit, name) == getattr(result.visit, name) for name in _COMPARED_FIELDS)
+            # The page may have changed between both requests, but a missing header is systematic.
             is_missing = any(
-                (getattr(shown, name) is None) != (getattr(found.visit, name) is None) for name in _COMPARED_FIELDS
+                (getattr(head_visit, name) is None) != (getattr(result.visit, name) is None)
+                for name in _COMPARED_FIELDS
             )
             self._count("head_alike" if is_alike else "head_unlike" if is_missing else None)
-            found.behaviour = self.behaviour
-        return found
+            result.behaviour = self.behaviour
+        return result
 
     async def _probe_skip(
-        self, snapshot: PageSnapshot, shown: Visit, decision: RefreshDecision, before: HarvestResponse
+        self, snapshot: PageSnapshot, visit: Visit, decision: RefreshDecision, previous: HarvestResponse
     ) -> PageVisitResult:
-        """See whether a condition gets 304 where the scheme skips: then that is what is kept."""
-        reply = await fetch_page(self.fetcher, self._page_request(snapshot.validators, wants=lambda _: False))
-        if reply.last.status == 304:
+        """Send a conditional request where the scheme skips. A 304 response is stored instead of the skip."""
+        response = await fetch_page(self.fetcher, self._page_request(snapshot.validators, wants_body=lambda _: False))
+        if response.last.status == 304:
             self._count("spared")
             return PageVisitResult(
-                "not-modified", replace(shown, status=304), self.behaviour, reply, decision, had_304=True
+                "not-modified", replace(visit, status=304), self.behaviour, response, decision, had_304=True
             )
-        reply.close()
-        if _is_success(reply):
+        response.close()
+        if _is_success(response):
             self._count("needless")
-        return PageVisitResult("skipped", shown, self.behaviour, before, decision)
+        return PageVisitResult("skipped", visit, self.behaviour, previous, decision)
 
     async def fetch_by_policy(self, snapshot: PageSnapshot, *, condition: bool) -> PageVisitResult:
-        """Ask for the page, and break off behind the headers if the scheme skips it; 304 does the same."""
-        decided: list[RefreshDecision] = []
+        """Send GET and abort it after the headers if the scheme skips the page."""
+        decisions: list[RefreshDecision] = []
 
-        def wants(visit: Visit) -> bool:
-            decided.append(self.policy.decide(self.host, snapshot.visit, replace(visit, time=self.now())))
-            return decided[-1].download or decided[-1].audit
+        def wants_body(visit: Visit) -> bool:
+            decisions.append(self.policy.decide(self.host, snapshot.visit, replace(visit, time=self.now())))
+            return decisions[-1].download or decisions[-1].audit
 
-        reply = await fetch_page(
-            self.fetcher, self._page_request(snapshot.validators if condition else (), wants=wants)
+        response = await fetch_page(
+            self.fetcher, self._page_request(snapshot.validators if condition else (), wants_body=wants_body)
         )
-        if reply.last.status == 304 and reply.had_condition:
-            return await self._handle_not_modified(snapshot, reply)
-        if reply.last.status == 304:
-            reply.close()
+        if response.last.status == 304 and response.had_condition:
+            return await self._handle_not_modified(snapshot, response)
+        if response.last.status == 304:
+            response.close()
             self._count("unasked")
             return await self.fetch_whole()
-        visit = visit_from_response(self.uri, reply.last)
-        if not _is_success(reply) or not decided:
-            return PageVisitResult("answered", visit, self.behaviour, reply)
-        decision = decided[-1]
-        can_ask = bool(snapshot.validators) and reply.last.uri == snapshot.final_url
-        if condition and reply.had_condition:
+        visit = visit_from_response(self.uri, response.last)
+        if not _is_success(response) or not decisions:
+            return PageVisitResult("answered", visit, self.behaviour, response)
+        decision = decisions[-1]
+        can_revalidate = bool(snapshot.validators) and response.last.uri == snapshot.final_url
+        if condition and response.had_condition:
             self._count("sent" if decision.download else "needless")
-        elif can_ask and decision.download and not self.behaviour.sent and not self.behaviour.against:
+        elif can_revalidate and decision.download and not self.behaviour.sent and not self.behaviour.against:
             await self._probe_download(snapshot)
-        if not reply.last.has_body:
-            if not condition and can_ask and self.behaviour.needs_skip_probe:
-                return await self._probe_skip(snapshot, visit, decision, reply)
-            return PageVisitResult("skipped", visit, self.behaviour, reply, decision)
+        if not response.last.has_body:
+            if not condition and can_revalidate and self.behaviour.needs_skip_probe:
+                return await self._probe_skip(snapshot, visit, decision, response)
+            return PageVisitResult("skipped", visit, self.behaviour, response, decision)
         weight = None if decision.download else self.policy.audit_weight
-        return PageVisitResult("answered", visit, self.behaviour, reply, decision, weight)
+        return PageVisitResult("answered", visit, self.behaviour, response, decision, weight)
 
     async def _probe_download(self, snapshot: PageSnapshot) -> None:
-        """See whether a condition gets the page where the scheme downloads it; that has come already."""
-        reply = await fetch_page(self.fetcher, self._page_request(snapshot.validators, wants=lambda _: False))
-        reply.close()
-        self._count("against" if reply.last.status == 304 else "sent" if _is_success(reply) else None)
+        """Send a conditional request where the scheme downloads and the page has already been fetched."""
+        response = await fetch_page(self.fetcher, self._page_request(snapshot.validators, wants_body=lambda _: False))
+        response.close()
+        self._count("against" if response.last.status == 304 else "sent" if _is_success(response) else None)
 
     async def _handle_not_modified(self, snapshot: PageSnapshot, response: HarvestResponse) -> PageVisitResult:
-        """Believe 304, unless the scheme does not, or it is to be audited."""
+        """Accept a 304 response unless the scheme downloads the page or it is audited."""
         visit = merge_not_modified(snapshot.visit, visit_from_response(self.uri, response.last))
         decision = self.policy.decide(self.host, snapshot.visit, visit)
         if decision.download:
@@ -379,18 +396,20 @@ class _PageVisit:
             return await self.fetch_whole(decision)
         if decision.audit:
             response.close()
-            found = await self.fetch_whole(decision, self.policy.audit_weight)
-            found.had_304 = True
-            return found
+            result = await self.fetch_whole(decision, self.policy.audit_weight)
+            result.had_304 = True
+            return result
         self._count("spared")
         return PageVisitResult(
             "not-modified", replace(visit, digest=None), self.behaviour, response, decision, had_304=True
         )
 
     def _page_request(
-        self, condition: tuple[tuple[str, str], ...], wants: Callable[[Visit], bool] | None = None
+        self, condition: tuple[tuple[str, str], ...], wants_body: Callable[[Visit], bool] | None = None
     ) -> HarvestRequest:
-        return HarvestRequest(self.uri, "GET", condition, self._require_snapshot().final_url, wants, self.max_bytes)
+        return HarvestRequest(
+            self.uri, "GET", condition, self._require_snapshot().final_url, wants_body, self.max_bytes
+        )
 
     def _require_snapshot(self) -> PageSnapshot:
         if self.snapshot is None:

@@ -1,4 +1,4 @@
-"""One visit to a page, as a log has it. docs/refresh.md explains the fields to other programs."""
+"""One visit to a page, as stored in a log. docs/refresh.md specifies the fields."""
 
 import json
 from collections.abc import Mapping
@@ -9,21 +9,45 @@ from unlost.dates import from_iso, to_datetime
 from unlost.errors import DateError, InputError
 
 VisitRow = tuple[str | int | None, ...]
-"""The values of a visit in the order of `FIELDS`, as the core takes them."""
+"""The values of a visit in the order of `FIELDS`, as passed to the core."""
+
+HEADER_FIELDS = {
+    "etag": "etag",
+    "last-modified": "last_modified",
+    "date": "date",
+    "cache-control": "cache_control",
+    "expires": "expires",
+    "server": "server",
+    "repr-digest": "repr_digest",
+    "digest": "repr_digest",
+    "content-md5": "repr_digest",
+    "content-length": "content_length",
+    "age": "age",
+}
+"""The field of `Visit` for each header. If several headers have the same field, the first one in this order counts."""
+_MAX_NUMBER = 2**62  # leaves room for sums in the core's 64-bit numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What was seen at one visit to one page.
+    """One visit to one page.
 
-    uri: the page that was asked for, before redirects; everything else is of the last response.
-    digest: of the body without transfer and content codings, in any notation; None if it was not read.
-    text_digest: of what a reader sees of it, as `unlost.refresh.page_text_digest` makes them; None if nobody looked.
-    etag, last_modified, date, repr_digest, cache_control, expires, server: headers, verbatim.
-    time: milliseconds since 1970, UTC.
-    status: of the last response; 0 if there was none.
-    content_length, age: headers; None also where they are no numbers.
-    weight: how many visits it stands for; None for one. A skipped visit that was picked for an audit once in 50 has 50.
+    Attributes:
+        uri: Requested URL, before redirects. Everything else is of the last response.
+        digest: Digest of the body without transfer and content codings, in any notation; None if the body was not read.
+        text_digest: Digest of the visible text as from `page_text_digest`; None if unknown.
+        etag: Response header.
+        last_modified: Response header.
+        date: Response header.
+        repr_digest: Response header.
+        cache_control: Response header.
+        expires: Response header.
+        server: Response header.
+        time: Milliseconds since 1970, UTC.
+        status: HTTP status; 0 if there was no response.
+        content_length: Response header; None if it is invalid.
+        age: Response header; None if it is invalid.
+        weight: Number of visits that this one represents; None for one. With one audit per 50 skips, an audit has 50.
     """
 
     uri: str
@@ -44,7 +68,7 @@ class Visit:
 
     @property
     def row(self) -> VisitRow:
-        """Its values, for the core."""
+        """The values in the order of `FIELDS`."""
         return _values(self)
 
 
@@ -53,26 +77,9 @@ TEXT_FIELDS = FIELDS[:10]
 NUMBER_FIELDS = FIELDS[10:]
 _values = attrgetter(*FIELDS)
 
-HEADER_FIELDS = {
-    "etag": "etag",
-    "last-modified": "last_modified",
-    "date": "date",
-    "cache-control": "cache_control",
-    "expires": "expires",
-    "server": "server",
-    "repr-digest": "repr_digest",
-    "digest": "repr_digest",
-    "content-md5": "repr_digest",
-    "content-length": "content_length",
-    "age": "age",
-}
-"""Which header fills which field. Of those that fill the same, the one that stands first here counts."""
-
-_MAX_NUMBER = 2**62  # what the core's numbers hold with room for sums
-
 
 def visit_from_headers(uri: str, time: int, status: int, headers: Mapping[str, str]) -> Visit:
-    """Return a visit of what an answer's headers say; their names in lower case.
+    """Return a visit with the values of response headers, given by lower-case name.
 
     >>> visit_from_headers("http://a.example/", 0, 200, {"etag": '"1"', "age": "7", "content-length": "x"}).age
     7
@@ -91,7 +98,7 @@ def visit_from_headers(uri: str, time: int, status: int, headers: Mapping[str, s
 
 
 def parse_header_number(text: str) -> int | None:
-    """Return a number that a header says; None if it is none.
+    """Parse a decimal number of a header; None if it is invalid.
 
     >>> parse_header_number(" 12 "), parse_header_number("-1"), parse_header_number("1, 2")
     (12, None, None)
@@ -101,7 +108,7 @@ def parse_header_number(text: str) -> int | None:
 
 
 def serialize_visit(visit: Visit) -> bytes:
-    r"""Return a visit as a line of a log, with its end; what is None is left out.
+    r"""Return a visit as a line of JSON, with the line end and without None values.
 
     >>> serialize_visit(Visit("http://a.example/", "sha1:X", time=1392076801000))
     b'{"uri":"http://a.example/","digest":"sha1:X","time":1392076801000,"status":200}\n'
@@ -111,7 +118,7 @@ def serialize_visit(visit: Visit) -> bytes:
 
 
 def parse_visit_row(values: object) -> VisitRow:
-    """Return the row of an object of a log. Raises InputError, whose message says which value it could not have.
+    """Return the row of a JSON object. Raises InputError with the name of the first invalid field.
 
     >>> parse_visit_row({"uri": "http://a.example/", "time": "2014-02-10T00:00:01Z", "status": 200})[10:12]
     (1391990401000, 200)
@@ -135,7 +142,7 @@ def parse_visit_row(values: object) -> VisitRow:
 
 
 def _parse_number(name: str, value: object) -> int | None:
-    if isinstance(value, str):  # a header as it stands
+    if isinstance(value, str):  # the unparsed header
         value = parse_header_number(value)
     if value is None:
         return None
@@ -145,7 +152,7 @@ def _parse_number(name: str, value: object) -> int | None:
 
 
 def parse_milliseconds(value: object) -> int:
-    """Return a time of a log: milliseconds since 1970, or ISO 8601. Raises InputError."""
+    """Parse a time: milliseconds since 1970, or ISO 8601. Raises InputError."""
     if isinstance(value, str):
         try:
             return int(to_datetime(from_iso(value)).timestamp()) * 1000

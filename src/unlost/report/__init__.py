@@ -1,1 +1,13 @@
-"""What is shown to people: words for numbers, and pages that stand alone."""
+"""Reports for users: charts, HTML templates, translations, and the report of a recovery.
+
+Modules in reading order:
+
+- format: numbers, sizes, untrusted text, and the table model
+- i18n: texts by language
+- html_templates: the Jinja environment and headers for untrusted pages
+- charts: line and bar charts as SVG
+- recovery: the report of a recovery as HTML, TSV and JSON
+
+The modules next to this one are used by all reports and must not import unlost.recover, unlost.export, unlost.api,
+unlost.web or unlost.cli. Only report.recovery imports unlost.recover.state.
+"""

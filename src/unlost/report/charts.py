@@ -9,10 +9,10 @@ from unlost.report.format import escape_unprintable
 
 _WIDE, _TALL = 560, 240
 _LEFT, _TOP, _RIGHT, _BOTTOM = 78, 16, 24, 46
-_LONG_NAME = 22  # letters of a name that has room beside two others
+_LONG_NAME = 22  # characters of a name from which a legend has two columns instead of three
 _FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 COLOURS = ("#1f5f99", "#c8871a", "#5c7d2c", "#8a3b00", "#6a4c93", "#55555e")
-"""Of lines, in their order: told apart also by those who see few colours, and against white and black."""
+"""Line colours in order; distinguishable with colour vision deficiency, and on white and black."""
 
 STYLE = """
 figure { margin: 1.5rem 0; }
@@ -23,12 +23,12 @@ figure text { fill: var(--ink); }
 .figures { display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; margin: 1rem 0; padding: 0; list-style: none; }
 .figures b { display: block; font-size: 2rem; font-weight: 600; line-height: 1.1; }
 """
-"""What pages with charts have in their styles, and with a few large figures above them."""
+"""CSS of pages with charts, and with a few large figures above them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """Points that one line goes through."""
+    """The points of one line."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -37,14 +37,14 @@ class ChartSeries:
 
 @dataclass(frozen=True, slots=True)
 class ChartAxis:
-    """What is along one side; `log`: powers of ten are equally far apart, and what is not above 0 is left out."""
+    """An axis. With `log` it is logarithmic, and values that are not positive are left out."""
 
     label: str
     log: bool = False
     is_share: bool = False
 
     def limits(self, values: Sequence[float]) -> tuple[float, float]:
-        """Return where the axis begins and ends, on its own scale."""
+        """Return the ends of the axis in scaled values."""
         if self.log:
             low, high = floor(log10(min(values))), ceil(log10(max(values)))
             return low, max(high, low + 1)
@@ -53,11 +53,11 @@ class ChartAxis:
         return min(0.0, *values), max(0.0, *values) or 1.0
 
     def scale(self, value: float) -> float:
-        """Return a value on the axis's own scale."""
+        """Return a value on the scale of the axis."""
         return log10(value) if self.log else value
 
     def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """Return places on the scale and what stands there."""
+        """Return the positions of ticks in scaled values, with their labels."""
         if self.log:
             step = max(1, ceil((high - low) / 6))
             return [(power, format_short(10.0**power)) for power in range(int(low), int(high) + 1, step)]
@@ -69,7 +69,7 @@ class ChartAxis:
 
 
 def format_short(value: float) -> str:
-    """Return a number in few letters.
+    """Return a number with an SI prefix.
 
     >>> format_short(1500), format_short(2_000_000), format_short(0.25), format_short(12)
     ('1.5 k', '2 M', '0.25', '12')
@@ -81,28 +81,28 @@ def format_short(value: float) -> str:
 
 
 def line_chart(title: str, series: Sequence[ChartSeries], x: ChartAxis, y: ChartAxis) -> str:
-    """Return lines through points; empty if there is nothing to draw. The same points give the same bytes."""
-    kept = [(each, _plottable(each.points, x, y)) for each in series]
-    kept = [(each, points) for each, points in kept if points]
-    if not kept:
+    """Return a line chart; empty without any points. The same points yield the same bytes."""
+    lines = [(each, _plottable(each.points, x, y)) for each in series]
+    lines = [(each, points) for each, points in lines if points]
+    if not lines:
         return ""
-    columns, rows = zip(*(point for _, points in kept for point in points), strict=True)
+    columns, rows = zip(*(point for _, points in lines for point in points), strict=True)
     frame = _Frame(x, y, x.limits(columns), y.limits(rows))
     shapes = frame.axes()
-    for number, (each, points) in enumerate(kept):
+    for number, (each, points) in enumerate(lines):
         colour = COLOURS[number % len(COLOURS)]
-        places = [frame.at(*point) for point in points]
+        positions = [frame.at(*point) for point in points]
         dash = ' stroke-dasharray="6 4"' if each.is_dashed else ""
-        if len(places) == 1:
-            shapes.append(f'<circle cx="{places[0][0]}" cy="{places[0][1]}" r="4" fill="{colour}"/>')
-        line = " ".join(f"{left},{top}" for left, top in places)
+        if len(positions) == 1:
+            shapes.append(f'<circle cx="{positions[0][0]}" cy="{positions[0][1]}" r="4" fill="{colour}"/>')
+        line = " ".join(f"{left},{top}" for left, top in positions)
         shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>')
-    names = [each.name for each, _ in kept]
+    names = [each.name for each, _ in lines]
     return _svg(title, shapes, _legend(names), _legend_columns(names))
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: ChartAxis) -> str:
-    """Return a bar for each name; empty if there are none. Of many names, some are not written."""
+    """Return a bar chart; empty without any bars. With many bars, some names are omitted."""
     bars = [(name, value) for name, value in bars if not y.log or value > 0]
     if not bars:
         return ""
@@ -111,16 +111,16 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: ChartAxis) -> st
     frame = _Frame(x, y, (0.0, float(len(bars))), (low, high))
     shapes = frame.axes(with_x=False)
     skip = max(1, ceil(len(bars) / 14))
-    for at, (name, value) in enumerate(bars):
-        left, top = frame.at(at + 0.1, value)
-        right, _ = frame.at(at + 0.9, value)
+    for index, (name, value) in enumerate(bars):
+        left, top = frame.at(index + 0.1, value)
+        right, _ = frame.at(index + 0.9, value)
         height = max(0.5, _TOP + _TALL - top)
         label = escape(escape_unprintable(name))
         shapes.append(
             f'<rect class="bar" x="{left}" y="{_TOP + _TALL - height:.1f}" width="{max(1.0, right - left):.1f}" '
             f'height="{height:.1f}" fill="{COLOURS[0]}"><title>{label}: {value:,g}</title></rect>'
         )
-        if at % skip == 0:
+        if index % skip == 0:
             middle = (left + right) / 2
             shapes.append(f'<text x="{middle:.1f}" y="{_TOP + _TALL + 18}" text-anchor="middle" {_FONT}>{label}</text>')
     return _svg(title, shapes, [])
@@ -134,29 +134,29 @@ class _Frame:
     rows: tuple[float, float]
 
     def at(self, column: float, row: float) -> tuple[float, float]:
-        """Return where a point is in the picture."""
+        """Return the position of a point in the picture."""
         return self._left(self.x.scale(column)), self._top(self.y.scale(row))
 
-    def _left(self, place: float) -> float:
+    def _left(self, position: float) -> float:
         low, high = self.columns
-        return round(_LEFT + _WIDE * (place - low) / (high - low), 1)
+        return round(_LEFT + _WIDE * (position - low) / (high - low), 1)
 
-    def _top(self, place: float) -> float:
+    def _top(self, position: float) -> float:
         low, high = self.rows
-        return round(_TOP + _TALL * (1 - (place - low) / (high - low)), 1)
+        return round(_TOP + _TALL * (1 - (position - low) / (high - low)), 1)
 
     def axes(self, *, with_x: bool = True) -> list[str]:
-        """Return lines, numbers and words of both axes."""
+        """Return lines, ticks and labels of both axes."""
         bottom, right = _TOP + _TALL, _LEFT + _WIDE
         shapes = []
-        for place, text in self.y.ticks(*self.rows):
-            top = self._top(place)
+        for position, text in self.y.ticks(*self.rows):
+            top = self._top(position)
             shapes.append(f'<path class="grid" d="M{_LEFT} {top}H{right}" stroke="#d5d5da"/>')
             shapes.append(f'<text x="{_LEFT - 6}" y="{top + 4:.1f}" text-anchor="end" {_FONT}>{text}</text>')
         if with_x:
-            for place, text in self.x.ticks(*self.columns):
+            for position, text in self.x.ticks(*self.columns):
                 shapes.append(
-                    f'<text x="{self._left(place)}" y="{bottom + 18}" text-anchor="middle" {_FONT}>{text}</text>'
+                    f'<text x="{self._left(position)}" y="{bottom + 18}" text-anchor="middle" {_FONT}>{text}</text>'
                 )
         shapes.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#77777f"/>')
         middle = _TOP + _TALL / 2
@@ -174,7 +174,7 @@ def _plottable(points: Sequence[tuple[float, float]], x: ChartAxis, y: ChartAxis
 
 
 def _round_step(step: float) -> float:
-    """Return the next larger of 1, 2, 5 times a power of ten."""
+    """Return the next larger number that is 1, 2 or 5 times a power of ten."""
     power = 10.0 ** floor(log10(step))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step * 0.999)
 
@@ -183,10 +183,10 @@ def _legend(names: Sequence[str]) -> list[str]:
     if len(names) < 2:
         return []
     shapes = []
-    beside = _legend_columns(names)
+    columns = _legend_columns(names)
     for number, name in enumerate(names):
-        row, column = divmod(number, beside)
-        left, top = _LEFT + column * (_WIDE // beside), _TOP + _TALL + _BOTTOM + 14 + row * 20
+        row, column = divmod(number, columns)
+        left, top = _LEFT + column * (_WIDE // columns), _TOP + _TALL + _BOTTOM + 14 + row * 20
         colour = COLOURS[number % len(COLOURS)]
         shapes.append(
             f'<path d="M{left} {top - 4}h22" stroke="{colour}" stroke-width="4"/>'
@@ -196,13 +196,13 @@ def _legend(names: Sequence[str]) -> list[str]:
 
 
 def _legend_columns(names: Sequence[str]) -> int:
-    """Return how many names stand beside each other: three, or two where one is long."""
+    """Return the number of columns of the legend: three, or two if a name is long."""
     return 2 if any(len(name) > _LONG_NAME for name in names) else 3
 
 
-def _svg(title: str, shapes: Sequence[str], legend: Sequence[str], beside: int = 3) -> str:
+def _svg(title: str, shapes: Sequence[str], legend: Sequence[str], columns: int = 3) -> str:
     width = _LEFT + _WIDE + _RIGHT
-    height = _TOP + _TALL + _BOTTOM + 20 * ceil(len(legend) / beside)
+    height = _TOP + _TALL + _BOTTOM + 20 * ceil(len(legend) / columns)
     text = escape(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img" '

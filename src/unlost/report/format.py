@@ -1,4 +1,4 @@
-"""Formats numbers, shares and untrusted text; the `Table` model; the supported languages."""
+"""Formatting of numbers, shares and untrusted text; the `ReportTable` model; the supported languages."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from unlost.errors import UsageError
 
 
 def format_share(value: float | None) -> str:
-    """Return a share for people: a whole percentage that says 0 or 100 only where it is; `n/a` of nothing.
+    """Return a share as a whole percentage, which is 0 or 100 only if exact; `n/a` for None.
 
     >>> format_share(0.684), format_share(0.999), format_share(0.0001), format_share(1.0), format_share(None)
     ('68 %', '> 99 %', '< 1 %', '100 %', 'n/a')
@@ -23,7 +23,7 @@ def format_share(value: float | None) -> str:
 
 
 def escape_unprintable(text: str) -> str:
-    r"""Return untrusted text in which nothing is hidden: whatever has no sign of its own is spelled out.
+    r"""Return untrusted text with all unprintable characters escaped.
 
     >>> escape_unprintable("http://a.example/\u202egnp.exe\x1b")
     'http://a.example/\\u202egnp.exe\\x1b'
@@ -32,7 +32,7 @@ def escape_unprintable(text: str) -> str:
 
 
 def format_count(count: int, what: str) -> str:
-    """Return how many there are of something whose plural ends in `s`.
+    """Return a count with its noun; the plural must end in `s`.
 
     >>> format_count(1, "request"), format_count(1_200, "request")
     ('1 request', '1,200 requests')
@@ -42,10 +42,14 @@ def format_count(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under heads, all of them texts; other people's words in them are not yet made harmless.
+    """A table of texts. Untrusted text in it is not escaped yet.
 
-    title: what it shows. note: a sentence about how to read it; empty if there is no need. words: the columns, from 0,
-    that are words and not numbers; the first always is.
+    Attributes:
+        title: What the table shows.
+        heads: Column headings.
+        rows: Rows of cells.
+        note: How to read the table; may be empty.
+        words: Indexes of columns that contain text rather than numbers; the first always does.
     """
 
     title: str
@@ -56,26 +60,26 @@ class ReportTable:
 
 
 LANGUAGES = ("en", "de")
-"""Those in which pages and letters are written; the first is taken where nobody says anything."""
+"""Languages of pages and emails; the first is the default."""
 
 
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_byte_size(text: str) -> int:
-    """Return a number of bytes. A KB has 1,024, as the dissertation's have. Raises UsageError.
+    """Parse a size in bytes. 1 KB is 1,024 bytes, as in the dissertation. Raises UsageError.
 
     >>> parse_byte_size("50KB"), parse_byte_size("1.5 MiB"), parse_byte_size("200")
     (51200, 1572864, 200)
     """
-    found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
+    if match is None:
         raise UsageError(f"{ascii(text)[:40]}: expected a number of bytes, as in 50KB, 1MB or 1GB")
-    return int(float(found[1]) * _FACTORS[found[2].lower()])
+    return int(float(match[1]) * _FACTORS[match[2].lower()])
 
 
 def format_byte_size(count: int) -> str:
-    """Return a number of bytes for people.
+    """Return a size in bytes in human-readable form.
 
     >>> format_byte_size(999), format_byte_size(51200), format_byte_size(3 << 20)
     ('999 B', '50.0 KB', '3.0 MB')

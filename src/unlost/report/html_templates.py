@@ -1,7 +1,4 @@
-"""HTML reports.
-
-The shared Jinja environment, filters for untrusted text and URLs, and the headers that sandbox untrusted pages.
-"""
+"""HTML reports: the Jinja environment, filters for untrusted text and URLs, headers that sandbox untrusted pages."""
 
 from importlib.resources import files
 from urllib.parse import quote, urlsplit
@@ -10,46 +7,46 @@ import jinja2
 
 from unlost.report.format import LANGUAGES, escape_unprintable, format_share
 
-_MAX_TEXT_LENGTH = 500  # of an address
-_MAX_URL_LENGTH = 4_000  # characters; browsers and archives refuse longer ones sooner or later
+_MAX_TEXT_LENGTH = 500  # characters of an untrusted text
+_MAX_URL_LENGTH = 4_000  # characters; some browsers and archives refuse longer URLs
 _SHARED = ("page.html", "tables.html")
-_URL_SAFE = "%/:?#[]@!$&'()*+,;=~"  # what an address may have beside letters and digits
+_URL_SAFE = "%/:?#[]@!$&'()*+,;=~"  # characters of a URL besides letters and digits
 
 
 def make_template_environment(package: str) -> jinja2.Environment:
-    """Return what renders the templates of a package, which extend `page.html` here, and may take `tables.html`.
+    """Return the environment for the templates of a package, which may extend `page.html` and import `tables.html`.
 
-    Those of another package are called `PACKAGE/NAME`.
-    Everything that is put into them is escaped; `plain` is the filter for text of others, `web` for their addresses.
+    Templates of another package are named `PACKAGE/NAME`. All values are escaped. The filter `plain` is for untrusted
+    text, `web` for untrusted URLs.
     """
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _load_template(package, name)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["language"] = LANGUAGES[0]  # unless a page is told another
-    made.filters["plain"] = sanitize_text
-    made.filters["web"] = safe_url
-    made.filters["share"] = format_share
-    made.filters["number"] = "{:,}".format
-    return made
+    environment.globals["language"] = LANGUAGES[0]  # overridden by the page
+    environment.filters["plain"] = sanitize_text
+    environment.filters["web"] = safe_url
+    environment.filters["share"] = format_share
+    environment.filters["number"] = "{:,}".format
+    return environment
 
 
 def _load_template(package: str, name: str) -> str:
-    other, _, file = name.rpartition("/")
-    place = other or ("unlost.report" if name in _SHARED else package)
-    return files(place).joinpath("templates", file).read_text(encoding="utf-8")
+    package_of_name, _, file = name.rpartition("/")
+    source_package = package_of_name or ("unlost.report" if name in _SHARED else package)
+    return files(source_package).joinpath("templates", file).read_text(encoding="utf-8")
 
 
 def sanitize_text(text: str) -> str:
-    """Return untrusted text so that nothing in it is hidden and none of it is endless."""
+    """Escape unprintable characters in untrusted text and limit its length."""
     return escape_unprintable(text[:_MAX_TEXT_LENGTH]) + ("…" if len(text) > _MAX_TEXT_LENGTH else "")
 
 
 def safe_url(text: str | None) -> str | None:
-    """Return an untrusted address as a link may lead there; None if it is not one of the web, or too long.
+    """Return an untrusted URL for use in a link; None if it is not http or https, invalid, or too long.
 
     >>> safe_url("https://archive.example/2014/http://lost.example/ä b")
     'https://archive.example/2014/http://lost.example/%C3%A4%20b'
@@ -60,21 +57,23 @@ def safe_url(text: str | None) -> str | None:
         return None
     try:
         parts = urlsplit(text)
-        spelled = quote(text, safe=_URL_SAFE)
-    except ValueError:  # also for half a surrogate pair
+        escaped = quote(text, safe=_URL_SAFE)
+    except ValueError:  # also for lone surrogates
         return None
-    is_host = bool(parts.hostname) and all(char.isalnum() or char in "-._:" for char in parts.hostname or "")
-    return spelled if is_host and text.lower().startswith(("http://", "https://")) else None
+    has_host = bool(parts.hostname) and all(char.isalnum() or char in "-._:" for char in parts.hostname or "")
+    return escaped if has_host and text.lower().startswith(("http://", "https://")) else None
 
 
 _RESOURCE_DIRECTIVES = ("img-src", "font-src", "media-src", "frame-src")
 
 
 def sandbox_headers(source: str) -> dict[str, str]:
-    """Return the headers of answers with pages of strangers: they load their own files, and are seen.
+    """Return response headers for untrusted pages, which may only load their own files.
 
-    place: the address below which these are; `'none'` for none. Pages have no origin, run no script, send no form, open
-    no window and refresh to nowhere.
+    Pages get an opaque origin and cannot run scripts, submit forms, open windows or refresh to other URLs.
+
+    Args:
+        source: URL prefix of the files, as a CSP source; `'none'` for none.
 
     >>> sandbox_headers("http://127.0.0.1/site/")["content-security-policy"][:30]
     "sandbox; default-src 'none'; i"
@@ -84,5 +83,5 @@ def sandbox_headers(source: str) -> dict[str, str]:
     return {
         "content-security-policy": f"{policy}; form-action 'none'; base-uri 'none'",
         "referrer-policy": "no-referrer",
-        "cross-origin-resource-policy": "cross-origin",  # the page that asks has no origin
+        "cross-origin-resource-policy": "cross-origin",  # the requesting page has an opaque origin
     }

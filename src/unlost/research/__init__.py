@@ -1,14 +1,17 @@
-"""Experiments and measurements of the papers.
+"""Experiments and measurements of the papers, and the statistics reports of the command line.
 
-synth: synthetic indexes and queries
-index_counts, index_metrics, index_report: statistics of an index
-access_stats: statistics of access logs
-routing_results, routing_evaluation, growth, routing_report: how well maps, profiles and filters route
-set_cover, page_snapshot, overlap_state, overlap_survey, overlap_stats, overlap_report: which archives hold the same
-pages
-regression, factors: which factors go with the recovery of a resource
-table_export, plots: output
-spark: the same counts and maps on a Spark cluster
+Modules in reading order:
 
-Only the command line and benchmarks import this package.
+- `synth`: synthetic indexes and queries.
+- `index_counts`, `index_metrics`, `index_report`: statistics of a CDX index.
+- `access_stats`: statistics of access logs.
+- `routing_results`, `routing_evaluation`, `growth`, `routing_report`: routing accuracy of maps, profiles and filters.
+- `set_cover`, `page_snapshot`, `overlap_state`, `overlap_survey`, `overlap_stats`, `overlap_report`: which archives
+  contain the same pages.
+- `regression`, `factors`: factors that correlate with the recovery of a resource.
+- `simulated_web`, `refresh_simulation`: revisit schedules on a simulated web.
+- `table_export`, `plots`: output.
+- `spark`: counts, maps, profiles and filters on a Spark cluster.
+
+Only the command line, benchmarks and tests import this package; it must not import `unlost.cli` or `unlost.web`.
 """

@@ -1,4 +1,4 @@
-"""Statistics of access logs: hits, misses and errors by archive, missing pages, archived against requested pages."""
+"""Statistics of access logs: hits, misses and errors by archive, missing pages, archived versus requested pages."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,19 +27,19 @@ from unlost.uri import DEFAULT_RULES, key
 
 LogKind = Literal["access", "upstream", "memgator"]
 LOG_KINDS: tuple[LogKind, ...] = get_args(LogKind)
-"""Common or combined format of an archive's server; our own log of upstream answers; MemGator's."""
+"""Common or combined log format of an archive's web server; the upstream log of unlost; MemGator's log."""
 MAX_TRACKED_PAGES = 1 << 16
-"""Pages that are remembered to find the most wanted ones: see `Accesses.missing_error`."""
-_MAX_ARCHIVES = 10_000  # that are told apart: nobody asks more, and a log may be hostile
-_MAX_NAME_LENGTH = 200  # of an archive
-_MAX_URL_LENGTH = 2_000  # letters of an address that are remembered: a hostile log has none that end
+"""Pages tracked to find the most requested missing ones: see `AccessStats.missing_error`."""
+_MAX_ARCHIVES = 10_000  # further names are counted as "…"; bounds the memory for a hostile log
+_MAX_NAME_LENGTH = 200  # of an archive name
+_MAX_URL_LENGTH = 2_000  # longer URLs are truncated; bounds the memory for a hostile log
 _DETECTION_LINES = 100
 _NOT_FOUND = (404, 410)
 
 
 @dataclass(slots=True)
 class ArchiveOutcomes:
-    """What an archive answered: hits, misses and errors; and how often it was left alone after errors."""
+    """Request outcomes of an archive. `sleeps` counts how often it was suspended after errors."""
 
     hits: int = 0
     misses: int = 0
@@ -48,17 +48,20 @@ class ArchiveOutcomes:
 
     @property
     def requests(self) -> int:
-        """All that it was asked."""
+        """Number of requests."""
         return self.hits + self.misses + self.errors
 
 
 @dataclass(slots=True)
 class AccessStats:
-    """What logs tell.
+    """Statistics of one or more logs.
 
-    archives: by name. asked: requests for pages, whether or not it is known who answered. kept: answers that came out
-    of a cache, which are counted nowhere else. missing: finds the pages that were wanted most and not there.
-    pages: how many different ones were asked for.
+    Attributes:
+        archives: Outcomes by archive name.
+        request_count: Page requests, including those for which the log does not name the archive.
+        cached_count: Responses from a cache; not counted anywhere else.
+        missing: Sketch of the most requested missing pages.
+        pages: Sketch of the number of different pages.
     """
 
     archives: dict[str, ArchiveOutcomes] = field(default_factory=dict)
@@ -69,20 +72,20 @@ class AccessStats:
 
     @property
     def total(self) -> ArchiveOutcomes:
-        """All archives together."""
-        each = list(self.archives.values())
+        """Outcomes of all archives together."""
+        outcomes = list(self.archives.values())
         return ArchiveOutcomes(
-            sum(a.hits for a in each), sum(a.misses for a in each), sum(a.errors for a in each),
-            sum(a.sleeps for a in each),
+            sum(a.hits for a in outcomes), sum(a.misses for a in outcomes), sum(a.errors for a in outcomes),
+            sum(a.sleeps for a in outcomes),
         )  # fmt: skip
 
     @property
     def missing_error(self) -> int:
-        """By how much numbers of missing pages may be too low; a page that was missed no oftener may be left out."""
+        """Upper bound of the undercount of a missing page. Pages with at most this many misses may be absent."""
         return self.missing.error
 
     def for_archive(self, archive: str) -> ArchiveOutcomes:
-        """Return the numbers of an archive."""
+        """Return the outcomes of an archive, creating them if needed."""
         archive = archive[:_MAX_NAME_LENGTH]
         if archive not in self.archives and len(self.archives) >= _MAX_ARCHIVES:
             archive = "…"
@@ -90,7 +93,11 @@ class AccessStats:
 
 
 def detect_log_kind(path: str | PathLike[str]) -> LogKind:
-    """Tell what a log is by its first lines. Raises InputError if it cannot be read, or only once."""
+    """Detect the kind of a log from its first lines.
+
+    Raises:
+        InputError: The log cannot be read, or can be read only once (a pipe).
+    """
     require_rereadable(path)
     for line in islice(read_lines(path, Problems()), _DETECTION_LINES):
         text = line.text.strip()
@@ -111,11 +118,17 @@ def collect_access_stats(
     on_request: Callable[[str], object] | None = None,
     wrap_urls: Callable[[Iterator[str]], Iterable[str]] = iter,
 ) -> AccessStats:
-    """Return what logs tell. see: called with the address of every page that was asked for.
+    """Read logs and return their statistics.
 
-    passing: what the addresses of each log pass through, so that somebody can count them.
+    Args:
+        logs: Log files.
+        problems: Collects the lines that cannot be parsed.
+        kind: Kind of all logs; None to detect each.
+        on_request: Called with the URL of each page request.
+        wrap_urls: Wraps the iterator over the URLs of each log, such as for a progress bar.
 
-    What cannot be read is counted in `problems`. Raises InputError for a log that cannot be read at all.
+    Raises:
+        InputError: A log cannot be read.
     """
     accesses = AccessStats()
     for log in logs:
@@ -128,7 +141,7 @@ def collect_access_stats(
 
 
 def _read_log(log: str | PathLike[str], kind: LogKind, accesses: AccessStats, problems: Problems) -> Iterator[str]:
-    """Count the answers of a log, and yield the pages that were asked for."""
+    """Count the outcomes in a log and yield the URLs of page requests."""
     name = fspath(log)
     if kind == "memgator":
         for event in read_memgator_log(name, problems):
@@ -137,46 +150,46 @@ def _read_log(log: str | PathLike[str], kind: LogKind, accesses: AccessStats, pr
             else:
                 _count_outcome(accesses.for_archive(event.name), event.event)
     elif kind == "upstream":
-        for answer in read_upstream_log(name, problems):
-            if answer.from_cache:
+        for response in read_upstream_log(name, problems):
+            if response.from_cache:
                 accesses.cached_count += 1
                 continue
-            outcome = answer.outcome if answer.outcome in ("hit", "miss") else "error"
-            _count_outcome(accesses.for_archive(answer.archive), outcome)
+            outcome = response.outcome if response.outcome in ("hit", "miss") else "error"
+            _count_outcome(accesses.for_archive(response.archive), outcome)
             if outcome == "miss":
-                accesses.missing.see(answer.uri[:_MAX_URL_LENGTH])
-            yield answer.uri
+                accesses.missing.see(response.uri[:_MAX_URL_LENGTH])
+            yield response.uri
     else:
-        for hit in read_access_log(name, problems, is_archive=True):
-            is_miss = hit.status in _NOT_FOUND
-            is_hit = hit.status is not None and 200 <= hit.status < 400
+        for request in read_access_log(name, problems, is_archive=True):
+            is_miss = request.status in _NOT_FOUND
+            is_hit = request.status is not None and 200 <= request.status < 400
             _count_outcome(accesses.for_archive(Path(name).name), "hit" if is_hit else "miss" if is_miss else "error")
             if is_miss:
-                accesses.missing.see(hit.uri[:_MAX_URL_LENGTH])
-            yield hit.uri
+                accesses.missing.see(request.uri[:_MAX_URL_LENGTH])
+            yield request.uri
 
 
-def _count_outcome(answers: ArchiveOutcomes, outcome: str) -> None:
+def _count_outcome(outcomes: ArchiveOutcomes, outcome: str) -> None:
     match outcome:
         case "hit":
-            answers.hits += 1
+            outcomes.hits += 1
         case "miss":
-            answers.misses += 1
+            outcomes.misses += 1
         case "sleep":
-            answers.sleeps += 1
+            outcomes.sleeps += 1
         case _:
-            answers.errors += 1
+            outcomes.errors += 1
 
 
 MAGNITUDES = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
-"""Of mementos and of requests: none, 1 to 9, 10 to 99 and so on."""
+"""Orders of magnitude of memento and request counts: 0, 1 to 9, 10 to 99 and so on."""
 _BATCH = 10_000
 AccessMatrix = tuple[tuple[int, ...], ...]
-"""URI-Rs by group of mementos (rows) and of requests (columns). The first of all is 0: nobody knows of these."""
+"""Number of URI-Rs by magnitude of mementos (rows) and of requests (columns). The first cell is always 0."""
 
 
 def magnitude_of(number: int) -> int:
-    """Return the place of a number in `GROUPS`.
+    """Return the index of a number's order of magnitude in `MAGNITUDES`.
 
     >>> [magnitude_of(number) for number in (0, 1, 9, 10, 99, 100, 10**9)]
     [0, 1, 1, 2, 2, 3, 6]
@@ -185,12 +198,12 @@ def magnitude_of(number: int) -> int:
 
 
 class RequestCounter:
-    """How often each URI-R was asked for, on disk: as many as there are."""
+    """Counts requests by URI-R in an SQLite file, so that memory does not limit the number of URI-Rs."""
 
     def __init__(self, file: Path, rules: str = DEFAULT_RULES) -> None:
         self._rules = rules
         self._batch: list[tuple[str]] = []
-        # Nobody but this process needs it, and not after a crash.
+        # The file is temporary and private to this process: no durability needed.
         self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._database.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -198,7 +211,7 @@ class RequestCounter:
         )
 
     def add(self, uri: str) -> None:
-        """Count a request. What has no key is left out."""
+        """Count a request. URLs without a valid key are ignored."""
         try:
             self._batch.append((key(uri, self._rules),))
         except UriError:
@@ -215,28 +228,32 @@ class RequestCounter:
         self._batch.clear()
 
     def cross_tabulate(self, held: Iterator[tuple[str, int]]) -> AccessMatrix:
-        """Return the matrix of these requests and of URI-Rs with their mementos, each URI-R once."""
+        """Return the matrix of requests and mementos.
+
+        Args:
+            held: Keys of archived URI-Rs, each once, with the number of mementos.
+        """
         self._flush()
         rows = [[0] * len(MAGNITUDES) for _ in MAGNITUDES]
         self._database.execute("BEGIN")
         for name, mementos in held:
-            found = self._database.execute(
+            matches = self._database.execute(
                 "UPDATE asked SET held = 1 WHERE key = ? RETURNING times", (name,)
             ).fetchall()
-            rows[magnitude_of(mementos)][magnitude_of(found[0][0] if found else 0)] += 1
+            rows[magnitude_of(mementos)][magnitude_of(matches[0][0] if matches else 0)] += 1
         self._database.execute("COMMIT")
         for times, count in self._database.execute("SELECT times, count(*) FROM asked WHERE held = 0 GROUP BY times"):
             rows[0][magnitude_of(times)] += count
         return tuple(tuple(row) for row in rows)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Close the database."""
         self._database.close()
 
 
 @contextmanager
 def open_request_counter(rules: str = DEFAULT_RULES) -> Iterator[RequestCounter]:
-    """Give what counts requests, in a temporary file."""
+    """Yield a request counter in a temporary file."""
     with (
         TemporaryDirectory(prefix="unlost-") as folder,
         closing(RequestCounter(Path(folder, "requests"), rules)) as requests,
@@ -250,7 +267,11 @@ def tabulate_holdings(
     tabulate: Callable[[Iterator[tuple[str, int]]], AccessMatrix],
     on_progress: ProgressCallback | None = None,
 ) -> AccessMatrix:
-    """Return what `take` makes of all URI-Rs of indexes, each once with its mementos. Raises InputError."""
+    """Pass the URI-Rs of indexes with their memento counts, each once, to `tabulate` and return its result.
+
+    Raises:
+        InputError: An index cannot be read.
+    """
     with TemporaryDirectory(prefix="unlost-") as folder:
         profile = Path(folder, "uris.cdxj")
         build_profiles(indexes, {"URIR": profile}, ProfileHeader("URIR"), problems, on_progress=on_progress)
@@ -271,18 +292,24 @@ def _frequency(rest: bytes) -> int:
     return int(digits[:end] or b"0")
 
 
-_MAX_MISSING_PAGES = 1_000  # in files
+_MAX_MISSING_PAGES = 1_000  # in reports
 
 
 def access_tables(
     accesses: AccessStats, matrix: AccessMatrix | None = None, *, machine_readable: bool = False
 ) -> dict[str, ReportTable]:
-    """Return all tables that have rows, by the names that their files get. whole: for programs."""
+    """Return the non-empty tables by file name.
+
+    Args:
+        accesses: Statistics to show.
+        matrix: Archived versus requested URI-Rs, if known.
+        machine_readable: Include all rows and write plain numbers.
+    """
     show = NumberFormat(machine_readable=machine_readable)
-    found = {"archives": _archives(accesses, show), "missing": _missing(accesses, show)}
+    tables = {"archives": _archives(accesses, show), "missing": _missing(accesses, show)}
     if matrix is not None:
-        found["matrix"] = _matrix(matrix, show)
-    return {name: table for name, table in found.items() if table.rows}
+        tables["matrix"] = _matrix(matrix, show)
+    return {name: table for name, table in tables.items() if table.rows}
 
 
 def _archives(accesses: AccessStats, show: NumberFormat) -> ReportTable:
@@ -290,10 +317,11 @@ def _archives(accesses: AccessStats, show: NumberFormat) -> ReportTable:
     named = [*order, ("All", accesses.total)] if order else []
     rows = [
         (
-            name, show.number(each.requests), *(show.percent(part, each.requests) for part in _outcome_counts(each)),
-            show.number(each.sleeps),
+            name, show.number(outcomes.requests),
+            *(show.percent(part, outcomes.requests) for part in _outcome_counts(outcomes)),
+            show.number(outcomes.sleeps),
         )
-        for name, each in named
+        for name, outcomes in named
     ]  # fmt: skip
     note = "Hit: it has the page. Miss: it said that it has not. Sleep: how often it was left alone after errors."
     return ReportTable(
@@ -301,12 +329,12 @@ def _archives(accesses: AccessStats, show: NumberFormat) -> ReportTable:
     )
 
 
-def _outcome_counts(answers: ArchiveOutcomes) -> tuple[int, int, int]:
-    return answers.hits, answers.misses, answers.errors
+def _outcome_counts(outcomes: ArchiveOutcomes) -> tuple[int, int, int]:
+    return outcomes.hits, outcomes.misses, outcomes.errors
 
 
-def _hit_rate(answers: ArchiveOutcomes) -> float:
-    return answers.hits / answers.requests if answers.requests else 0.0
+def _hit_rate(outcomes: ArchiveOutcomes) -> float:
+    return outcomes.hits / outcomes.requests if outcomes.requests else 0.0
 
 
 def _missing(accesses: AccessStats, show: NumberFormat) -> ReportTable:
@@ -328,7 +356,7 @@ def _matrix(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
 
 
 def access_stats_to_json(accesses: AccessStats, matrix: AccessMatrix | None = None) -> dict[str, object]:
-    """Return everything as JSON has it."""
+    """Return the JSON document."""
     total = accesses.total
     different, low, high = accesses.pages.estimate()
     return {
@@ -356,9 +384,17 @@ def access_stats_to_json(accesses: AccessStats, matrix: AccessMatrix | None = No
 
 
 def render_access_page(accesses: AccessStats, matrix: AccessMatrix | None, name: str) -> str:
-    """Return the page: HTML with everything in it. name: what the logs are called."""
+    """Return the report as a self-contained HTML page.
+
+    Args:
+        accesses: Statistics to show.
+        matrix: Archived versus requested URI-Rs, if known.
+        name: Title of the logs.
+    """
     rates = sorted(accesses.archives.items(), key=lambda item: (-_hit_rate(item[1]), item[0]))[:14]
-    chart = bar_chart("Hits", [(each[:12], 100 * _hit_rate(answers)) for each, answers in rates], ChartAxis("hits, %"))
+    chart = bar_chart(
+        "Hits", [(archive[:12], 100 * _hit_rate(outcomes)) for archive, outcomes in rates], ChartAxis("hits, %")
+    )
     return (
         make_template_environment("unlost.research")
         .get_template("accesses.html")
@@ -375,11 +411,15 @@ def render_access_page(accesses: AccessStats, matrix: AccessMatrix | None, name:
 
 
 def write_access_report(accesses: AccessStats, matrix: AccessMatrix | None, folder: Path, name: str) -> list[Path]:
-    """Write `accesses.json`, a CSV for each table and `index.html`; return what was written. Raises OSError."""
-    made = {"accesses.json": dumps(access_stats_to_json(accesses, matrix), ensure_ascii=False, indent=1) + "\n"}
-    made |= {
+    """Write `accesses.json`, a CSV file for each table and `index.html`; return the paths.
+
+    Raises:
+        OSError: A file could not be written.
+    """
+    documents = {"accesses.json": dumps(access_stats_to_json(accesses, matrix), ensure_ascii=False, indent=1) + "\n"}
+    documents |= {
         f"{each}.csv": table_to_csv(table)
         for each, table in access_tables(accesses, matrix, machine_readable=True).items()
     }
-    made["index.html"] = render_access_page(accesses, matrix, name)
-    return write_text_files(folder, made)
+    documents["index.html"] = render_access_page(accesses, matrix, name)
+    return write_text_files(folder, documents)

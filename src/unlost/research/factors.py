@@ -1,4 +1,4 @@
-"""Twelve factors of whether a resource is recovered: read from recoveries, modelled, and reported."""
+"""Twelve factors that may explain whether a resource is recovered: extraction from recoveries, models, report."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -32,10 +32,13 @@ from unlost.uri.names import path_depth
 
 @dataclass(frozen=True, slots=True)
 class RecoveryFactor:
-    """One factor.
+    """A factor.
 
-    name: in words, as people read it. unit: what its number is in a model. source: where that is from. marks: the lower
-        ends of the groups in which resources are counted, in the number's own unit; none for one of words.
+    Attributes:
+        name: Display name.
+        unit: Unit of its value in the models; empty for a categorical factor.
+        source: Description of where the value comes from.
+        bin_edges: Lower bounds of the bins in which resources are counted; empty for a categorical factor.
     """
 
     name: str
@@ -45,7 +48,7 @@ class RecoveryFactor:
 
 
 _POWER_EDGES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
-_COUNT_EDGES = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # none, 1 to 9, 10 to 99, and so on
+_COUNT_EDGES = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # 0, 1 to 9, 10 to 99 and so on
 FACTORS = (
     RecoveryFactor("external links", "powers of ten, of one more", "the file of --backlinks, by host", _COUNT_EDGES),
     RecoveryFactor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
@@ -67,9 +70,9 @@ FACTORS = (
                                "missing"),
     RecoveryFactor("top-level domain", "", "the address"),
 )  # fmt: skip
-"""All of them. Those of words are the last two."""
+"""All factors. The last two are categorical."""
 NUMERIC_FACTORS = 10
-"""How many have numbers."""
+"""Number of numeric factors, which come first in `FACTORS`."""
 TYPES = ("page", "image", "document", "other")
 TLDS = ("com", "org", "net", "edu", "gov", "country", "other")
 _IMAGES = frozenset({"gif", "jpg", "jpeg", "png", "bmp", "ico", "svg", "webp", "tif", "tiff"})
@@ -77,13 +80,20 @@ _DOCUMENTS = frozenset(
     {"pdf", "ps", "eps", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "rtf", "odt", "ods", "odp", "txt"}
 )
 _PAGES = frozenset({"", "htm", "html", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm"})
-_MAX_EXTENSION_LENGTH = 5  # letters: what is longer is no ending
-_COUNTRY_CODE_LENGTH = 2  # letters
+_MAX_EXTENSION_LENGTH = 5  # characters: a longer suffix is not a file extension
+_COUNTRY_CODE_LENGTH = 2  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class UrlFeatures:
-    """What an address says. parameters: of its query. kind, tld: of `TYPES` and `TLDS`."""
+    """Features of a URL.
+
+    Attributes:
+        parameters: Number of query parameters.
+        kind: One of `TYPES`.
+        tld: One of `TLDS`.
+        host: Host name; empty for an invalid URL.
+    """
 
     parameters: int
     kind: str
@@ -92,30 +102,34 @@ class UrlFeatures:
 
 
 def extract_url_features(uri: str, use: str) -> UrlFeatures:
-    """Return what an address says, and how pages use it. Never raises.
+    """Return the features of a URL. Never raises.
 
-    >>> parts_of("http://www.lost.example/a/b/c.GIF?x=1&y", "requisite")
-    Parts(parameters=2, kind='image', tld='other', host='www.lost.example')
-    >>> parts_of("http://lost.co.uk/a/", "page")
-    Parts(parameters=0, kind='page', tld='country', host='lost.co.uk')
+    Args:
+        uri: The URL.
+        use: How pages link to it, such as `page` or `requisite`.
+
+    >>> extract_url_features("http://www.lost.example/a/b/c.GIF?x=1&y", "requisite")
+    UrlFeatures(parameters=2, kind='image', tld='other', host='www.lost.example')
+    >>> extract_url_features("http://lost.co.uk/a/", "page")
+    UrlFeatures(parameters=0, kind='page', tld='country', host='lost.co.uk')
     """
     try:
-        found = urlsplit(uri)
-        host = (found.hostname or "").rstrip(".")
+        parts = urlsplit(uri)
+        host = (parts.hostname or "").rstrip(".")
     except ValueError:
         return UrlFeatures(0, "other", "other", "")
-    name, dot, ending = found.path.rpartition("/")[2].rpartition(".")
-    ending = ending.lower() if dot and name and len(ending) <= _MAX_EXTENSION_LENGTH else ""
-    parameters = sum(bool(each) for each in found.query.replace(";", "&").split("&"))
-    return UrlFeatures(parameters, _kind(ending, use), _tld(host), host)
+    name, dot, extension = parts.path.rpartition("/")[2].rpartition(".")
+    extension = extension.lower() if dot and name and len(extension) <= _MAX_EXTENSION_LENGTH else ""
+    parameters = sum(bool(each) for each in parts.query.replace(";", "&").split("&"))
+    return UrlFeatures(parameters, _kind(extension, use), _tld(host), host)
 
 
-def _kind(ending: str, use: str) -> str:
-    if ending in _IMAGES:
+def _kind(extension: str, use: str) -> str:
+    if extension in _IMAGES:
         return "image"
-    if ending in _DOCUMENTS:
+    if extension in _DOCUMENTS:
         return "document"
-    return "page" if ending in _PAGES and use != "requisite" else "other"
+    return "page" if extension in _PAGES and use != "requisite" else "other"
 
 
 def _tld(host: str) -> str:
@@ -126,23 +140,31 @@ def _tld(host: str) -> str:
 
 
 def log10_or_unknown(value: float | None, offset: float = 0.0) -> float:
-    """Return a number as a power of ten; unknown for none, and for what has no power."""
+    """Return log10 of `value + offset`; `UNKNOWN_VALUE` if the value is None or the sum is not positive."""
     return log10(value + offset) if value is not None and value + offset > 0 else UNKNOWN_VALUE
 
 
-_MAX_LINE_LENGTH = 400  # of a line
+_MAX_LINE_LENGTH = 400  # characters; the rest of a line is ignored
 
 
 def read_host_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict[str, float]:
-    """Return the numbers of those hosts that a file knows, as it has them or their domains.
+    """Read a number for each host, such as its rank, from a text file.
 
-    file: a line for each, a host and a number in either order, with a comma, a tab or spaces between them, such as
-        `1,example.com`; more columns are passed over, and so are lines that begin with `#` and a first line of names.
-    hosts: whose numbers are wanted; a host without a line has the number of the longest domain that it belongs to.
-    Other lines are counted in `problems`. Raises InputError, OSError.
+    A host without a line of its own gets the number of its longest parent domain in the file. Empty lines, lines that
+    begin with `#` and a first line with column names are ignored; other invalid lines are added to `problems`.
+
+    Args:
+        file: A host and a number in each line, in either order, separated by a comma, a tab or spaces, such as
+            `1,example.com`. Further columns are ignored.
+        hosts: Hosts to look up.
+        problems: Collects the invalid lines.
+
+    Raises:
+        InputError: The file has no lines.
+        OSError: The file cannot be read.
     """
-    wanted = {parent for host in hosts for parent in _parent_domains(host)}
-    found: dict[str, float] = {}
+    domains = {parent for host in hosts for parent in _parent_domains(host)}
+    numbers: dict[str, float] = {}
     count = 0
     for line in read_lines(file, problems):
         text = line.text[:_MAX_LINE_LENGTH].decode("utf-8", "replace").removeprefix("\ufeff").strip()
@@ -153,12 +175,12 @@ def read_host_numbers(file: Path, hosts: Collection[str], problems: Problems) ->
         if pair is None:
             if count > 1:
                 problems.add(Problem("no-number", str(file), line.number, line.offset, "expected a host and a number"))
-        elif pair[0] in wanted:
-            found.setdefault(*pair)
+        elif pair[0] in domains:
+            numbers.setdefault(*pair)
     if not count:
         raise InputError(f"{file}: nothing in it: expected a host and a number in each line")
     return {
-        host: found[parent] for host in hosts for parent in reversed(list(_parent_domains(host))) if parent in found
+        host: numbers[parent] for host in hosts for parent in reversed(list(_parent_domains(host))) if parent in numbers
     }
 
 
@@ -169,7 +191,7 @@ def _parse_host_number(text: str) -> tuple[str, float] | None:
             value = float(number)
         except ValueError:
             continue
-        # Not `nan`, nor what is more than anybody counts.
+        # Excludes `nan`, `inf` and absurd values.
         if 0 <= value < 1e15 and not _is_number(host):
             return host.lower().rstrip("."), value
     return None
@@ -184,7 +206,7 @@ def _is_number(text: str) -> bool:
 
 
 def _parent_domains(host: str) -> list[str]:
-    """Return a host and the domains that it belongs to, longest first."""
+    """Return a host and its parent domains but the top-level domain, longest first."""
     labels = host.lower().rstrip(".").split(".")
     return [".".join(labels[at:]) for at in range(len(labels))][: max(1, len(labels) - 1)]
 
@@ -195,17 +217,22 @@ FACTOR_COLUMNS = (
     *(f"domain: {tld}" for tld in TLDS[1:]),
     "came back",
 )
-"""The columns of rows: factors with numbers, one of 0 and 1 for each type but pages and for each domain but com, and
-last what is to be explained."""
-_YEAR_DAYS = 365.25  # days
+"""Columns of the rows: numeric factors, indicator variables, and last the response variable.
+
+The indicators are those of each type but `page` and each domain but `com`, the reference categories.
+"""
+_YEAR_DAYS = 365.25
 
 
 @dataclass(slots=True)
 class FactorCounts:
-    """What was read, beside the rows.
+    """Resources counted while reading the rows.
 
-    sites: folder, resources, and how many of them came back. came, all: by factor and group, how many came back, and
-        of how many; the group of a number is the place of its mark.
+    Attributes:
+        recoveries: For each recovery its folder, its resources, and how many of them were recovered.
+        recovered: Recovered resources by factor name and bin; a bin is an index into `RecoveryFactor.bin_edges`, or the
+            category.
+        total: All resources by factor name and bin.
     """
 
     recoveries: list[tuple[str, int, int]] = field(default_factory=list)
@@ -215,7 +242,13 @@ class FactorCounts:
 
 @dataclass(frozen=True, slots=True)
 class ExternalFactorData:
-    """What others know. ranks, backlinks: by host. sizes: bytes of originals by the names of resources."""
+    """Data that recoveries do not contain.
+
+    Attributes:
+        ranks: Rank by host.
+        backlinks: Number of backlinks by host.
+        sizes: Size in bytes of original resources, by resource name.
+    """
 
     ranks: Mapping[str, float] = field(default_factory=dict)
     backlinks: Mapping[str, float] = field(default_factory=dict)
@@ -223,68 +256,78 @@ class ExternalFactorData:
 
 
 def recovered_hosts(folders: Sequence[Path]) -> set[str]:
-    """Return the hosts whose resources recoveries looked for. Raises InputError, OSError."""
-    found: set[str] = set()
+    """Return the hosts of all resources that the recoveries searched for.
+
+    Raises:
+        InputError: A folder is not a recovery.
+        OSError: A recovery cannot be read.
+    """
+    hosts: set[str] = set()
     for folder in folders:
         with StateReader(folder) as state:
-            found |= {extract_url_features(each.uri, each.link_kind).host for each in state.linked_resources()}
-    return found - {""}
+            hosts |= {extract_url_features(each.uri, each.link_kind).host for each in state.linked_resources()}
+    return hosts - {""}
 
 
 def read_factor_rows(folders: Sequence[Path], rows: ColumnFile, external: ExternalFactorData) -> FactorCounts:
-    """Put every resource of recoveries into rows; return what else there is to say. Raises InputError, OSError."""
-    gathered = FactorCounts()
-    places = {folder.resolve() for folder in folders}
-    if len(places) < len(folders):
+    """Append a row for each resource of the recoveries and return the counts.
+
+    Raises:
+        InputError: A folder is not a recovery, or is given twice.
+        OSError: A recovery cannot be read.
+    """
+    counts = FactorCounts()
+    resolved = {folder.resolve() for folder in folders}
+    if len(resolved) < len(folders):
         raise InputError("a recovery is named twice: name each once")
     for folder in folders:
         with StateReader(folder) as state:
-            _add_site(folder, state, rows, external, gathered)
-    return gathered
+            _add_site(folder, state, rows, external, counts)
+    return counts
 
 
 def _add_site(
-    folder: Path, state: StateReader, rows: ColumnFile, known: ExternalFactorData, gathered: FactorCounts
+    folder: Path, state: StateReader, rows: ColumnFile, external: ExternalFactorData, factor_counts: FactorCounts
 ) -> None:
     counts = state.counts()
     size = counts.get("recovered", 0) + counts.get("missing", 0)
-    born = state.captures_by_year()[1:]
-    birth_rate = sum(new / count for count, new in born) / len(born) if born else UNKNOWN_VALUE
+    new_by_year = state.captures_by_year()[1:]
+    birth_rate = sum(new / count for count, new in new_by_year) / len(new_by_year) if new_by_year else UNKNOWN_VALUE
     last = state.last_capture_datetime()
-    came = total = 0
-    for each in state.linked_resources():
-        parts = extract_url_features(each.uri, each.link_kind)
-        numbers = (
-            log10_or_unknown(known.backlinks.get(parts.host), 1),
-            log10_or_unknown(each.links, 1),
-            log10_or_unknown(known.ranks.get(parts.host)),
-            float(each.hops),
-            float(path_depth(each.name)),
-            float(parts.parameters),
-            _years_between(each.since, last),
+    recovered = total = 0
+    for resource in state.linked_resources():
+        features = extract_url_features(resource.uri, resource.link_kind)
+        values = (
+            log10_or_unknown(external.backlinks.get(features.host), 1),
+            log10_or_unknown(resource.links, 1),
+            log10_or_unknown(external.ranks.get(features.host)),
+            float(resource.hops),
+            float(path_depth(resource.name)),
+            float(features.parameters),
+            _years_between(resource.since, last),
             birth_rate,
             log10_or_unknown(size),
-            log10_or_unknown(known.sizes.get(each.name), 1),
+            log10_or_unknown(external.sizes.get(resource.name), 1),
         )
-        _add_resource(each, parts, numbers, rows, gathered)
+        _add_resource(resource, features, values, rows, factor_counts)
         total += 1
-        came += each.is_recovered
-    gathered.recoveries.append((str(folder), total, came))
+        recovered += resource.is_recovered
+    factor_counts.recoveries.append((str(folder), total, recovered))
 
 
 def _add_resource(
-    each: LinkedResource, parts: UrlFeatures, numbers: Sequence[float], rows: ColumnFile, gathered: FactorCounts
+    resource: LinkedResource, features: UrlFeatures, values: Sequence[float], rows: ColumnFile, counts: FactorCounts
 ) -> None:
-    types = (float(parts.kind == kind) for kind in TYPES[1:])
-    domains = (float(parts.tld == tld) for tld in TLDS[1:])
-    rows.add((*numbers, *types, *domains, float(each.is_recovered)))
-    groups: list[tuple[str, int | str]] = [("type", parts.kind), ("top-level domain", parts.tld)]
-    for factor, value in zip(FACTORS, numbers, strict=False):
+    types = (float(features.kind == kind) for kind in TYPES[1:])
+    domains = (float(features.tld == tld) for tld in TLDS[1:])
+    rows.add((*values, *types, *domains, float(resource.is_recovered)))
+    groups: list[tuple[str, int | str]] = [("type", features.kind), ("top-level domain", features.tld)]
+    for factor, value in zip(FACTORS, values, strict=False):
         if not isnan(value):
             groups.append((factor.name, max(0, bisect_right(factor.bin_edges, value + 1e-9) - 1)))
-    gathered.total.update(groups)
-    if each.is_recovered:
-        gathered.recovered.update(groups)
+    counts.total.update(groups)
+    if resource.is_recovered:
+        counts.recovered.update(groups)
 
 
 def _years_between(first: str | None, last: str | None) -> float:
@@ -296,15 +339,22 @@ def _years_between(first: str | None, last: str | None) -> float:
 
 
 MIN_KNOWN_SHARE = 0.5
-"""The share of resources of which a factor must be known to be in a model: those without it are left out of that."""
+"""Minimum share of resources with a known value for a factor to be part of the models, which need complete rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactorAnalysis:
-    """All that is found.
+    """Result of the analysis.
 
-    total, recovered: resources. known: by column, of how many it is known. left_out: columns that are in no model, and
-        why. moments: of the columns of models; None if there are none.
+    Attributes:
+        counts: Resources by factor and bin.
+        total: Number of resources.
+        recovered: Number of recovered resources.
+        known_counts: Number of known values by column.
+        excluded: Columns excluded from the models, with the reason.
+        moments: Moments of the columns in the models; None if there are none.
+        linear: Linear model; None if it cannot be fitted.
+        logistic: Logistic model; None if it cannot be fitted.
     """
 
     counts: FactorCounts
@@ -318,88 +368,95 @@ class FactorAnalysis:
 
 
 def analyze_factors(folders: Sequence[Path], external: ExternalFactorData) -> FactorAnalysis:
-    """Return what recoveries tell, in memory that does not grow with them. Raises InputError, OSError."""
+    """Analyse recoveries. Rows are stored on disk, so memory does not grow with their number.
+
+    Raises:
+        InputError: A folder is not a recovery.
+        OSError: A recovery cannot be read, or temporary files cannot be written.
+    """
     with ColumnFile(len(FACTOR_COLUMNS)) as rows:
-        gathered = read_factor_rows(folders, rows, external)
-        chosen, left_out = _select_columns(rows)
-        found = _moments(rows, chosen)
-        # What is the same in all rows of the model explains nothing.
-        for at in [at for at in range(len(chosen) - 1) if not found.deviations[at]]:
-            left_out[found.names[at]] = "the same for all of these"
-        chosen = [column for column in chosen if FACTOR_COLUMNS[column] not in left_out]
-        found = _moments(rows, chosen)
-        has_columns = len(chosen) > 1
+        counts = read_factor_rows(folders, rows, external)
+        selected, excluded = _select_columns(rows)
+        moments = _moments(rows, selected)
+        # A column that is constant in all complete rows explains nothing.
+        for at in [at for at in range(len(selected) - 1) if not moments.deviations[at]]:
+            excluded[moments.names[at]] = "the same for all of these"
+        selected = [column for column in selected if FACTOR_COLUMNS[column] not in excluded]
+        moments = _moments(rows, selected)
+        has_columns = len(selected) > 1
         return FactorAnalysis(
-            gathered,
+            counts,
             rows.count,
-            sum(came for _, _, came in gathered.recoveries),
+            sum(recovered for _, _, recovered in counts.recoveries),
             dict(zip(FACTOR_COLUMNS, rows.known, strict=True)),
-            left_out,
-            found if has_columns and found.rows else None,
-            fit_linear(found) if has_columns else None,
-            fit_logistic(rows, chosen, found) if has_columns else None,
+            excluded,
+            moments if has_columns and moments.rows else None,
+            fit_linear(moments) if has_columns else None,
+            fit_logistic(rows, selected, moments) if has_columns else None,
         )
 
 
-def _moments(rows: ColumnFile, chosen: Sequence[int]) -> ColumnMoments:
-    return compute_moments(rows, chosen, [FACTOR_COLUMNS[column] for column in chosen])
+def _moments(rows: ColumnFile, selected: Sequence[int]) -> ColumnMoments:
+    return compute_moments(rows, selected, [FACTOR_COLUMNS[column] for column in selected])
 
 
 def _select_columns(rows: ColumnFile) -> tuple[list[int], dict[str, str]]:
-    """Return the columns that are known of enough resources, and why others are not taken."""
-    chosen, left_out = [], {}
+    """Return the columns with enough known values, and the reason for each excluded column."""
+    selected, excluded = [], {}
     sources = {factor.name: factor.source for factor in FACTORS}
     for column, name in enumerate(FACTOR_COLUMNS):
         if rows.known[column] and rows.known[column] >= MIN_KNOWN_SHARE * rows.count:
-            chosen.append(column)
+            selected.append(column)
         elif not rows.known[column]:
-            left_out[name] = f"not known of any of these; it is had from: {sources[name]}"
+            excluded[name] = f"not known of any of these; it is had from: {sources[name]}"
         else:
-            left_out[name] = f"known of {rows.known[column]:,} of {rows.count:,} resources only"
-    return chosen, left_out
+            excluded[name] = f"known of {rows.known[column]:,} of {rows.count:,} resources only"
+    return selected, excluded
 
 
-_STRONG_CORRELATION = 0.5  # from which on a correlation of two factors makes their coefficients hard to tell apart
+_STRONG_CORRELATION = 0.5  # above, the coefficients of two factors are hard to tell apart (multicollinearity)
 
 
-def factors_headline(found: FactorAnalysis) -> str:
-    """Return in a sentence how much came back."""
-    recoveries = "1 recovery" if len(found.counts.recoveries) == 1 else f"{len(found.counts.recoveries):,} recoveries"
-    if not found.total:
+def factors_headline(analysis: FactorAnalysis) -> str:
+    """Return a sentence with the share of recovered resources."""
+    recoveries = (
+        "1 recovery" if len(analysis.counts.recoveries) == 1 else f"{len(analysis.counts.recoveries):,} recoveries"
+    )
+    if not analysis.total:
         return f"Nothing was looked for in {recoveries}."
-    part = format_share(found.recovered / found.total)
-    return f"{found.recovered:,} of {format_count(found.total, 'resource')} ({part}) came back in {recoveries}."
+    share = format_share(analysis.recovered / analysis.total)
+    return f"{analysis.recovered:,} of {format_count(analysis.total, 'resource')} ({share}) came back in {recoveries}."
 
 
-def factors_remarks(found: FactorAnalysis) -> list[str]:
-    """Return what must be known to read the numbers."""
+def factors_remarks(analysis: FactorAnalysis) -> list[str]:
+    """Return the caveats for interpreting the numbers."""
     lines = []
-    if found.moments is not None and found.moments.rows < found.total:
+    if analysis.moments is not None and analysis.moments.rows < analysis.total:
         lines.append(
-            f"The models are of {found.moments.rows:,} resources, of which all factors in them are known; "
-            f"{found.total - found.moments.rows:,} others are left out."
+            f"The models are of {analysis.moments.rows:,} resources, of which all factors in them are known; "
+            f"{analysis.total - analysis.moments.rows:,} others are left out."
         )
-    if found.linear is None:
-        what = (
+    if analysis.linear is None:
+        condition = (
             "something came back and something did not"
-            if found.total > MIN_DEGREES_OF_FREEDOM
+            if analysis.total > MIN_DEGREES_OF_FREEDOM
             else "there are more resources"
         )
-        lines.append(f"There is no model: one can be made when {what}.")
-    same = found.linear.same if found.linear else ()
-    if same:
-        lines.append(f"Left out of the models, since other factors together say the same: {', '.join(same)}.")
-    if found.logistic is None and found.linear is not None:
+        lines.append(f"There is no model: one can be made when {condition}.")
+    collinear = analysis.linear.same if analysis.linear else ()
+    if collinear:
+        lines.append(f"Left out of the models, since other factors together say the same: {', '.join(collinear)}.")
+    if analysis.logistic is None and analysis.linear is not None:
         lines.append("The logistic model could not be fitted.")
-    if found.logistic is not None and found.logistic.is_penalised:
+    if analysis.logistic is not None and analysis.logistic.is_penalised:
         lines.append(
             "Some factors tell perfectly what came back here, so that no odds would be large enough: in the logistic "
             "model large ones are held down, and its intervals are rough."
         )
-    if found.moments is not None:
+    if analysis.moments is not None:
         lines += [
             f"{first} and {second} go together (correlation {value:.2f}): what each does alone is hard to tell."
-            for first, second, value in _strong_correlations(found.moments)
+            for first, second, value in _strong_correlations(analysis.moments)
         ]
         lines.append(
             "Resources of one site are alike, and the models take them for independent: with few sites, intervals are "
@@ -408,56 +465,60 @@ def factors_remarks(found: FactorAnalysis) -> list[str]:
     return lines
 
 
-def _strong_correlations(found: ColumnMoments) -> list[tuple[str, str, float]]:
-    size = len(found.names) - 1
+def _strong_correlations(moments: ColumnMoments) -> list[tuple[str, str, float]]:
+    size = len(moments.names) - 1
     return [
-        (found.names[i], found.names[j], found.correlations[i][j])
+        (moments.names[i], moments.names[j], moments.correlations[i][j])
         for i in range(size)
         for j in range(i)
-        if abs(found.correlations[i][j]) > _STRONG_CORRELATION
-        and "type:" not in found.names[i]
-        and "domain:" not in found.names[i]
+        if abs(moments.correlations[i][j]) > _STRONG_CORRELATION
+        and "type:" not in moments.names[i]
+        and "domain:" not in moments.names[i]
     ]
 
 
-def factor_tables(found: FactorAnalysis) -> list[ReportTable]:
-    """Return the tables; those without rows are left out."""
-    tables = [_recoveries_table(found), _factors_table(found), *(_factor_table(factor, found) for factor in FACTORS)]
-    if found.moments is not None:
-        tables.append(_correlations_table(found.moments))
-    if found.linear is not None:
-        tables.append(_linear_table(found.linear))
-    if found.logistic is not None:
-        tables.append(_logistic_table(found.logistic))
+def factor_tables(analysis: FactorAnalysis) -> list[ReportTable]:
+    """Return the non-empty tables."""
+    tables = [
+        _recoveries_table(analysis),
+        _factors_table(analysis),
+        *(_factor_table(factor, analysis) for factor in FACTORS),
+    ]
+    if analysis.moments is not None:
+        tables.append(_correlations_table(analysis.moments))
+    if analysis.linear is not None:
+        tables.append(_linear_table(analysis.linear))
+    if analysis.logistic is not None:
+        tables.append(_logistic_table(analysis.logistic))
     return [table for table in tables if table.rows]
 
 
-def _recoveries_table(found: FactorAnalysis) -> ReportTable:
+def _recoveries_table(analysis: FactorAnalysis) -> ReportTable:
     rows = [
-        (folder, f"{total:,}", f"{came:,}", format_share(came / total if total else None))
-        for folder, total, came in found.counts.recoveries
+        (folder, f"{total:,}", f"{recovered:,}", format_share(recovered / total if total else None))
+        for folder, total, recovered in analysis.counts.recoveries
     ]
     return ReportTable("Recoveries", ("recovery", "resources", "came back", "share"), rows)
 
 
-def _factors_table(found: FactorAnalysis) -> ReportTable:
+def _factors_table(analysis: FactorAnalysis) -> ReportTable:
     rows = []
     for factor in FACTORS:
-        known = found.known_counts.get(factor.name, found.total)
-        why = found.excluded.get(factor.name, "").partition(";")[0]
-        rows.append((factor.name, f"{known:,}", why or factor.source))
+        known = analysis.known_counts.get(factor.name, analysis.total)
+        reason = analysis.excluded.get(factor.name, "").partition(";")[0]
+        rows.append((factor.name, f"{known:,}", reason or factor.source))
     note = "Of how many resources each factor is known, and where it is from, or why it is not in the models."
     return ReportTable("The twelve factors", ("factor", "known", "from"), rows, note, frozenset({0, 2}))
 
 
-def _factor_table(factor: RecoveryFactor, found: FactorAnalysis) -> ReportTable:
+def _factor_table(factor: RecoveryFactor, analysis: FactorAnalysis) -> ReportTable:
     names = {"type": TYPES, "top-level domain": TLDS}.get(factor.name)
     groups = [(name, name) for name in names] if names else [
         (at, _bin_label(factor, at)) for at in range(len(factor.bin_edges))
     ]  # fmt: skip
     rows = []
     for group, label in groups:
-        count = Proportion(found.counts.recovered[factor.name, group], found.counts.total[factor.name, group])
+        count = Proportion(analysis.counts.recovered[factor.name, group], analysis.counts.total[factor.name, group])
         if count.total:
             low, high = count.interval()
             rows.append(
@@ -466,25 +527,25 @@ def _factor_table(factor: RecoveryFactor, found: FactorAnalysis) -> ReportTable:
     return ReportTable(f"By {factor.name}", (factor.name, "resources", "came back", "of all"), rows)
 
 
-def _bin_label(factor: RecoveryFactor, at: int) -> str:
-    """Return the words for a group: from one mark to the next."""
+def _bin_label(factor: RecoveryFactor, index: int) -> str:
+    """Return the label of a bin."""
     is_power = factor.unit.startswith("powers")
-    less = 1 if "of one more" in factor.unit else 0
+    offset = 1 if "of one more" in factor.unit else 0
 
-    def shown(mark: float) -> str:
-        return f"{10**mark - less:,.0f}" if is_power else f"{mark:g}"
+    def format_edge(edge: float) -> str:
+        return f"{10**edge - offset:,.0f}" if is_power else f"{edge:g}"
 
-    low = shown(factor.bin_edges[at])
-    if at + 1 == len(factor.bin_edges):
+    low = format_edge(factor.bin_edges[index])
+    if index + 1 == len(factor.bin_edges):
         return f"{low} or more"
-    high = factor.bin_edges[at + 1]
-    is_one = not is_power and high == factor.bin_edges[at] + 1 and factor.unit != "years"
-    return low if is_one else f"{low} to less than {shown(high)}"
+    high = factor.bin_edges[index + 1]
+    is_single_value = not is_power and high == factor.bin_edges[index] + 1 and factor.unit != "years"
+    return low if is_single_value else f"{low} to less than {format_edge(high)}"
 
 
-def _correlations_table(found: ColumnMoments) -> ReportTable:
-    names = found.names
-    rows = [(names[i], *(f"{found.correlations[i][j]:.2f}" for j in range(len(names)))) for i in range(len(names))]
+def _correlations_table(moments: ColumnMoments) -> ReportTable:
+    names = moments.names
+    rows = [(names[i], *(f"{moments.correlations[i][j]:.2f}" for j in range(len(names)))) for i in range(len(names))]
     return ReportTable("Correlations", ("", *names), rows, "Pearson's, of the resources in the models.")
 
 
@@ -525,39 +586,40 @@ def _format_p_value(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def factors_to_json(found: FactorAnalysis) -> dict[str, object]:
-    """Return all numbers, as JSON has them."""
+def factors_to_json(analysis: FactorAnalysis) -> dict[str, object]:
+    """Return the JSON document."""
     return {
         "recoveries": [
-            {"folder": folder, "resources": total, "recovered": came} for folder, total, came in found.counts.recoveries
+            {"folder": folder, "resources": total, "recovered": recovered}
+            for folder, total, recovered in analysis.counts.recoveries
         ],
-        "resources": found.total,
-        "recovered": found.recovered,
+        "resources": analysis.total,
+        "recovered": analysis.recovered,
         "factors": [
             {
                 "name": factor.name,
                 "unit": factor.unit,
                 "source": factor.source,
-                "known": found.known_counts.get(factor.name, found.total),
+                "known": analysis.known_counts.get(factor.name, analysis.total),
                 "marks": list(factor.bin_edges),
                 "groups": [
-                    {"group": group, **Proportion(found.counts.recovered[factor.name, group], count).to_json()}
-                    for (name, group), count in sorted(found.counts.total.items(), key=lambda each: str(each[0]))
+                    {"group": group, **Proportion(analysis.counts.recovered[factor.name, group], count).to_json()}
+                    for (name, group), count in sorted(analysis.counts.total.items(), key=lambda each: str(each[0]))
                     if name == factor.name
                 ],
             }
             for factor in FACTORS
         ],
-        "left_out": found.excluded,
+        "left_out": analysis.excluded,
         "correlations": None
-        if found.moments is None
+        if analysis.moments is None
         else {
-            "names": list(found.moments.names),
-            "rows": found.moments.rows,
-            "matrix": found.moments.correlations,
+            "names": list(analysis.moments.names),
+            "rows": analysis.moments.rows,
+            "matrix": analysis.moments.correlations,
         },
-        "linear": _model_to_json(found.linear),
-        "logistic": _model_to_json(found.logistic),
+        "linear": _model_to_json(analysis.linear),
+        "logistic": _model_to_json(analysis.logistic),
     }
 
 
@@ -565,10 +627,10 @@ def _model_to_json(model: RegressionModel | None) -> dict[str, object] | None:
     return None if model is None else asdict(model)
 
 
-def render_factors_page(found: FactorAnalysis) -> str:
-    """Return the page: HTML with everything in it, the same for the same findings. Everything in it is escaped."""
+def render_factors_page(analysis: FactorAnalysis) -> str:
+    """Return the report as a self-contained, deterministic HTML page. All values are escaped."""
     return (
         make_template_environment("unlost.research")
         .get_template("factors.html")
-        .render(headline=factors_headline(found), remarks=factors_remarks(found), tables=factor_tables(found))
+        .render(headline=factors_headline(analysis), remarks=factors_remarks(analysis), tables=factor_tables(analysis))
     )

@@ -1,4 +1,4 @@
-"""Measures how profiles and maps grow with an archive: cuts an index by capture date and builds each slice."""
+"""Growth of profiles and maps with an archive: splits an index by capture date and builds each slice."""
 
 import math
 import tempfile
@@ -21,16 +21,23 @@ from unlost.mementomap.readers import detect_input_kind, refuse_pipes
 from unlost.problems import Problem, Problems
 from unlost.research.routing_evaluation import count_rows
 from unlost.research.routing_results import RoutingConfiguration
+from unlost.statistics import fit_power_curve
 from unlost.text_lines import read_lines
 
 MAX_SLICES = 200
-"""Files are written to all of them at once."""
-_DAY_DIGITS = 8  # digits
+"""All slice files are open at the same time."""
+_DAY_DIGITS = 8  # YYYYMMDD
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSlice:
-    """A part of an index: its name (a year, or the days from and to), its file, and how many rows it has."""
+    """A slice of an index.
+
+    Attributes:
+        name: A year, or the first and last day.
+        path: CDX file with its rows.
+        rows: Number of rows.
+    """
 
     name: str
     path: Path
@@ -40,15 +47,23 @@ class IndexSlice:
 def slice_index(
     files: Sequence[str | PathLike[str]], folder: Path, problems: Problems, *, parts: int | None = None
 ) -> list[IndexSlice]:
-    """Write the rows of index files to parts, the oldest first, and return those.
+    """Split index files by capture date into slices, oldest first.
 
-    parts: so many, of about as many rows each; without, one for each year. Rows of one day stay together. Rows without
-    a date are counted among the problems, as `bad-date`, and left out. Raises InputError for what is no CDX or CDXJ, or
-    has no dated row, UsageError for more parts than files can be written to.
+    Rows of one day stay together. Rows without a date are added to `problems` as `bad-date` and dropped.
+
+    Args:
+        files: CDX or CDXJ files.
+        folder: Folder for the slices.
+        problems: Collects the rows without a date.
+        parts: Number of slices of about equal size; None for one slice per year.
+
+    Raises:
+        InputError: A file is not CDX or CDXJ, or no row has a date.
+        UsageError: More than `MAX_SLICES` slices.
     """
     if parts is not None and not 1 <= parts <= MAX_SLICES:
         raise UsageError(f"{parts} slices: expected 1 to {MAX_SLICES}")
-    refuse_pipes(files)  # each is read twice
+    refuse_pipes(files)  # each file is read twice
     days: Counter[bytes] = Counter(day for day, _ in _dated_rows(files, problems) if day)
     if not days:
         raise InputError(f"{fspath(files[0])}: no row with a date: expected a CDX or CDXJ")
@@ -62,7 +77,7 @@ def slice_index(
             raise UsageError(f"{len(outputs)} years: expected at most {MAX_SLICES}: give --slices")
         for day, text in _dated_rows(files, Problems()):
             if day is None:
-                # A line that says what the columns are holds for all rows behind it.
+                # A CDX header applies to the rows that follow it, in every slice.
                 for output in outputs.values():
                     output.write(text + b"\n")
             elif day:
@@ -76,22 +91,22 @@ def _slice_by_year(days: Counter[bytes]) -> dict[bytes, str]:
 
 
 def _slice_evenly(days: Counter[bytes], parts: int) -> dict[bytes, str]:
-    """Return for each day the name of its part: that in which the middle of its rows falls."""
+    """Return the slice name of each day: the slice that contains the median of its rows."""
     order = sorted(days)
     ends = list(accumulate(days[day] for day in order))
-    places = [
+    slices = [
         min(parts - 1, (2 * end - days[day]) * parts // (2 * ends[-1])) for day, end in zip(order, ends, strict=True)
     ]
     first: dict[int, str] = {}
     last: dict[int, str] = {}
-    for day, place in zip(order, places, strict=True):
-        first.setdefault(place, day.decode())
-        last[place] = day.decode()
-    return {day: f"{first[place]}-{last[place]}" for day, place in zip(order, places, strict=True)}
+    for day, number in zip(order, slices, strict=True):
+        first.setdefault(number, day.decode())
+        last[number] = day.decode()
+    return {day: f"{first[number]}-{last[number]}" for day, number in zip(order, slices, strict=True)}
 
 
 def _dated_rows(files: Sequence[str | PathLike[str]], problems: Problems) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield the day of each row with its text; no day for one that has none, None for a line about columns."""
+    """Yield each row with its day: empty if it has no date, None for a CDX header."""
     for file in files:
         kind = detect_input_kind(file)
         if kind != "index":
@@ -114,16 +129,20 @@ def _dated_rows(files: Sequence[str | PathLike[str]], problems: Problems) -> Ite
 
 
 def _date_column(text: bytes) -> int:
-    letters = text[4:].split()
-    return letters.index(b"b") if b"b" in letters else 1
+    columns = text[4:].split()
+    return columns.index(b"b") if b"b" in columns else 1
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthPoint:
-    """One configuration, made of one part, or of all up to it.
+    """Size of one configuration, built from one slice or from all slices up to it.
 
-    mementos: rows of captures (URI-Ms). addresses: different ones among them (URI-Rs). seconds: of making it from those
-    rows, by itself; the only figure that two runs do not share.
+    Attributes:
+        cumulative: Whether it was built from all slices up to this one.
+        mementos: Captures (URI-Ms).
+        addresses: Different URLs (URI-Rs).
+        compressed: Size in bytes, compressed.
+        seconds: Build time; the only value that is not reproducible.
     """
 
     slice: str
@@ -138,100 +157,104 @@ class GrowthPoint:
 
     @property
     def cost(self) -> float:
-        """Lines for each address."""
+        """Lines per URI-R (relative cost)."""
         return self.lines / self.addresses if self.addresses else 0.0
 
     def to_row(self) -> dict[str, object]:
-        """Return it as JSON and CSV have it."""
+        """Return the row for JSON and CSV."""
         return asdict(self) | {"relative_cost": self.cost}
 
 
 @dataclass(slots=True)
 class IndexGrowth:
-    """All points, and what could not be read."""
+    """All points, and the problems found in the index."""
 
     points: list[GrowthPoint] = field(default_factory=list)
     problems: Problems = field(default_factory=Problems)
 
     def fit_heaps_law(self) -> tuple[float, float] | None:
-        """Return K and β of Heaps' law for addresses by mementos, over the parts added up; None for fewer than two."""
+        """Fit Heaps' law, URI-Rs = K·mementos^β, to the cumulative slices.
+
+        Returns:
+            K and β; None for fewer than two points.
+        """
         pairs = {(each.mementos, each.addresses) for each in self.points if each.cumulative and each.addresses}
-        return fit_power_parameters(sorted(pairs))
+        curve = fit_power_curve(sorted(pairs))
+        return None if curve is None else (curve.a, curve.b)
 
     def linearity(self, configuration: str) -> float | None:
-        """Return R² of a straight line through the lines of a configuration by addresses, over the parts added up."""
-        found = [each for each in self.points if each.cumulative and each.configuration == configuration]
-        return r_squared([(each.addresses, each.lines) for each in found])
+        """Return R² of a linear fit of the lines of a configuration by URI-Rs, over the cumulative slices."""
+        points = [each for each in self.points if each.cumulative and each.configuration == configuration]
+        return r_squared([(each.addresses, each.lines) for each in points])
 
 
 def measure_growth(
     index: Sequence[str | PathLike[str]], configurations: Sequence[RoutingConfiguration], *, parts: int | None = None
 ) -> IndexGrowth:
-    """Cut an index by its dates and make each configuration of each part, and of all parts up to it.
+    """Split an index by date and build each configuration from each slice and from all slices up to it.
 
-    parts: as `slice_index` has it. Budgets and filters are left out: their size is given. Needs as much room for
-    temporary files as the index has uncompressed. Raises InputError for an index that cannot be cut.
+    Configurations with a budget, and filters, are skipped, because their size is fixed. Needs temporary disk space for
+    the uncompressed index.
+
+    Args:
+        index: CDX or CDXJ files.
+        configurations: Configurations to build.
+        parts: Number of slices; None for one per year.
+
+    Raises:
+        InputError: The index cannot be split by date.
     """
     growth = IndexGrowth()
-    wanted = [one for one in configurations if one.is_ranked and not one.min_probability]
+    ranked = [each for each in configurations if each.is_ranked and not each.min_probability]
     with tempfile.TemporaryDirectory(prefix="unlost-growth-") as name:
         folder = Path(name)
-        cut = slice_index(index, folder, growth.problems, parts=parts)
-        for place, one in enumerate(cut):
-            sets: list[tuple[bool, list[IndexSlice]]] = [(False, [one]), (True, cut[: place + 1])]
+        index_slices = slice_index(index, folder, growth.problems, parts=parts)
+        for position, index_slice in enumerate(index_slices):
+            sets: list[tuple[bool, list[IndexSlice]]] = [(False, [index_slice]), (True, index_slices[: position + 1])]
             for cumulative, slices in sets:
                 files = [each.path for each in slices]
                 addresses, mementos = _count_urls(files, folder / "made")
-                for tried_one in wanted:
-                    made = folder / "made"
+                for configuration in ranked:
+                    output = folder / "made"
                     start = time.perf_counter()
-                    lines = _build_configuration(tried_one, files, made)
+                    lines = _build_configuration(configuration, files, output)
                     seconds = time.perf_counter() - start
                     growth.points.append(
                         GrowthPoint(
-                            one.name,
+                            index_slice.name,
                             cumulative,
-                            tried_one.name,
+                            configuration.name,
                             mementos,
                             addresses,
-                            lines if lines is not None else count_rows(made),
-                            made.stat().st_size,
-                            compressed_size(made),
+                            lines if lines is not None else count_rows(output),
+                            output.stat().st_size,
+                            compressed_size(output),
                             round(seconds, 6),
                         )
                     )
     return growth
 
 
-def _count_urls(files: Sequence[Path], made: Path) -> tuple[int, int]:
-    """Return how many addresses and captures there are."""
-    captures = build_profiles(files, {"URIR": made}, ProfileHeader("URIR"), Problems())
-    return count_rows(made), captures
+def _count_urls(files: Sequence[Path], output: Path) -> tuple[int, int]:
+    """Return the number of URI-Rs and of captures."""
+    captures = build_profiles(files, {"URIR": output}, ProfileHeader("URIR"), Problems())
+    return count_rows(output), captures
 
 
-def _build_configuration(one: RoutingConfiguration, files: Sequence[Path], made: Path) -> int | None:
-    """Make a profile or a map; return its lines if they are known without reading it."""
-    if one.policy is not None:
-        build_profiles(files, {one.policy: made}, ProfileHeader(one.policy), Problems())
+def _build_configuration(configuration: RoutingConfiguration, files: Sequence[Path], output: Path) -> int | None:
+    """Build a profile or a map; return its number of lines if known without reading the file."""
+    if configuration.policy is not None:
+        build_profiles(files, {configuration.policy: output}, ProfileHeader(configuration.policy), Problems())
         return None
-    uncut = all(map(math.isinf, one.weights))
-    report = build_map(files, made, MapOptions(compaction=None if uncut else Compaction(*one.weights)))
+    is_complete = all(map(math.isinf, configuration.weights))
+    report = build_map(
+        files, output, MapOptions(compaction=None if is_complete else Compaction(*configuration.weights))
+    )
     return report.shape.lines_out if report.shape is not None else None
 
 
-def fit_power_parameters(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Return K and β of y = K · x^β by least squares of the logarithms; None for fewer than two places.
-
-    >>> [round(part, 3) for part in fit_power_parameters([(10, 2 * 10**0.9), (1000, 2 * 1000**0.9)]) or ()]
-    [2.0, 0.9]
-    """
-    logs = [(math.log(x), math.log(y)) for x, y in pairs if x > 0 and y > 0]
-    line = _fit_line(logs)
-    return None if line is None else (math.exp(line[0]), line[1])
-
-
 def r_squared(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Return how much of y a straight line by x explains; None if there is no line, or nothing to explain.
+    """Return the coefficient of determination of a linear fit; None if there is no fit or y is constant.
 
     >>> r_squared([(0, 1), (1, 3), (2, 5)]), r_squared([(1, 1)])
     (1.0, None)
@@ -241,14 +264,14 @@ def r_squared(pairs: Sequence[tuple[float, float]]) -> float | None:
         return None
     mean = sum(y for _, y in pairs) / len(pairs)
     total = sum((y - mean) ** 2 for _, y in pairs)
-    left = sum((y - line[0] - line[1] * x) ** 2 for x, y in pairs)
-    return 1 - left / total if total else None
+    residual = sum((y - line[0] - line[1] * x) ** 2 for x, y in pairs)
+    return 1 - residual / total if total else None
 
 
 def _fit_line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Return where the best straight line begins and how steep it is."""
+    """Return intercept and slope of the least squares line."""
     if len({x for x, _ in pairs}) < 2:
         return None
-    across, up = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
-    steep = sum((x - across) * (y - up) for x, y in pairs) / sum((x - across) ** 2 for x, _ in pairs)
-    return up - steep * across, steep
+    mean_x, mean_y = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in pairs) / sum((x - mean_x) ** 2 for x, _ in pairs)
+    return mean_y - slope * mean_x, slope

@@ -1,4 +1,4 @@
-"""Counts an index in one pass and bounded memory; counts of parts of an index merge in any order."""
+"""Counts of an index, in one pass and bounded memory. Counts of parts of an index can be merged in any order."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 COUNTS_VERSION = 2
-"""Of the form in which parts are kept."""
+"""Version of the JSON representation."""
 MAX_TOP_ENTRIES = 100
-"""The most archived URI-Rs and hosts that a part remembers."""
+"""Number of most archived URI-Rs and hosts in the counts."""
 MAX_SAMPLES = 10
-"""Captures that are kept to look at."""
+"""Number of sample captures in the counts."""
 Histogram = dict[int, int]
-"""How often which number occurred."""
+"""Frequency of each value."""
 K = TypeVar("K")
 V = TypeVar("V")
 B = TypeVar("B", "TopPage", "TopHost")
@@ -31,7 +31,7 @@ B = TypeVar("B", "TopPage", "TopHost")
 
 @dataclass(frozen=True, slots=True)
 class DomainCounts:
-    """A top-level domain, or all IP addresses: its captures, URI-Rs, pages, hosts and second-level domains."""
+    """Counts of a top-level domain, or of all IP addresses. `children` are second-level domains."""
 
     captures: int = 0
     uris: int = 0
@@ -40,14 +40,19 @@ class DomainCounts:
     children: int = 0
 
     def add(self, other: "DomainCounts") -> "DomainCounts":
-        """Return both together."""
-        mine, more = _domain_values(self), _domain_values(other)
-        return DomainCounts(*(a + b for a, b in zip(mine, more, strict=True)))
+        """Return the sums of both."""
+        first, second = _domain_values(self), _domain_values(other)
+        return DomainCounts(*(a + b for a, b in zip(first, second, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class YearCounts:
-    """Of a year: URI-Rs with captures of it, and captures by class of status: none or odd, then 1xx to 5xx."""
+    """Counts of a year.
+
+    Attributes:
+        uris: URI-Rs with captures of the year.
+        classes: Captures by status class: missing or invalid, then 1xx to 5xx.
+    """
 
     uris: int
     classes: tuple[int, ...]
@@ -55,7 +60,12 @@ class YearCounts:
 
 @dataclass(frozen=True, slots=True)
 class DepthCounts:
-    """A depth of the tree: how many prefixes have how many pages, how many nodes above have how many children."""
+    """Histograms of a depth of the key tree.
+
+    Attributes:
+        prefixes: Number of prefixes by their number of pages.
+        children: Number of parent nodes by their number of children.
+    """
 
     prefixes: Histogram = field(default_factory=dict)
     children: Histogram = field(default_factory=dict)
@@ -63,7 +73,13 @@ class DepthCounts:
 
 @dataclass(frozen=True, slots=True)
 class TopPage:
-    """A URI-R with many captures: its key, and captures and URI-Rs of its host, 0 if nothing is known of these."""
+    """A URI-R with many captures.
+
+    Attributes:
+        key: Key of the URI-R.
+        host_captures: Captures of its host; 0 if unknown.
+        host_uris: URI-Rs of its host; 0 if unknown.
+    """
 
     key: str
     captures: int
@@ -82,27 +98,47 @@ class TopHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCounts:
-    """What was counted in a part of an index.
+    """Counts of an index or a part of one.
 
-    lines, text_bytes: all that was read, headers and all. files: how many.
-    captures: rows that were counted. record_bytes, sized: bytes of records, and of how many captures they are known.
-    first, last: dates of captures, 14 digits; empty if there are none.
-    odd_dates: captures without a date that the web could have. foreign: rows that are no web pages, by scheme.
-    filtered: rows that the options left out. problems: lines that could not be read, by kind.
-    kinds: captures by media type and status, as they stand. further_kinds: captures of types beyond the most that are
-        remembered.
-    months: by `YYYYMM`, captures and URI-Rs whose first capture it is. years: by year.
-    uris, pages, hosts: URI-Rs; the same without queries; hosts.
-    captures_by_uri: URI-Rs by how many captures they have.
-    path_query: captures by segments and parameters, 6 by 6, five and more together.
-    page_depths: pages by depth of their path. hosts_by_depth, pages_by_host_depth: by labels of the host.
-    domains, ip: top-level domains by name, and IP addresses. levels: by name, H2 to H10 and P0 to P11.
-    busy_pages, busy_hosts: the most archived. samples: date and address of some captures with status 200 and HTML.
-    errors: of what is estimated, between which numbers it lies, in 95 of 100 cases; of the most archived, by how much
-        their numbers may be too low. sampled, sampled_pages: the shares of URI-Rs and of pages that the others are
-        scaled up from.
-    estimated_depths: of each depth, prefixes, keys that reach it, and nodes above with children; then the most keys of
-        a prefix, if that can be told, their median and their deviation.
+    Field names are the keys of the JSON representation.
+
+    Attributes:
+        files: Input files.
+        lines: Lines read, including headers.
+        text_bytes: Bytes of these lines.
+        captures: Rows counted.
+        record_bytes: Total size of the records, as far as it is known.
+        sized: Captures with a known record size.
+        first: Date of the first capture, 14 digits; empty if there is none.
+        last: Date of the last capture, 14 digits; empty if there is none.
+        odd_dates: Captures whose date cannot be that of a web capture.
+        foreign: Rows that are not web pages, by scheme.
+        filtered: Rows excluded by the options.
+        problems: Lines that cannot be parsed, by kind.
+        kinds: Captures by media type and status, verbatim.
+        further_kinds: Captures of further media types and statuses, beyond the limit.
+        months: For each `YYYYMM` its captures, and the URI-Rs first captured in it.
+        years: Counts by year.
+        uris: URI-Rs.
+        pages: URI-Rs without query (HxPx keys).
+        hosts: Hosts.
+        captures_by_uri: Number of URI-Rs by their number of captures.
+        path_query: Captures by path segments and query parameters, a 6 by 6 matrix; the last row and column are 5 or
+            more.
+        page_depths: Pages by path depth.
+        hosts_by_depth: Hosts by number of labels.
+        pages_by_host_depth: Pages by number of host labels.
+        domains: Counts by top-level domain.
+        ip: Counts of IP addresses.
+        levels: Histograms by depth, H2 to H10 and P0 to P11.
+        busy_pages: Most archived URI-Rs.
+        busy_hosts: Most archived hosts.
+        samples: Date and URL of some HTML captures with status 200.
+        errors: 95 % intervals of estimated counts; for the most archived URI-Rs and hosts 0 and the maximum undercount.
+        sampled: Share of URI-Rs in the sample.
+        sampled_pages: Share of pages in the sample.
+        estimated_depths: For each depth the prefixes, the keys that reach it, and the parent nodes; then the maximum
+            (None if unknown), median and standard deviation of keys per prefix.
     """
 
     files: int = 0
@@ -142,11 +178,14 @@ class IndexCounts:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether the index was in no order, so that sketches and a sample had to do."""
+        """Whether the index was unsorted, so that some counts are estimates."""
         return bool(self.errors)
 
     def merge(self, other: "IndexCounts") -> "IndexCounts":
-        """Return what both parts come to together. Raises InputError for estimates, which do not add up.
+        """Return the counts of both parts together.
+
+        Raises:
+            InputError: One of them is estimated. Estimates cannot be merged.
 
         >>> IndexCounts(captures=3, kinds={("a", "b"): 3}).merge(IndexCounts(captures=4, kinds={("a", "b"): 4})).kinds
         {('a', 'b'): 7}
@@ -154,13 +193,13 @@ class IndexCounts:
         if self.is_estimated or other.is_estimated:
             raise InputError("estimates do not add up: sort the index, or gather all of it at once")
         dates = [each.first for each in (self, other) if each.first]
-        alike: dict[str, Any] = {
+        summed: dict[str, Any] = {
             **{name: getattr(self, name) + getattr(other, name) for name in _SUMMED_FIELDS},
             **{name: _add_mappings(getattr(self, name), getattr(other, name)) for name in _MAPPING_FIELDS},
             **{name: _add_vectors(getattr(self, name), getattr(other, name)) for name in _VECTOR_FIELDS},
         }
         return IndexCounts(
-            **alike,
+            **summed,
             first=min(dates, default=""),
             last=max(self.last, other.last),
             months=_merge_mappings(self.months, other.months, lambda a, b: (a[0] + b[0], a[1] + b[1])),
@@ -180,7 +219,7 @@ class IndexCounts:
         )
 
     def sorted_by_name(self) -> "IndexCounts":
-        """Return the same with everything in the order of its names, as it is if all was gathered at once."""
+        """Return the same counts with sorted mappings, as if all parts had been counted at once."""
         levels = {
             name: DepthCounts(_sorted_mapping(each.prefixes), _sorted_mapping(each.children))
             for name, each in self.levels.items()
@@ -189,7 +228,7 @@ class IndexCounts:
         return replace(self, levels=levels, **ordered)
 
     def to_json(self) -> str:
-        """Return it as one line of JSON, the same for the same numbers."""
+        """Return one line of JSON, deterministic."""
         return dumps(
             {
                 "version": COUNTS_VERSION,
@@ -199,7 +238,10 @@ class IndexCounts:
 
     @staticmethod
     def from_json(text: str) -> "IndexCounts":
-        """Return what `to_json` gave. Raises InputError for anything else.
+        """Parse the result of `to_json`.
+
+        Raises:
+            InputError: The text is invalid or of another version.
 
         >>> part = IndexCounts(captures=2, kinds={("text/html", "200"): 2}, ip=DomainCounts(1, 1, 1, 1, 0))
         >>> IndexCounts.from_json(part.to_json()) == part
@@ -215,7 +257,7 @@ class IndexCounts:
 
 
 def merge_counts(parts: Iterable[IndexCounts]) -> IndexCounts:
-    """Return what all parts come to together."""
+    """Return the counts of all parts together."""
     total = IndexCounts()
     for part in parts:
         total = total.merge(part)
@@ -235,28 +277,28 @@ def _domain_values(domain: DomainCounts) -> tuple[int, ...]:
     return (domain.captures, domain.uris, domain.pages, domain.hosts, domain.children)
 
 
-def _add_mappings(mine: Mapping[K, int], more: Mapping[K, int]) -> dict[K, int]:
-    return _merge_mappings(mine, more, int.__add__)
+def _add_mappings(first: Mapping[K, int], second: Mapping[K, int]) -> dict[K, int]:
+    return _merge_mappings(first, second, int.__add__)
 
 
-def _merge_mappings(mine: Mapping[K, V], more: Mapping[K, V], plus: Callable[[V, V], V]) -> dict[K, V]:
-    joined = dict(mine)
-    for key, value in more.items():
-        joined[key] = plus(joined[key], value) if key in joined else value
-    return joined
+def _merge_mappings(first: Mapping[K, V], second: Mapping[K, V], plus: Callable[[V, V], V]) -> dict[K, V]:
+    merged = dict(first)
+    for key, value in second.items():
+        merged[key] = plus(merged[key], value) if key in merged else value
+    return merged
 
 
-def _add_vectors(mine: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a + b for a, b in zip(mine, more, strict=True))
+def _add_vectors(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
-def _top_entries(busy: tuple[B, ...]) -> tuple[B, ...]:
-    """Return those with most captures, by name where these are equal: whoever came first makes no difference."""
-    return tuple(sorted(busy, key=lambda each: (-each.captures, _entry_name(each)))[:MAX_TOP_ENTRIES])
+def _top_entries(entries: tuple[B, ...]) -> tuple[B, ...]:
+    """Return the entries with most captures, ties by name, so that the order of merging does not matter."""
+    return tuple(sorted(entries, key=lambda each: (-each.captures, _entry_name(each)))[:MAX_TOP_ENTRIES])
 
 
-def _entry_name(busy: TopPage | TopHost) -> str:
-    return busy.key if isinstance(busy, TopPage) else busy.host
+def _entry_name(entry: TopPage | TopHost) -> str:
+    return entry.key if isinstance(entry, TopPage) else entry.host
 
 
 def _sorted_mapping(values: Mapping[Any, V]) -> dict[Any, V]:
@@ -264,13 +306,13 @@ def _sorted_mapping(values: Mapping[Any, V]) -> dict[Any, V]:
 
 
 def _sample_rank(sample: tuple[str, str]) -> tuple[int, tuple[str, str]]:
-    """Return what decides which samples are kept: a hash, so that all have the same chance, and parts keep the same."""
+    """Return the sort key for samples: a hash, so that selection is uniform and independent of the parts."""
     date, uri = sample
     return _core.sample_lot(int(date), uri.encode("utf-8", "surrogatepass")), sample
 
 
 def _to_json_value(value: object) -> object:
-    """Return a value as JSON has it: objects whose names are no texts as lists of pairs, ours as lists."""
+    """Return a JSON value: mappings as lists of pairs, because their keys may be tuples; dataclasses as lists."""
     if isinstance(value, Mapping):
         return [[_to_json_value(key), _to_json_value(each)] for key, each in value.items()]
     if isinstance(value, tuple):
@@ -280,7 +322,7 @@ def _to_json_value(value: object) -> object:
     return value
 
 
-def _identity(value: Any) -> Any:  # noqa: ANN401  whatever it is
+def _identity(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
@@ -302,16 +344,18 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 
 STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitemaps")
-"""What the second paper's study counts: pages that were there, without what is for machines."""
+"""Filters of the second paper's study: successful HTML captures without robots.txt and sitemaps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCountOptions(InputOptions):
-    """What is counted, and how.
+    """Options for counting an index.
 
-    memory: how many bytes the URI-Rs of one host may take before they are written to temporary files. Neither it nor
-    threads and blocks show in the result. sampled: of how many URI-Rs at least an estimate has the sample, if not of as
-    many as usual.
+    `memory` is the size in bytes of the URI-Rs of one host above which they are spilled to temporary files. Memory,
+    threads and block size do not affect the result.
+
+    Attributes:
+        sampled: Minimum number of URI-Rs in the sample of an estimate; None for the default.
     """
 
     sampled: int | None = None
@@ -322,10 +366,14 @@ def count_index(
     options: IndexCountOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> tuple[IndexCounts, InputReport]:
-    """Return what the inputs hold, in numbers, and what became of their lines.
+    """Count index files that are sorted, so that all rows of a host are adjacent across all inputs.
 
-    Exact if every host's rows stand together, over all inputs, as those of sorted indexes do. Raises UnsortedError as
-    soon as one does not, and InputError if an input cannot be read at all.
+    Returns:
+        Exact counts, and a report on the lines read.
+
+    Raises:
+        UnsortedError: A host occurs in two places.
+        InputError: An input cannot be read.
     """
     return _count(inputs, options or IndexCountOptions(), on_progress, is_estimated=False)
 
@@ -335,33 +383,39 @@ def estimate_index(
     options: IndexCountOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> tuple[IndexCounts, InputReport]:
-    """Return the same of inputs in any order.
+    """Count index files in any order.
 
-    What is counted by row is exact. What is told of URI-Rs, keys and hosts is estimated: their numbers by sketches
-    (`errors` has bounds that hold in 95 of 100 cases), the others from a sample of URI-Rs, all of whose rows are seen.
+    Counts of rows are exact. Numbers of URI-Rs, keys and hosts are estimated by sketches (`IndexCounts.errors` has the
+    95 % intervals), other statistics of them from a sample of URI-Rs with all their rows.
+
+    Returns:
+        Counts, and a report on the lines read.
+
+    Raises:
+        InputError: An input cannot be read.
     """
     return _count(inputs, options or IndexCountOptions(), on_progress, is_estimated=True)
 
 
 def _count(
     inputs: Sequence[str | PathLike[str]],
-    wanted: IndexCountOptions,
-    watch: ProgressCallback | None,
+    options: IndexCountOptions,
+    on_progress: ProgressCallback | None,
     *,
     is_estimated: bool,
 ) -> tuple[IndexCounts, InputReport]:
     counter = _GathererSink(
         _core.StatisticsGatherer(
-            rules=wanted.rules,
+            rules=options.rules,
             line_limit=MAX_LINE_BYTES,
             is_estimated=is_estimated,
-            status=wanted.statuses(),
-            mime=wanted.media_types(),
-            exclude=sorted(wanted.exclude),
-            threads=wanted.threads,
-            memory=wanted.memory,
-            block=wanted.block,
-            sampled=wanted.sampled,
+            status=options.statuses(),
+            mime=options.media_types(),
+            exclude=sorted(options.exclude),
+            threads=options.threads,
+            memory=options.memory,
+            block=options.block,
+            sampled=options.sampled,
         )
     )
     report = InputReport()
@@ -372,28 +426,28 @@ def _count(
             counter,
             report,
             progress,
-            kind=wanted.kind,
-            column=wanted.column,
-            host=wanted.host,
+            kind=options.kind,
+            column=options.column,
+            host=options.host,
             expected_header=UkvsHeader((), {}, ("surt",), ("frequency",), {}),
-            allow_partial=wanted.allow_partial,
-            max_bad=wanted.max_bad,
+            allow_partial=options.allow_partial,
+            max_bad=options.max_bad,
         )
-        found = counter.gatherer.finish()
-        about_files = {"files": len(inputs), "lines": report.lines, "filtered": report.filtered}
-        rows = {**_row_counts(found), **about_files, "problems": dict(report.problems.counts)}
-        return IndexCounts(**rows, **(_estimated_fields(found) if is_estimated else _exact_fields(found)))
+        raw = counter.gatherer.finish()
+        file_counts = {"files": len(inputs), "lines": report.lines, "filtered": report.filtered}
+        rows = {**_row_counts(raw), **file_counts, "problems": dict(report.problems.counts)}
+        return IndexCounts(**rows, **(_estimated_fields(raw) if is_estimated else _exact_fields(raw)))
 
-    return run_with_progress(work, watch), report
+    return run_with_progress(work, on_progress), report
 
 
-def exact_counts(found: dict[str, Any]) -> IndexCounts:
-    """Return what the core counted of a part, but for what is known of files only."""
-    return IndexCounts(**_row_counts(found), **_exact_fields(found))
+def exact_counts(raw: dict[str, Any]) -> IndexCounts:
+    """Return the counts of a part from the core's result. Counts of files and problems are not in it."""
+    return IndexCounts(**_row_counts(raw), **_exact_fields(raw))
 
 
 class _GathererSink:
-    """Feeds the core."""
+    """Passes input files to the Rust core."""
 
     def __init__(self, gatherer: "_core.StatisticsGatherer") -> None:
         self.gatherer = gatherer
@@ -401,30 +455,30 @@ class _GathererSink:
     def add_file(
         self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
     ) -> "tuple[Tally, str | None]":
-        """Count the rows of an index, or the addresses of a list."""
+        """Count the rows of an index or the URLs of a list."""
         return self.gatherer.add_file(path, progress, urls, column)
 
     def add_rows(self, rows: "list[RowColumns]") -> "Tally":
-        """Count rows that were read elsewhere."""
+        """Count rows parsed in Python."""
         return self.gatherer.add_rows(rows)
 
     def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
-        """Refuse a map: it has neither dates nor types."""
+        """Reject a map: it has neither dates nor media types."""
         del fields, line_limit, exclusions, progress
         raise InputError(f"{path}: a map, not an index: `unlost map check` says what is in it")
 
 
-def _row_counts(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what was counted by row, with texts for bytes."""
-    year_uris, new_uris = dict(found["year_uris"]), dict(found["new_uris"])
-    scale = 1 / found.get("sampled", 1)
-    captures, classes = dict(found["months"]), dict(found["years"])
+def _row_counts(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the row counts from the core's result."""
+    year_uris, new_uris = dict(raw["year_uris"]), dict(raw["new_uris"])
+    scale = 1 / raw.get("sampled", 1)
+    captures, classes = dict(raw["months"]), dict(raw["years"])
     return {
-        **{name: found[name] for name in _NUMBER_FIELDS},
-        "foreign": dict(sorted(found["schemes"])),
-        "first": _date(found["first"]),
-        "last": _date(found["last"]),
-        "kinds": {(_text(mime), _text(status)): count for mime, status, count in sorted(found["kinds"])},
+        **{name: raw[name] for name in _NUMBER_FIELDS},
+        "foreign": dict(sorted(raw["schemes"])),
+        "first": _date(raw["first"]),
+        "last": _date(raw["last"]),
+        "kinds": {(_text(mime), _text(status)): count for mime, status, count in sorted(raw["kinds"])},
         "months": {
             str(month): (captures.get(month, 0), round(scale * new_uris.get(month, 0)))
             for month in sorted(captures.keys() | new_uris.keys())
@@ -433,46 +487,46 @@ def _row_counts(found: dict[str, Any]) -> dict[str, Any]:
             str(year): YearCounts(round(scale * year_uris.get(year, 0)), tuple(classes.get(year, _NO_CLASSES)))
             for year in sorted(classes.keys() | year_uris.keys())
         },
-        "captures_by_uri": {number: round(scale * times) for number, times in found["captures_by_uri"]},
-        "path_query": tuple(found["path_query"]),
-        "samples": tuple((_date(date), _text(uri)) for date, uri in found["samples"]),
+        "captures_by_uri": {number: round(scale * times) for number, times in raw["captures_by_uri"]},
+        "path_query": tuple(raw["path_query"]),
+        "samples": tuple((_date(date), _text(uri)) for date, uri in raw["samples"]),
     }
 
 
-def _exact_fields(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what was counted by URI-R, key and host."""
+def _exact_fields(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the exact counts of URI-Rs, keys and hosts from the core's result."""
     return {
-        **{name: found[name] for name in ("uris", "pages", "hosts")},
-        **{name: tuple(found[name]) for name in _DEPTH_FIELDS},
-        "domains": {_text(name): DomainCounts(*counts) for name, counts in found["domains"]},
-        "ip": DomainCounts(*found["ip"]),
-        "levels": {name: DepthCounts(dict(prefixes), dict(children)) for name, prefixes, children in found["levels"]},
-        "busy_pages": tuple(TopPage(_text(key), *counts) for key, *counts in found["busy_pages"]),
-        "busy_hosts": tuple(TopHost(_text(host), *counts) for host, *counts in found["busy_hosts"]),
+        **{name: raw[name] for name in ("uris", "pages", "hosts")},
+        **{name: tuple(raw[name]) for name in _DEPTH_FIELDS},
+        "domains": {_text(name): DomainCounts(*counts) for name, counts in raw["domains"]},
+        "ip": DomainCounts(*raw["ip"]),
+        "levels": {name: DepthCounts(dict(prefixes), dict(children)) for name, prefixes, children in raw["levels"]},
+        "busy_pages": tuple(TopPage(_text(key), *counts) for key, *counts in raw["busy_pages"]),
+        "busy_hosts": tuple(TopHost(_text(host), *counts) for host, *counts in raw["busy_hosts"]),
     }
 
 
-def _estimated_fields(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what was estimated of URI-Rs, keys and hosts."""
-    errors = {name: (low, high) for name in ("uris", "pages", "hosts", "ips") for _, low, high in [found[name]]}
-    tops = {name: (0, found[f"{name}_error"]) for name in ("busy_pages", "busy_hosts")}
+def _estimated_fields(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the estimated counts of URI-Rs, keys and hosts from the core's result."""
+    errors = {name: (low, high) for name in ("uris", "pages", "hosts", "ips") for _, low, high in [raw[name]]}
+    tops = {name: (0, raw[f"{name}_error"]) for name in ("busy_pages", "busy_hosts")}
     return {
-        **{name: found[name][0] for name in ("uris", "pages", "hosts")},
+        **{name: raw[name][0] for name in ("uris", "pages", "hosts")},
         "errors": {**errors, **tops},
-        **{name: tuple(found[name]) for name in _DEPTH_FIELDS},
-        "sampled": found["sampled"],
-        "sampled_pages": found["sampled_pages"],
-        "domains": {_text(name): DomainCounts(captures) for name, captures in sorted(found["domains"])},
-        "ip": DomainCounts(found["ip_captures"], hosts=found["ips"][0]),
-        "estimated_depths": {name: tuple(counts) for name, *counts in found["levels"] if counts[0]},
-        "busy_pages": tuple(_top_page_with_host(busy, found["sampled"]) for busy in found["busy_pages"]),
-        "busy_hosts": tuple(TopHost(host, low, 0) for host, low, _ in found["busy_hosts"]),
+        **{name: tuple(raw[name]) for name in _DEPTH_FIELDS},
+        "sampled": raw["sampled"],
+        "sampled_pages": raw["sampled_pages"],
+        "domains": {_text(name): DomainCounts(captures) for name, captures in sorted(raw["domains"])},
+        "ip": DomainCounts(raw["ip_captures"], hosts=raw["ips"][0]),
+        "estimated_depths": {name: tuple(counts) for name, *counts in raw["levels"] if counts[0]},
+        "busy_pages": tuple(_top_page_with_host(busy, raw["sampled"]) for busy in raw["busy_pages"]),
+        "busy_hosts": tuple(TopHost(host, low, 0) for host, low, _ in raw["busy_hosts"]),
     }
 
 
-def _top_page_with_host(busy: tuple[str, int, int, int], share: float) -> TopPage:
-    """Return a URI-R with what its host has, by the others of it, and their captures, in a sample of this share."""
-    key, captures, others, others_captures = busy
+def _top_page_with_host(entry: tuple[str, int, int, int], share: float) -> TopPage:
+    """Return a top page with the counts of its host, extrapolated from a sample of this share."""
+    key, captures, others, others_captures = entry
     if not others and share < 1:
         return TopPage(key, captures, 0, 0)
     return TopPage(key, captures, captures + round(others_captures / share), 1 + round(others / share))

@@ -1,4 +1,4 @@
-"""Metrics of an index derived from its counts (growth, inequality, depths, media types), and their tables."""
+"""Metrics derived from the counts of an index (growth, inequality, depths, media types), and their tables."""
 
 import re
 from collections import Counter
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 MEDIA_GROUPS = (
     "HTML", "Image", "CSS", "JavaScript", "JSON", "XML", "Text", "PDF", "Font", "Audio", "Video", "Revisit", "Other",
 )  # fmt: skip
-"""Groups of media types, in the order of tables."""
+"""Groups of media types, in the order of the tables."""
 STATUS_CLASSES = ("2XX", "3XX", "4XX", "5XX", "Other")
-"""Classes of statuses."""
+"""Status classes, in the order of the tables."""
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+*-]{1,127}/[a-z0-9!#$&^_.+*-]{1,127}(\s*;.*)?", re.IGNORECASE | re.DOTALL)
 _STATUS = re.compile(r"[1-5]\d\d", re.ASCII)
 _ABSENT_VALUES = ("", "-")
-# The first pattern that is found decides.
+# The first match decides.
 _GROUP_PATTERNS = (
     ("Revisit", re.compile(r"warc/revisit")),
     ("HTML", re.compile(r"html")),
@@ -54,8 +54,10 @@ _GROUP_PATTERNS = (
 def media_group(mime: str) -> str:
     """Return the group of a media type.
 
-    >>> media_group("text/html; charset=utf-8"), media_group("image/svg+xml"), media_group("unk"), media_group("warc/revisit")
-    ('HTML', 'Image', 'Other', 'Revisit')
+    >>> media_group("text/html; charset=utf-8"), media_group("image/svg+xml"), media_group("unk")
+    ('HTML', 'Image', 'Other')
+    >>> media_group("warc/revisit")
+    'Revisit'
     """
     lower = mime.lower()
     return next((group for group, pattern in _GROUP_PATTERNS if pattern.search(lower)), "Other")
@@ -67,40 +69,41 @@ def status_class(status: str) -> str:
     >>> status_class("204"), status_class("-"), status_class("99"), status_class("101")
     ('2XX', 'Other', 'Other', 'Other')
     """
-    found = f"{status[0]}XX" if _STATUS.fullmatch(status) else "Other"
-    return found if found in STATUS_CLASSES else "Other"
+    name = f"{status[0]}XX" if _STATUS.fullmatch(status) else "Other"
+    return name if name in STATUS_CLASSES else "Other"
 
 
 def is_media_type(mime: str) -> bool:
-    """Return whether it has the form of a media type, or says that there is none.
+    """Return whether the value is a well-formed media type or absent.
 
-    >>> is_media_type("text/html;charset=x"), is_media_type(""), is_media_type("text"), is_media_type("text/html,text/html")
+    >>> is_media_type("text/html;charset=x"), is_media_type(""), is_media_type("text"), is_media_type("a/b,c/d")
     (True, True, False, False)
     """
     return mime in _ABSENT_VALUES or bool(_TYPE.fullmatch(mime))
 
 
 def is_status(status: str) -> bool:
-    """Return whether it is a status, or says that there is none.
-
-    >>> is_status("200"), is_status("-"), is_status("0"), is_status("2000"), is_status("OK")
-    (True, True, False, False, False)
-    """
+    """Return whether the value is a well-formed status or absent."""
     return status in _ABSENT_VALUES or bool(_STATUS.fullmatch(status))
 
 
 DEEPEST_HOST, DEEPEST_PATH = 10, 11
-"""Deeper ones are counted with these."""
-_MIN_BIAS_FACTOR = 10.0  # times what others of its host have: the second paper's example has thousands
-_MIN_BIAS_SHARE = 0.0001  # of all captures: that example has five times as many
+"""Deeper hosts and paths are counted at these depths."""
+_MIN_BIAS_FACTOR = 10.0  # times the average of the host; the second paper's example has thousands
+_MIN_BIAS_SHARE = 0.0001  # of all captures; that example has five times as many
 
 
 @dataclass(frozen=True, slots=True)
 class YearMetrics:
-    """One year, as the second paper's Table 6 has it.
+    """Metrics of a year, as in Table 6 of the second paper.
 
-    uris, captures: with captures in it, and these. new: URI-Rs that were never captured before. all_uris, all_captures:
-    to its end. classes: captures with 2xx, 3xx, 4xx, 5xx.
+    Attributes:
+        uris: URI-Rs with captures of the year.
+        new: URI-Rs captured for the first time.
+        all_uris: URI-Rs captured until the end of the year.
+        captures: Captures of the year.
+        all_captures: Captures until the end of the year.
+        classes: Captures with status 2xx, 3xx, 4xx and 5xx.
     """
 
     year: str
@@ -113,7 +116,7 @@ class YearMetrics:
 
     @property
     def duplicates(self) -> float:
-        """The share of the year's URI-Rs that had been captured before.
+        """Share of the year's URI-Rs that had been captured before.
 
         >>> year = YearMetrics("2010", 174786328, 487044797 - 383960128, 487044797, 352019433, 1041191755, (0, 0, 0, 0))
         >>> f"{year.duplicates:.2%} {year.gamma:.2f} {year.all_gamma:.2f}"
@@ -123,22 +126,24 @@ class YearMetrics:
 
     @property
     def gamma(self) -> float:
-        """Captures for each of the year's URI-Rs."""
+        """Captures of the year per URI-R, γ."""
         return ratio(self.captures, self.uris)
 
     @property
     def all_gamma(self) -> float:
-        """The same to the end of the year: γ⁺."""
+        """Captures per URI-R until the end of the year, γ⁺."""
         return ratio(self.all_captures, self.all_uris)
 
 
 @dataclass(frozen=True, slots=True)
 class DepthMetrics:
-    """One depth of the tree of keys, as the second paper's Table 8 has it.
+    """Metrics of a depth of the key tree, as in Table 8 of the second paper.
 
-    prefixes: pages below each prefix of this depth; of estimates, the most may be 0, which is unknown. reduction: RedQ,
-    the share of all keys that would be saved if all were cut at this depth. parents, children: nodes above that have
-    any, and how many.
+    Attributes:
+        prefixes: Distribution of pages per prefix of this depth; a maximum of 0 is unknown (estimates only).
+        reduction: RedQ, the share of keys saved if all keys were truncated at this depth.
+        parents: Parent nodes with children.
+        children: Their children.
     """
 
     name: str
@@ -149,16 +154,18 @@ class DepthMetrics:
 
     @property
     def mean_children(self) -> float:
-        """Children for each parent."""
+        """Children per parent."""
         return ratio(self.children, self.parents)
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureBias:
-    """A URI-R that was archived out of proportion.
+    """A URI-R that is archived disproportionately often.
 
-    times: as many captures as other URI-Rs of its host have on average (of all hosts, where it is the only one).
-    excess: captures beyond that.
+    Attributes:
+        times: Its captures relative to the average of the other URI-Rs of its host, or of all URI-Rs if it is the only
+            one.
+        excess: Captures above that average.
     """
 
     page: TopPage
@@ -167,7 +174,7 @@ class CaptureBias:
 
 
 def key_reduction(keys: int, prefixes: int, total: int) -> float:
-    """Return RedQ: what is saved of all keys if those that reach a depth are cut there.
+    """Return RedQ: the share of `total` keys saved by truncating the `keys` that reach a depth to `prefixes`.
 
     >>> f"{key_reduction(630309184, 2158880, 1138923169):.5f}"
     '0.55153'
@@ -176,9 +183,9 @@ def key_reduction(keys: int, prefixes: int, total: int) -> float:
 
 
 def reduction_curve(counts: Mapping[int, int], total: int, max_points: int = 60) -> list[tuple[int, float]]:
-    """Return how much of `total` is saved if the largest so many are rolled up into one each, largest first.
+    """Return the share of `total` saved by rolling up the n largest nodes into one key each, for growing n.
 
-    At most about `most` points: numbers of nodes that grow by a constant factor.
+    The curve has about `max_points` points, spaced geometrically.
 
     >>> reduction_curve({5: 1, 2: 2, 1: 1}, 10)
     [(1, 0.4), (2, 0.5), (3, 0.6), (4, 0.6)]
@@ -186,13 +193,13 @@ def reduction_curve(counts: Mapping[int, int], total: int, max_points: int = 60)
     points: list[tuple[int, float]] = []
     nodes, saved = 0, 0
     step = max(1.0, sum(counts.values())) ** (1 / max_points)
-    wanted = 1.0
+    next_point = 1.0
     for number in sorted(counts, reverse=True):
         times = counts[number]
-        while nodes < wanted <= nodes + times:
-            at = int(wanted)
-            points.append((at, ratio(saved + (at - nodes) * (number - 1), total)))
-            wanted = max(at + 1, wanted * step)
+        while nodes < next_point <= nodes + times:
+            node = int(next_point)
+            points.append((node, ratio(saved + (node - nodes) * (number - 1), total)))
+            next_point = max(node + 1, next_point * step)
         nodes += times
         saved += times * (number - 1)
     if nodes and points[-1][0] != nodes:
@@ -201,14 +208,14 @@ def reduction_curve(counts: Mapping[int, int], total: int, max_points: int = 60)
 
 
 class IndexMetrics:
-    """What is told of an index. Everything follows from the numbers of a part, or of all parts merged."""
+    """Metrics of an index, computed lazily from its counts."""
 
-    def __init__(self, counted: IndexCounts) -> None:
-        self.counts = counted
+    def __init__(self, counts: IndexCounts) -> None:
+        self.counts = counts
 
     @property
     def alpha(self) -> float:
-        """Bytes a line, α: an index of S bytes has about S/α captures.
+        """Bytes per line, α: an index of S bytes has about S/α captures.
 
         >>> IndexMetrics(IndexCounts(lines=3_904_516, text_bytes=2**30)).alpha.__round__()
         275
@@ -217,7 +224,7 @@ class IndexMetrics:
 
     @property
     def gamma(self) -> float:
-        """Captures for each URI-R, γ.
+        """Captures per URI-R, γ.
 
         >>> f"{IndexMetrics(IndexCounts(captures=2671653766, uris=962832513)).gamma:.2f}"
         '2.77'
@@ -226,7 +233,7 @@ class IndexMetrics:
 
     @cached_property
     def growth(self) -> list[tuple[str, int, int]]:
-        """By month, `YYYYMM`: captures and URI-Rs that were there at its end."""
+        """Cumulative captures and URI-Rs at the end of each month, `YYYYMM`."""
         points, captures, uris = [], 0, 0
         for month in sorted(self.counts.months):
             more, new = self.counts.months[month]
@@ -236,85 +243,87 @@ class IndexMetrics:
 
     @cached_property
     def heaps(self) -> PowerCurve | None:
-        """Heaps' law of growth over time: URI-Rs = K·captures^β; `a` is K and `b` is β."""
+        """Heaps' law of growth over time, URI-Rs = K·captures^β; `a` is K and `b` is β."""
         return fit_power_curve([(captures, uris) for _, captures, uris in self.growth])
 
     @cached_property
     def captures_summary(self) -> DistributionSummary:
-        """Captures of URI-Rs."""
+        """Distribution of captures per URI-R."""
         return summarize_distribution(self.counts.captures_by_uri)
 
     @cached_property
     def gini(self) -> float:
-        """How unequally captures are spread over URI-Rs."""
+        """Gini coefficient of captures per URI-R."""
         return gini_coefficient(self.counts.captures_by_uri)
 
     @cached_property
     def pareto(self) -> float:
-        """The share x of URI-Rs that has 1 - x of the captures."""
+        """Share x of URI-Rs that has the share 1 - x of the captures."""
         return pareto_break(self.counts.captures_by_uri)
 
     @cached_property
     def power_law(self) -> PowerLawFit | None:
-        """How fast URI-Rs with many captures become rare."""
+        """Power law of captures per URI-R."""
         return fit_power_law(self.counts.captures_by_uri)
 
     @cached_property
     def years(self) -> list[YearMetrics]:
-        """Every year with captures."""
+        """Metrics of each year with captures."""
         new: Counter[str] = Counter()
         for month, (_, uris) in self.counts.months.items():
             new[month[:4]] += uris
         rows, captures, uris = [], 0, 0
         for name in sorted(self.counts.years):
             year = self.counts.years[name]
-            here = sum(year.classes)
-            captures, uris = captures + here, uris + new[name]
+            year_captures = sum(year.classes)
+            captures, uris = captures + year_captures, uris + new[name]
             two, three, four, five = year.classes[2:6]
-            rows.append(YearMetrics(name, year.uris, new[name], uris, here, captures, (two, three, four, five)))
+            rows.append(
+                YearMetrics(name, year.uris, new[name], uris, year_captures, captures, (two, three, four, five))
+            )
         return rows
 
     @cached_property
     def levels(self) -> dict[str, tuple[Histogram, Histogram]]:
-        """Of each depth, from H1 on: prefixes by pages, and parents by children."""
+        """For each depth from H1 on, the number of prefixes by pages and of parents by children."""
         domains = list(self.counts.domains.values())
-        found = {name: (dict(level.prefixes), dict(level.children)) for name, level in self.counts.levels.items()}
-        # Every IP address is a label of its own, and so a prefix of this depth beside the domains.
-        addresses = found.get("H1", ({}, {}))[0]
-        first = dict(Counter(addresses) + Counter(each.pages for each in domains))
+        levels = {name: (dict(level.prefixes), dict(level.children)) for name, level in self.counts.levels.items()}
+        # Each IP address is a single label, and so a prefix of depth H1 like a top-level domain.
+        ip_prefixes = levels.get("H1", ({}, {}))[0]
+        first = dict(Counter(ip_prefixes) + Counter(each.pages for each in domains))
         seconds = dict(Counter(each.children for each in domains if each.children))
         hosts = self.counts.hosts
-        found["H1"] = (first, {sum(first.values()): 1} if first else {})
+        levels["H1"] = (first, {sum(first.values()): 1} if first else {})
         for name, children in (("H2", seconds), ("P0", {1: hosts} if hosts else {})):
-            found[name] = (found.get(name, ({}, {}))[0], children)
-        return found
+            levels[name] = (levels.get(name, ({}, {}))[0], children)
+        return levels
 
     @cached_property
     def depths(self) -> list[DepthMetrics]:
-        """Every depth of the tree that has keys."""
+        """Metrics of each depth of the key tree that has keys."""
         if self.counts.is_estimated:
             return self._estimated_depths()
         rows = []
         for name, (prefixes, children) in self.levels.items():
-            about, below = summarize_distribution(prefixes), summarize_distribution(children)
-            if not about.count:
+            prefix_summary, child_summary = summarize_distribution(prefixes), summarize_distribution(children)
+            if not prefix_summary.count:
                 continue
-            saved = key_reduction(about.sum, about.count, self.counts.pages)
-            rows.append(DepthMetrics(_depth_name(name), about, saved, below.count, below.sum))
+            saved = key_reduction(prefix_summary.sum, prefix_summary.count, self.counts.pages)
+            rows.append(DepthMetrics(_depth_name(name), prefix_summary, saved, child_summary.count, child_summary.sum))
         return rows
 
     def _estimated_depths(self) -> list[DepthMetrics]:
-        """Return what sketches and samples tell of depths."""
+        """Return the metrics estimated from sketches and samples."""
         rows = []
-        for name, (prefixes, keys, parents, most, median, deviation) in self.counts.estimated_depths.items():
-            about = DistributionSummary(prefixes, keys, most or 0, ratio(keys, prefixes), median, deviation)
+        for name, (prefixes, keys, parents, maximum, median, deviation) in self.counts.estimated_depths.items():
+            prefix_summary = DistributionSummary(prefixes, keys, maximum or 0, ratio(keys, prefixes), median, deviation)
             saved = max(0.0, key_reduction(keys, prefixes, self.counts.pages))
-            rows.append(DepthMetrics(_depth_name(name), about, saved, parents, prefixes))
+            rows.append(DepthMetrics(_depth_name(name), prefix_summary, saved, parents, prefixes))
         return rows
 
     @cached_property
     def groups(self) -> dict[str, dict[str, int]]:
-        """Captures by group of media types and class of status."""
+        """Captures by media type group and status class."""
         table = {group: dict.fromkeys(STATUS_CLASSES, 0) for group in MEDIA_GROUPS}
         for (mime, status), count in self.counts.kinds.items():
             table[media_group(mime)][status_class(status)] += count
@@ -323,37 +332,37 @@ class IndexMetrics:
 
     @cached_property
     def types(self) -> Counter[str]:
-        """Captures by media type as it stands."""
+        """Captures by media type, verbatim."""
         return _sum_by_name((mime, count) for (mime, _), count in self.counts.kinds.items())
 
     @cached_property
     def statuses(self) -> Counter[str]:
-        """Captures by status as it stands."""
+        """Captures by status, verbatim."""
         return _sum_by_name((status, count) for (_, status), count in self.counts.kinds.items())
 
     @cached_property
     def malformed_types(self) -> Counter[str]:
-        """Those that are no media types."""
+        """Captures by malformed media type."""
         return Counter({mime: count for mime, count in self.types.items() if not is_media_type(mime)})
 
     @cached_property
     def malformed_statuses(self) -> Counter[str]:
-        """Those that are no statuses."""
+        """Captures by malformed status."""
         return Counter({status: count for status, count in self.statuses.items() if not is_status(status)})
 
     @cached_property
     def biases(self) -> list[CaptureBias]:
-        """URI-Rs that were archived out of proportion, worst first, of those that have most captures."""
-        found = []
+        """Disproportionately archived URI-Rs among the most archived, by descending excess."""
+        biases = []
         for page in self.counts.busy_pages:
-            if not page.host_uris:  # of estimates: no other URI-R of its host is in the sample
+            if not page.host_uris:  # estimates only: the sample has no other URI-R of the host
                 continue
             others = page.host_uris - 1
-            usual = ratio(page.host_captures - page.captures, others) if others else self.gamma
-            bias = CaptureBias(page, ratio(page.captures, usual), page.captures - usual)
+            expected = ratio(page.host_captures - page.captures, others) if others else self.gamma
+            bias = CaptureBias(page, ratio(page.captures, expected), page.captures - expected)
             if bias.times >= _MIN_BIAS_FACTOR and bias.excess >= max(1, _MIN_BIAS_SHARE * self.counts.captures):
-                found.append(bias)
-        return sorted(found, key=lambda bias: (-bias.excess, bias.page.key))
+                biases.append(bias)
+        return sorted(biases, key=lambda bias: (-bias.excess, bias.page.key))
 
 
 def _depth_name(level: str) -> str:
@@ -373,70 +382,72 @@ _ESTIMATE_LABELS = {
 }  # fmt: skip
 
 
-def index_tables(figures: IndexMetrics, *, machine_readable: bool = False) -> dict[str, ReportTable]:
-    """Return all tables that have rows, by the names that their files get.
+def index_tables(metrics: IndexMetrics, *, machine_readable: bool = False) -> dict[str, ReportTable]:
+    """Return the non-empty tables by file name.
 
-    whole: with all rows, for programs; numbers are then without commas.
+    Args:
+        metrics: Metrics to show.
+        machine_readable: Include all rows and write plain numbers.
     """
     show = NumberFormat(machine_readable=machine_readable)
-    made: dict[str, Callable[[IndexMetrics, NumberFormat], ReportTable]] = {
+    builders: dict[str, Callable[[IndexMetrics, NumberFormat], ReportTable]] = {
         "summary": _summary, "tlds": _tlds, "captures-by-urir": _spread, "most-archived": _busy, "bias": _biases,
         "years": _years, "months": _months, "types-and-statuses": _groups, "types": _types, "statuses": _statuses,
         "malformed": _malformed, "schemes": _schemes, "paths-and-queries": _path_query, "hosts": _hosts,
         "exact-depths": _exact_depths, "depths": _depths, "samples": _samples,
     }  # fmt: skip
-    found = {name: make(figures, show) for name, make in made.items()}
-    return {name: table for name, table in found.items() if table.rows}
+    tables = {name: build(metrics, show) for name, build in builders.items()}
+    return {name: table for name, table in tables.items() if table.rows}
 
 
-def _summary(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    counted, law, tail = figures.counts, figures.heaps, figures.power_law
-    break_point = round(100 * figures.pareto)
+def _summary(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    counts, heaps, power_law = metrics.counts, metrics.heaps, metrics.power_law
+    break_point = round(100 * metrics.pareto)
     rows = [
-        ("files", show.number(counted.files)),
-        ("lines", show.number(counted.lines)),
-        ("bytes of text", show.number(counted.text_bytes)),
-        ("bytes a line (α)", show.decimal(figures.alpha)),
-        ("mementos (URI-Ms)", show.number(counted.captures)),
-        ("URI-Rs", show.number(counted.uris)),
-        ("URI-Rs without queries (HxPx keys)", show.number(counted.pages)),
-        ("hosts", show.number(counted.hosts)),
-        ("hosts that are IP addresses", show.number(counted.ip.hosts)),
-        ("mementos for each URI-R (γ)", show.decimal(figures.gamma)),
-        ("first memento", counted.first),
-        ("last memento", counted.last),
-        ("bytes of records", show.number(counted.record_bytes)),
-        ("mementos with a size", show.number(counted.sized)),
-        ("mementos with an odd date", show.number(counted.odd_dates)),
-        ("rows that are no web pages", show.number(sum(counted.foreign.values()))),
-        ("rows left out", show.number(counted.filtered)),
-        ("lines that cannot be read", show.number(sum(counted.problems.values()))),
-        ("most mementos of a URI-R", show.number(figures.captures_summary.max)),
-        ("median", show.decimal(figures.captures_summary.median, 0)),
-        ("standard deviation", show.decimal(figures.captures_summary.deviation)),
-        ("Gini coefficient", show.decimal(figures.gini)),
+        ("files", show.number(counts.files)),
+        ("lines", show.number(counts.lines)),
+        ("bytes of text", show.number(counts.text_bytes)),
+        ("bytes a line (α)", show.decimal(metrics.alpha)),
+        ("mementos (URI-Ms)", show.number(counts.captures)),
+        ("URI-Rs", show.number(counts.uris)),
+        ("URI-Rs without queries (HxPx keys)", show.number(counts.pages)),
+        ("hosts", show.number(counts.hosts)),
+        ("hosts that are IP addresses", show.number(counts.ip.hosts)),
+        ("mementos for each URI-R (γ)", show.decimal(metrics.gamma)),
+        ("first memento", counts.first),
+        ("last memento", counts.last),
+        ("bytes of records", show.number(counts.record_bytes)),
+        ("mementos with a size", show.number(counts.sized)),
+        ("mementos with an odd date", show.number(counts.odd_dates)),
+        ("rows that are no web pages", show.number(sum(counts.foreign.values()))),
+        ("rows left out", show.number(counts.filtered)),
+        ("lines that cannot be read", show.number(sum(counts.problems.values()))),
+        ("most mementos of a URI-R", show.number(metrics.captures_summary.max)),
+        ("median", show.decimal(metrics.captures_summary.median, 0)),
+        ("standard deviation", show.decimal(metrics.captures_summary.deviation)),
+        ("Gini coefficient", show.decimal(metrics.gini)),
         ("Pareto break point", f"{100 - break_point}/{break_point}"),
     ]
-    if law:
+    if heaps:
         rows += [
-            ("Heaps' law, K", show.decimal(law.a, 3)),
-            ("Heaps' law, β", show.decimal(law.b, 3)),
-            ("Heaps' law, R²", show.decimal(law.r_squared, 3)),
+            ("Heaps' law, K", show.decimal(heaps.a, 3)),
+            ("Heaps' law, β", show.decimal(heaps.b, 3)),
+            ("Heaps' law, R²", show.decimal(heaps.r_squared, 3)),
         ]
-    if tail:
+    if power_law:
         rows += [
-            ("power law, exponent", show.decimal(tail.exponent, 3)),
-            ("power law, standard error", show.decimal(tail.error, 4)),
+            ("power law, exponent", show.decimal(power_law.exponent, 3)),
+            ("power law, standard error", show.decimal(power_law.error, 4)),
         ]
-    for name, (low, high) in counted.errors.items():
-        what = _ESTIMATE_LABELS[name]
+    for name, (low, high) in counts.errors.items():
+        label = _ESTIMATE_LABELS[name]
         if name.startswith("busy"):
-            rows.append((f"{what}: too low by at most", show.number(high)))
+            rows.append((f"{label}: too low by at most", show.number(high)))
         else:
-            rows.append((f"{what}: estimated, in 95 of 100 cases", f"{show.number(low)} to {show.number(high)}"))
-    if counted.is_estimated:
-        rows.append(("share of URI-Rs in the sample", show.decimal(counted.sampled, 4)))
-        rows.append(("share of HxPx keys in the sample", show.decimal(counted.sampled_pages, 4)))
+            rows.append((f"{label}: estimated, in 95 of 100 cases", f"{show.number(low)} to {show.number(high)}"))
+    if counts.is_estimated:
+        rows.append(("share of URI-Rs in the sample", show.decimal(counts.sampled, 4)))
+        rows.append(("share of HxPx keys in the sample", show.decimal(counts.sampled_pages, 4)))
     note = (
         "Heaps' law: URI-Rs = K · mementos^β, fitted to the months. Power law: how fast URI-Rs with many mementos "
         "become rare. Pareto 70/30: 30 % of URI-Rs have 70 % of mementos."
@@ -444,15 +455,15 @@ def _summary(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Summary", ("of the index", "value"), rows, note)
 
 
-def _tlds(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    counted = figures.counts
-    named = dict(counted.domains)
-    if counted.ip.hosts:
-        named["(IP addresses)"] = counted.ip
+def _tlds(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    counts = metrics.counts
+    named = dict(counts.domains)
+    if counts.ip.hosts:
+        named["(IP addresses)"] = counts.ip
     order = sorted(named.items(), key=lambda item: (-item[1].captures, item[0]))
     rows = [
         (
-            name, show.number(each.captures), show.percent(each.captures, counted.captures),
+            name, show.number(each.captures), show.percent(each.captures, counts.captures),
             show.number_if_known(each.uris),
             show.number_if_known(each.pages), show.number_if_known(each.hosts),
             show.number_if_known(ratio(each.captures, each.uris), 2),
@@ -460,49 +471,49 @@ def _tlds(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
         for name, each in order
     ]  # fmt: skip
     heads = ("domain", "mementos", "% of all", "URI-Rs", "keys", "hosts", "γ")
-    note = "What is empty cannot be told of an index in no order." if counted.is_estimated else ""
+    note = "What is empty cannot be told of an index in no order." if counts.is_estimated else ""
     return ReportTable("Top-level domains", heads, show.limit_rows(rows), note)
 
 
-def _spread(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    counts = figures.counts.captures_by_uri
+def _spread(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    counts = metrics.counts.captures_by_uri
     rows = [
-        (show.number(number), show.number(counts[number]), show.percent(counts[number], figures.counts.uris))
+        (show.number(number), show.number(counts[number]), show.percent(counts[number], metrics.counts.uris))
         for number in sorted(counts)
     ]
     return ReportTable("Mementos for each URI-R", ("mementos", "URI-Rs", "% of all"), show.limit_rows(rows, 10))
 
 
-def _busy(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _busy(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
-        (each.key, show.number(each.captures), show.percent(each.captures, figures.counts.captures))
-        for each in figures.counts.busy_pages
+        (each.key, show.number(each.captures), show.percent(each.captures, metrics.counts.captures))
+        for each in metrics.counts.busy_pages
     ]
     return ReportTable("The most archived URI-Rs", ("URI-R", "mementos", "% of all"), show.limit_rows(rows, 10))
 
 
-def _biases(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _biases(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (
             each.page.key, show.number(each.page.captures), show.decimal(each.times, 0), show.decimal(each.excess, 0),
             show.number(each.page.host_captures), show.number(each.page.host_uris),
         )
-        for each in figures.biases
+        for each in metrics.biases
     ]  # fmt: skip
     heads = ("URI-R", "mementos", "times the usual", "beyond the usual", "mementos of its host", "URI-Rs of its host")
     note = (
         "Ten times as often as other URI-Rs of the same host, or more, and by more than 0.01 % of all mementos: a "
         "trap, a mistake in the rules of a crawler, or a page that somebody cares for."
     )
-    if figures.counts.is_estimated:
-        unknown = sum(not page.host_uris for page in figures.counts.busy_pages)
+    if metrics.counts.is_estimated:
+        unknown = sum(not page.host_uris for page in metrics.counts.busy_pages)
         note += (
             f" What others of a host have is estimated from a sample; of {unknown} of the most archived it has none."
         )
     return ReportTable("Archived out of proportion", heads, show.limit_rows(rows), note)
 
 
-def _years(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _years(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     def row(year: YearMetrics) -> tuple[str, ...]:
         return (
             year.year, show.number(year.uris), show.number(year.new), show.number(year.all_uris),
@@ -530,12 +541,12 @@ def _years(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
         "URI-Rs with mementos of the year, those of them that were never archived before, all to its end (⁺), the same "
         "for mementos; the share of the year's URI-Rs that had been archived before; mementos for each URI-R; statuses."
     )
-    return ReportTable("Years", heads, [row(year) for year in figures.years], note)
+    return ReportTable("Years", heads, [row(year) for year in metrics.years], note)
 
 
-def _months(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _months(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     years: dict[str, list[int]] = {}
-    for month, (captures, _) in figures.counts.months.items():
+    for month, (captures, _) in metrics.counts.months.items():
         years.setdefault(month[:4], [0] * 12)[int(month[4:]) - 1] += captures
     rows = [
         (year, *(show.number(count) for count in years[year]), show.number(sum(years[year]))) for year in sorted(years)
@@ -544,35 +555,35 @@ def _months(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Mementos by month", heads, rows)
 
 
-def _groups(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _groups(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (group, *(show.number(counts[name]) for name in STATUS_CLASSES), show.number(sum(counts.values())))
-        for group, counts in figures.groups.items()
+        for group, counts in metrics.groups.items()
         if any(counts.values())
     ]
     return ReportTable("Types and statuses", ("type", *STATUS_CLASSES, "all"), rows)
 
 
-def _types(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    return _counts_table("Media types", "type", figures.types, figures, show)
+def _types(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    return _counts_table("Media types", "type", metrics.types, metrics, show)
 
 
-def _statuses(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    return _counts_table("Statuses", "status", figures.statuses, figures, show)
+def _statuses(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    return _counts_table("Statuses", "status", metrics.statuses, metrics, show)
 
 
 def _counts_table(
-    title: str, head: str, counts: dict[str, int], figures: IndexMetrics, show: NumberFormat
+    title: str, head: str, counts: dict[str, int], metrics: IndexMetrics, show: NumberFormat
 ) -> ReportTable:
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rows = [
-        (name or "(none)", show.number(count), show.percent(count, figures.counts.captures)) for name, count in order
+        (name or "(none)", show.number(count), show.percent(count, metrics.counts.captures)) for name, count in order
     ]
     return ReportTable(title, (head, "mementos", "% of all"), show.limit_rows(rows))
 
 
-def _malformed(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    both = [("type", figures.malformed_types), ("status", figures.malformed_statuses)]
+def _malformed(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    both = [("type", metrics.malformed_types), ("status", metrics.malformed_statuses)]
     rows = [(what, name, show.number(count)) for what, counts in both for name, count in counts.most_common()]
     note = "What stands in the place of a media type or status and is none, as it stands."
     return ReportTable(
@@ -580,16 +591,16 @@ def _malformed(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
     )
 
 
-def _schemes(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    order = sorted(figures.counts.foreign.items(), key=lambda item: (-item[1], item[0]))
+def _schemes(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    order = sorted(metrics.counts.foreign.items(), key=lambda item: (-item[1], item[0]))
     rows = [(scheme, show.number(count)) for scheme, count in order]
     return ReportTable(
         "Rows that are no web pages", ("scheme", "rows"), show.limit_rows(rows), "They are in no other table."
     )
 
 
-def _path_query(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    cells = figures.counts.path_query
+def _path_query(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    cells = metrics.counts.path_query
     rows = []
     for path in range(6):
         row = cells[path * 6 : path * 6 + 6]
@@ -600,18 +611,18 @@ def _path_query(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Mementos by segments of the path (P) and parameters (Q)", heads, rows)
 
 
-def _hosts(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _hosts(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
-        (each.host, show.number(each.captures), show.number_if_known(each.uris)) for each in figures.counts.busy_hosts
+        (each.host, show.number(each.captures), show.number_if_known(each.uris)) for each in metrics.counts.busy_hosts
     ]
     return ReportTable("Hosts with most mementos", ("host", "mementos", "URI-Rs"), show.limit_rows(rows, 10))
 
 
-def _exact_depths(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    counted = figures.counts
+def _exact_depths(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    counts = metrics.counts
     rows = []
     for depth in range(max(DEEPEST_HOST, DEEPEST_PATH) + 1):
-        values = [each[depth] for each in (counted.hosts_by_depth, counted.pages_by_host_depth, counted.page_depths)]
+        values = [each[depth] for each in (counts.hosts_by_depth, counts.pages_by_host_depth, counts.page_depths)]
         if any(values):
             name = f"{depth}+" if depth == DEEPEST_PATH else str(depth)
             rows.append((name, *(show.number(value) for value in values)))
@@ -619,7 +630,7 @@ def _exact_depths(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Hosts and keys with exactly so many labels or segments", heads, rows)
 
 
-def _depths(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _depths(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (
             each.name, show.number(each.prefixes.count), show.number(each.prefixes.sum),
@@ -628,7 +639,7 @@ def _depths(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
             show.decimal(each.reduction, 5), show.number(each.parents), show.number(each.children),
             show.decimal(each.mean_children),
         )
-        for each in figures.depths
+        for each in metrics.depths
     ]  # fmt: skip
     heads = (
         "depth",
@@ -647,7 +658,7 @@ def _depths(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
         "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and what of all keys "
         "would be saved if they were cut there (RedQ)."
     )
-    if figures.counts.is_estimated:
+    if metrics.counts.is_estimated:
         note += (
             " All of it is estimated: counts by sketches (0.8 % standard error), medians from a sample of 1,024 "
             "prefixes of each depth or more (1.6 % of ranks), maxima and deviations from a sample of 32,768 keys or "
@@ -656,7 +667,7 @@ def _depths(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Depths of the tree of keys", heads, rows, note)
 
 
-def _samples(figures: IndexMetrics, show: NumberFormat) -> ReportTable:
-    rows = [(date, uri) for date, uri in figures.counts.samples]
+def _samples(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+    rows = [(date, uri) for date, uri in metrics.counts.samples]
     note = "Drawn by lot from those with status 200 and HTML, the same ones every time."
     return ReportTable("Some mementos", ("date", "address"), show.limit_rows(rows), note, frozenset({0, 1}))

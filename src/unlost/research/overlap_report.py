@@ -1,4 +1,4 @@
-"""An overlap survey as tables, SVG drawings, JSON and an HTML page."""
+"""Report on an overlap survey: tables, SVG charts, JSON and an HTML page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,69 +13,72 @@ from unlost.research.set_cover import ArchiveMembership, MinimumCover
 from unlost.statistics import Proportion
 
 MAX_SETS = 30
-"""Sets of archives that are drawn, those with most pages first."""
-_MAX_NAME_LENGTH = 24  # of a name
-_CELL_SIZE = 22  # between two columns or rows, in the picture's own units
-_MAX_BAR_HEIGHT = 150  # the highest bar of sets
-_MAX_BAR_WIDTH = 110  # the longest bar of archives
-_CHARACTER_WIDTH = 6.6  # the width of one, at most, at the size that is used
+"""Number of archive sets in the chart, largest first."""
+_MAX_NAME_LENGTH = 24  # characters of a label
+_CELL_SIZE = 22  # SVG units between columns and rows
+_MAX_BAR_HEIGHT = 150  # of the bars of sets
+_MAX_BAR_WIDTH = 110  # of the bars of archives
+_CHARACTER_WIDTH = 6.6  # upper bound for the average character at this font size
 _FONT = 'font-family="system-ui, sans-serif" font-size="11"'
 _BAR, _OFF, _ON, _BAND = "#1f5f99", "#c9c9cf", "#1b1b1f", "#f0f0f3"
 
 
 def draw_overlap(membership: ArchiveMembership) -> str:
-    """Return who holds what: a row for each archive, a column for each set of them, dots where an archive is in it.
+    """Return an UpSet plot: a row for each archive, a column for each set of archives, dots for the members of the set.
 
-    The bars above say how many pages exactly this set holds, those at the left how many each archive does. The same
-    numbers give the same bytes. Names are escaped; shapes have the classes `set`, `archive`, `in`, `out`.
+    The bars at the top are the pages in exactly this set of archives, the bars at the left the pages in an archive. The
+    output is deterministic, and names are escaped. The shapes have the classes `set`, `archive`, `in` and `out`.
     """
     sets = list(membership.sets())[:MAX_SETS]
-    order = sorted(range(len(membership.archives)), key=lambda place: (-membership.held_by_archive(place), place))
-    names = [_escape_name(membership.archives[place]) for place in order]
+    order = sorted(range(len(membership.archives)), key=lambda index: (-membership.held_by_archive(index), index))
+    names = [_escape_name(membership.archives[index]) for index in order]
     label = 12 + _CHARACTER_WIDTH * max((len(name) for name in names), default=0)
     left, top = _MAX_BAR_WIDTH + 46 + label, _MAX_BAR_HEIGHT + 34
     width, height = left + _CELL_SIZE * max(len(sets), 1) + 16, top + _CELL_SIZE * len(order) + 8
-    most = max((count for _, count in sets), default=1)
-    largest = max((membership.held_by_archive(place) for place in order), default=0) or 1
+    largest_set = max((count for _, count in sets), default=1)
+    largest_archive = max((membership.held_by_archive(index) for index in order), default=0) or 1
     shapes = []
-    for row, place in enumerate(order):
+    for row, index in enumerate(order):
         y = top + _CELL_SIZE * row
-        held = membership.held_by_archive(place)
-        length = _MAX_BAR_WIDTH * held / largest
+        page_count = membership.held_by_archive(index)
+        length = _MAX_BAR_WIDTH * page_count / largest_archive
         if row % 2 == 0:
             shapes.append(
                 f'<rect class="band" x="0" y="{y:g}" width="{width:g}" height="{_CELL_SIZE}" fill="{_BAND}"/>'
             )
-        title = f"<title>{names[row]}: {held:,} pages, {membership.held_only_by(place):,} of them alone</title>"
+        title = f"<title>{names[row]}: {page_count:,} pages, {membership.held_only_by(index):,} of them alone</title>"
         shapes.append(
             f'<rect class="archive" x="{_MAX_BAR_WIDTH + 40 - length:.2f}" y="{y + 5:g}" '
             f'width="{length:.2f}" height="12" fill="{_BAR}">{title}</rect>'
-            f'<text x="{_MAX_BAR_WIDTH + 36 - length:.2f}" y="{y + 15:g}" text-anchor="end" {_FONT}>{held:,}</text>'
+            f'<text x="{_MAX_BAR_WIDTH + 36 - length:.2f}" y="{y + 15:g}" text-anchor="end" {_FONT}>'
+            f"{page_count:,}</text>"
             f'<text x="{left - 10:g}" y="{y + 15:g}" text-anchor="end" {_FONT}>{names[row]}</text>'
         )
-    for column, (held_by, count) in enumerate(sets):
+    for column, (members, count) in enumerate(sets):
         x = left + _CELL_SIZE * column + _CELL_SIZE / 2
-        tall = max(1.0, _MAX_BAR_HEIGHT * count / most)
-        who = ", ".join(_escape_name(name) for name in membership.archive_ids(held_by))
+        bar_height = max(1.0, _MAX_BAR_HEIGHT * count / largest_set)
+        names_text = ", ".join(_escape_name(name) for name in membership.archive_ids(members))
         shapes.append(
-            f'<rect class="set" x="{x - 7:g}" y="{_MAX_BAR_HEIGHT + 24 - tall:.2f}" width="14" height="{tall:.2f}" '
-            f'fill="{_BAR}"><title>{count:,} pages: {who}</title></rect>'
-            f'<text transform="translate({x + 4:g} {_MAX_BAR_HEIGHT + 20 - tall:.2f}) rotate(-90)" '
+            f'<rect class="set" x="{x - 7:g}" y="{_MAX_BAR_HEIGHT + 24 - bar_height:.2f}" width="14" '
+            f'height="{bar_height:.2f}" fill="{_BAR}"><title>{count:,} pages: {names_text}</title></rect>'
+            f'<text transform="translate({x + 4:g} {_MAX_BAR_HEIGHT + 20 - bar_height:.2f}) rotate(-90)" '
             f'class="count" {_FONT}>{count:,}</text>'
         )
-        rows = [row for row, place in enumerate(order) if held_by >> place & 1]
+        rows = [row for row, index in enumerate(order) if members >> index & 1]
         if len(rows) > 1:
-            ends = f'y1="{top + _CELL_SIZE * rows[0] + 11:g}" y2="{top + _CELL_SIZE * rows[-1] + 11:g}"'
-            shapes.append(f'<line class="joined" x1="{x:g}" x2="{x:g}" {ends} stroke="{_ON}" stroke-width="2"/>')
+            y_attributes = f'y1="{top + _CELL_SIZE * rows[0] + 11:g}" y2="{top + _CELL_SIZE * rows[-1] + 11:g}"'
+            shapes.append(
+                f'<line class="joined" x1="{x:g}" x2="{x:g}" {y_attributes} stroke="{_ON}" stroke-width="2"/>'
+            )
         for row in range(len(order)):
             kind, colour = ("in", _ON) if row in rows else ("out", _OFF)
             shapes.append(
                 f'<circle class="{kind}" cx="{x:g}" cy="{top + _CELL_SIZE * row + 11:g}" r="5" fill="{colour}"/>'
             )
-    # Numbers above the bars need room of their own.
-    room = 12 + _CHARACTER_WIDTH * len(f"{most:,}")
+    # Space for the rotated numbers above the bars.
+    margin = 12 + _CHARACTER_WIDTH * len(f"{largest_set:,}")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {24 - room:g} {width:g} {height + room - 24:g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {24 - margin:g} {width:g} {height + margin - 24:g}" '
         f'width="{width:g}" role="img" aria-labelledby="overlap-title overlap-text">'
         f'<title id="overlap-title">Who holds what</title>'
         f'<desc id="overlap-text">{describe_overlap(membership)}</desc>{"".join(shapes)}</svg>'
@@ -83,7 +86,7 @@ def draw_overlap(membership: ArchiveMembership) -> str:
 
 
 def describe_overlap(membership: ArchiveMembership) -> str:
-    """Return in a sentence what the picture shows; names are escaped.
+    """Return a one-sentence description of the chart. Names are escaped.
 
     >>> describe_overlap(ArchiveMembership(("a", "b"), {0b01: 5, 0b11: 3, 0: 4}))
     'Of 12 pages 8 are held. Most are held by a: 5 pages; then a, b: 3 pages.'
@@ -92,129 +95,132 @@ def describe_overlap(membership: ArchiveMembership) -> str:
     if not sets:
         return f"None of {membership.total:,} pages is held."
     parts = [
-        f"{', '.join(_escape_name(name) for name in membership.archive_ids(held))}: {count:,} "
+        f"{', '.join(_escape_name(name) for name in membership.archive_ids(members))}: {count:,} "
         f"page{'' if count == 1 else 's'}"
-        for held, count in sets[:3]
+        for members, count in sets[:3]
     ]
-    are = "is" if membership.held == 1 else "are"
-    return f"Of {membership.total:,} pages {membership.held:,} {are} held. Most are held by {'; then '.join(parts)}."
+    verb = "is" if membership.held == 1 else "are"
+    return f"Of {membership.total:,} pages {membership.held:,} {verb} held. Most are held by {'; then '.join(parts)}."
 
 
 def draw_years(years: Mapping[str, Mapping[str, tuple[int, int]]], page_count: int, pages: Mapping[str, int]) -> str:
-    """Return mementos by year as bars, and as a line the share of pages with any memento of that year.
+    """Return a chart of mementos by year as bars, and the share of pages with a memento of the year as a line.
 
-    years: as `Figures` has them. asked: pages in all. pages: by year, those with any memento of it.
+    Args:
+        years: As `OverlapStats.years`.
+        page_count: Number of pages surveyed.
+        pages: Pages with a memento, by year.
     """
-    named = [f"{year:04}" for year in range(int(min(years)), int(max(years)) + 1)][-120:] if years else []
-    counts = {year: sum(copies for _, copies in years.get(year, {}).values()) for year in named}
-    most = max(counts.values(), default=0) or 1
-    step, tall = 30, 120
+    labels = [f"{year:04}" for year in range(int(min(years)), int(max(years)) + 1)][-120:] if years else []
+    counts = {year: sum(mementos for _, mementos in years.get(year, {}).values()) for year in labels}
+    maximum = max(counts.values(), default=0) or 1
+    step, height = 30, 120
     shapes, line = [], []
-    for at, year in enumerate(named):
-        x = 10 + step * at
-        height = tall * counts[year] / most
+    for position, year in enumerate(labels):
+        x = 10 + step * position
+        bar_height = height * counts[year] / maximum
         rate = pages.get(year, 0) / page_count if page_count else 0.0
         title = f"<title>{year}: {counts[year]:,} mementos, {format_share(rate)} of pages</title>"
         shapes.append(
-            f'<rect class="set" x="{x}" y="{20 + tall - height:.2f}" width="{step - 8}" height="{height:.2f}" '
-            f'fill="{_BAR}">{title}</rect>'
+            f'<rect class="set" x="{x}" y="{20 + height - bar_height:.2f}" width="{step - 8}" '
+            f'height="{bar_height:.2f}" fill="{_BAR}">{title}</rect>'
         )
-        if len(named) <= 25 or at % 5 == 0:  # more labels would touch each other
-            shapes.append(f'<text x="{x + 11}" y="{tall + 36}" text-anchor="middle" {_FONT}>{year}</text>')
-        line.append(f"{x + 11},{20 + tall * (1 - rate):.2f}")
+        if len(labels) <= 25 or position % 5 == 0:  # more labels would touch each other
+            shapes.append(f'<text x="{x + 11}" y="{height + 36}" text-anchor="middle" {_FONT}>{year}</text>')
+        line.append(f"{x + 11},{20 + height * (1 - rate):.2f}")
     if line:
         points = f'points="{" ".join(line)}"'
         shapes.append(f'<polyline class="rate" {points} fill="none" stroke="#c8871a" stroke-width="2.5"/>')
-    width = 20 + step * max(len(named), 1)
+    width = 20 + step * max(len(labels), 1)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {tall + 44}" width="{width}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + 44}" width="{width}" role="img" '
         f'aria-labelledby="years-title"><title id="years-title">Mementos by year (bars), and the share of pages with '
         f"a memento of that year (line, from 0 to 100 %)</title>{''.join(shapes)}</svg>"
     )
 
 
 def draw_similarity(points: Sequence[tuple[float, float]]) -> str:
-    """Return likeness (from 0 at the bottom to 1) against staleness in days, on a scale of powers of ten."""
-    wide, tall = 360, 160
-    last = max(3.0, *(log10(1 + days) for days, _ in points)) if points else 3.0
-    shapes = [f'<path d="M40 10V{tall + 10}H{wide + 44}" fill="none" stroke="#77777f"/>']
+    """Return a scatter plot of similarity (0 to 1, bottom to top) by staleness in days on a logarithmic scale."""
+    width, height = 360, 160
+    largest = max(3.0, *(log10(1 + days) for days, _ in points)) if points else 3.0
+    shapes = [f'<path d="M40 10V{height + 10}H{width + 44}" fill="none" stroke="#77777f"/>']
     for days in (0, 1, 10, 100, 1_000, 10_000):
-        if log10(1 + days) <= last:
-            x = 40 + wide * log10(1 + days) / last
-            shapes.append(f'<text x="{x:.1f}" y="{tall + 26}" text-anchor="middle" {_FONT}>{days:,}</text>')
+        if log10(1 + days) <= largest:
+            x = 40 + width * log10(1 + days) / largest
+            shapes.append(f'<text x="{x:.1f}" y="{height + 26}" text-anchor="middle" {_FONT}>{days:,}</text>')
     shapes += [
-        f'<text x="36" y="{tall + 14 - tall * value / 100:g}" text-anchor="end" {_FONT}>{value} %</text>'
+        f'<text x="36" y="{height + 14 - height * value / 100:g}" text-anchor="end" {_FONT}>{value} %</text>'
         for value in (0, 50, 100)
     ]
-    for stale, alike in points:
-        x, y = 40 + wide * log10(1 + stale) / last, 10 + tall * (1 - alike)
+    for staleness, similarity in points:
+        x, y = 40 + width * log10(1 + staleness) / largest, 10 + height * (1 - similarity)
         shapes.append(f'<circle class="pair" cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_BAR}" fill-opacity="0.5"/>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide + 60} {tall + 32}" width="{wide + 60}" role="img" '
-        f'aria-labelledby="likeness-title"><title id="likeness-title">Words in common of live page and copy, against '
-        f"the days by which the copy is stale</title>{''.join(shapes)}</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 60} {height + 32}" width="{width + 60}" '
+        f'role="img" aria-labelledby="likeness-title"><title id="likeness-title">Words in common of live page '
+        f"and copy, against the days by which the copy is stale</title>{''.join(shapes)}</svg>"
     )
 
 
 def _escape_name(text: str) -> str:
-    """Return a name that cannot be anything else in SVG, nor endless."""
+    """Return a name truncated and escaped for SVG."""
     short = text if len(text) <= _MAX_NAME_LENGTH else text[: _MAX_NAME_LENGTH - 1] + "…"
     return escape(escape_unprintable(short))
 
 
-_MAX_COLUMNS = 16  # archives that have a column each: more are no table that anybody reads
+_MAX_COLUMNS = 16  # tables with one column per archive are omitted for more archives
 
 
-def overlap_headline(figures: OverlapStats) -> str:
-    """Return in a sentence how much is held."""
-    found = figures.membership
-    if not found.total:
-        return f"Nothing is known yet about who holds the {format_count(figures.size, 'page')}."
-    least, most = min(1, len(found.archives)), len(found.archives)
-    several = sum(count for number, count in found.by_archive_count() if number > least)
-    archives = "the archive" if most == 1 else f"{most} archives"
-    share = format_share(found.held / found.total)
-    text = f"{found.held:,} of {format_count(found.total, 'page')} ({share}) are held by {archives}"
-    return text + ("." if most == 1 else f", {several:,} of them by more than one.")
+def overlap_headline(stats: OverlapStats) -> str:
+    """Return a sentence with the share of archived pages."""
+    membership = stats.membership
+    if not membership.total:
+        return f"Nothing is known yet about who holds the {format_count(stats.size, 'page')}."
+    minimum, archive_count = min(1, len(membership.archives)), len(membership.archives)
+    shared = sum(count for number, count in membership.by_archive_count() if number > minimum)
+    archives = "the archive" if archive_count == 1 else f"{archive_count} archives"
+    share = format_share(membership.held / membership.total)
+    text = f"{membership.held:,} of {format_count(membership.total, 'page')} ({share}) are held by {archives}"
+    return text + ("." if archive_count == 1 else f", {shared:,} of them by more than one.")
 
 
-def overlap_remarks(figures: OverlapStats) -> list[str]:
-    """Return what must be known to read the numbers."""
-    found = []
-    if figures.unresponsive:
-        found.append(f"No answer at all came from {', '.join(figures.unresponsive)}: not counted below.")
-    if figures.unsettled:
-        found.append(
-            f"{format_count(figures.unsettled, 'page')} of {figures.size:,} not counted where archives are "
+def overlap_remarks(stats: OverlapStats) -> list[str]:
+    """Return the caveats for interpreting the numbers."""
+    remarks = []
+    if stats.unresponsive:
+        remarks.append(f"No answer at all came from {', '.join(stats.unresponsive)}: not counted below.")
+    if stats.unsettled:
+        remarks.append(
+            f"{format_count(stats.unsettled, 'page')} of {stats.size:,} not counted where archives are "
             "compared, since "
             "not all archives answered for them."
         )
-    found += [_cover_sentence(each, figures) for each in figures.minimum_covers]
-    if figures.covers and not all(each.is_proven for each in figures.covers):
-        found.append("There are too many sets to try them all: some of these are found by taking what adds most.")
-    return found
+    remarks += [_cover_sentence(each, stats) for each in stats.minimum_covers]
+    if stats.covers and not all(each.is_proven for each in stats.covers):
+        remarks.append("There are too many sets to try them all: some of these are found by taking what adds most.")
+    return remarks
 
 
-def _cover_sentence(fewest: MinimumCover, figures: OverlapStats) -> str:
-    names = ", ".join(fewest.cover.archives)
-    covered = format_share(fewest.cover.covered / figures.membership.held)
-    proof = "no fewer will do" if fewest.is_proven else "perhaps fewer would do"
-    number = format_count(len(fewest.cover.archives), "archive")
-    return f"For {format_share(fewest.level)} of what is held: {number} ({names}), with {covered}; {proof}."
+def _cover_sentence(minimum: MinimumCover, stats: OverlapStats) -> str:
+    names = ", ".join(minimum.cover.archives)
+    covered = format_share(minimum.cover.covered / stats.membership.held)
+    proof = "no fewer will do" if minimum.is_proven else "perhaps fewer would do"
+    number = format_count(len(minimum.cover.archives), "archive")
+    return f"For {format_share(minimum.level)} of what is held: {number} ({names}), with {covered}; {proof}."
 
 
-def holdings_tables(figures: OverlapStats) -> list[ReportTable]:
-    """Return the tables about lists; those without rows are left out."""
+def holdings_tables(stats: OverlapStats) -> list[ReportTable]:
+    """Return the non-empty tables about the archives' holdings."""
     tables = [
-        _archives_table(figures), _sets_table(figures), _archive_counts_table(figures), _pairs_table(figures),
-        _covers_table(figures),
-        _mementos_table(figures), _tlds_table(figures), _years_table(figures),
+        _archives_table(stats), _sets_table(stats), _archive_counts_table(stats), _pairs_table(stats),
+        _covers_table(stats),
+        _mementos_table(stats), _tlds_table(stats), _years_table(stats),
     ]  # fmt: skip
     return [table for table in tables if table.rows]
 
 
 def format_interval(value: Proportion) -> str:
-    """Return the interval of a share in words.
+    """Format the 95 % interval of a proportion.
 
     >>> format_interval(Proportion(8, 10)), format_interval(Proportion(0, 0))
     ('49 to 94 %', '')
@@ -223,18 +229,18 @@ def format_interval(value: Proportion) -> str:
     return f"{100 * low:.0f} to {100 * high:.0f} %" if value.total else ""
 
 
-def _archives_table(figures: OverlapStats) -> ReportTable:
-    places = {name: place for place, name in enumerate(figures.membership.archives)}
+def _archives_table(stats: OverlapStats) -> ReportTable:
+    indexes = {name: index for index, name in enumerate(stats.membership.archives)}
     rows = []
-    for each in figures.archives:
-        place = places.get(each.archive)
-        alone = "" if place is None else f"{figures.membership.held_only_by(place):,}"
-        behind = f"{sorted(each.ages)[len(each.ages) // 2]:,.0f}" if each.ages else ""
+    for each in stats.archives:
+        index = indexes.get(each.archive)
+        unique = "" if index is None else f"{stats.membership.held_only_by(index):,}"
+        median_age = f"{sorted(each.ages)[len(each.ages) // 2]:,.0f}" if each.ages else ""
         numbers = (each.mementos, each.only_errors, each.excluded, each.cut_lists, each.failed.total())
         rows.append((
             each.archive, f"{each.answered:,}", f"{each.held:,}", format_share(each.hit_rate.value),
             format_interval(each.hit_rate),
-            alone, *(f"{number:,}" for number in numbers), behind,
+            unique, *(f"{number:,}" for number in numbers), median_age,
         ))  # fmt: skip
     heads = (
         "archive", "answered", "held", "share", "of all", "alone", "mementos", "only errors", "not shown", "cut",
@@ -248,83 +254,85 @@ def _archives_table(figures: OverlapStats) -> ReportTable:
     return ReportTable("Archives", heads, rows, note)
 
 
-def _sets_table(figures: OverlapStats) -> ReportTable:
-    found = figures.membership
-    sets = list(found.sets())
+def _sets_table(stats: OverlapStats) -> ReportTable:
+    membership = stats.membership
+    sets = list(membership.sets())
     rows = [
-        (", ".join(found.archive_ids(held)), f"{count:,}", format_share(count / found.held))
-        for held, count in sets[:MAX_SETS]
+        (", ".join(membership.archive_ids(members)), f"{count:,}", format_share(count / membership.held))
+        for members, count in sets[:MAX_SETS]
     ]
-    rest = sum(count for _, count in sets[MAX_SETS:])
-    if rest:
-        rows.append((f"{len(sets) - MAX_SETS:,} other sets", f"{rest:,}", format_share(rest / found.held)))
+    other_pages = sum(count for _, count in sets[MAX_SETS:])
+    if other_pages:
+        rows.append(
+            (f"{len(sets) - MAX_SETS:,} other sets", f"{other_pages:,}", format_share(other_pages / membership.held))
+        )
     note = "Pages that exactly these archives hold, and no other."
     return ReportTable("Who holds what, alone and together", ("archives", "pages", "of what is held"), rows, note)
 
 
-def _archive_counts_table(figures: OverlapStats) -> ReportTable:
-    total = figures.membership.total
+def _archive_counts_table(stats: OverlapStats) -> ReportTable:
+    total = stats.membership.total
     rows = [
         (str(number), f"{count:,}", format_share(count / total))
-        for number, count in figures.membership.by_archive_count()
+        for number, count in stats.membership.by_archive_count()
         if total
     ]
     return ReportTable("By how many archives a page is held", ("archives", "pages", "share"), rows)
 
 
-def _pairs_table(figures: OverlapStats) -> ReportTable:
-    found = figures.membership
-    places = range(len(found.archives))
-    if not 2 <= len(found.archives) <= _MAX_COLUMNS or not found.held:
+def _pairs_table(stats: OverlapStats) -> ReportTable:
+    membership = stats.membership
+    indexes = range(len(membership.archives))
+    if not 2 <= len(membership.archives) <= _MAX_COLUMNS or not membership.held:
         return ReportTable("", (), ())
     rows = []
-    for first in places:
-        held = found.held_by_archive(first)
+    for first in indexes:
+        held = membership.held_by_archive(first)
         cells = [
-            "" if first == second or not held else format_share(found.held_by_both(first, second) / held)
-            for second in places
+            "" if first == second or not held else format_share(membership.held_by_both(first, second) / held)
+            for second in indexes
         ]
-        rows.append((found.archives[first], f"{held:,}", *cells))
+        rows.append((membership.archives[first], f"{held:,}", *cells))
     note = "Of the pages that the archive of a row holds, the share that the archive of the column holds, too."
-    return ReportTable("Two by two", ("archive", "held", *found.archives), rows, note)
+    return ReportTable("Two by two", ("archive", "held", *membership.archives), rows, note)
 
 
-def _covers_table(figures: OverlapStats) -> ReportTable:
+def _covers_table(stats: OverlapStats) -> ReportTable:
     rows = [
         (
             str(len(each.archives)),
             f"{each.covered:,}",
-            format_share(each.covered / figures.membership.held),
+            format_share(each.covered / stats.membership.held),
             "yes" if each.is_proven else "no",
             ", ".join(each.archives),
         )
-        for each in figures.covers
+        for each in stats.covers
     ]
     note = "The archives that together hold most, for each number of them. Proven: no other set of so many holds more."
     heads = ("archives", "pages", "of what is held", "proven", "which")
     return ReportTable("The best sets of archives", heads, rows, note, frozenset({0, 4}))
 
 
-def _mementos_table(figures: OverlapStats) -> ReportTable:
-    total = figures.mementos
+def _mementos_table(stats: OverlapStats) -> ReportTable:
+    total = stats.mementos
     rows = [
-        (str(number), archive, f"{so_far:,}", format_share(so_far / total))
-        for number, (archive, so_far) in enumerate(figures.memento_covers, 1)
+        (str(number), archive, f"{cumulative:,}", format_share(cumulative / total))
+        for number, (archive, cumulative) in enumerate(stats.memento_covers, 1)
     ]
     note = "A memento is in one archive, so the fewest archives for a share of them are those with most."
     heads = ("archives", "and", "mementos so far", "share")
     return ReportTable("The same for mementos", heads, rows, note, frozenset({0, 1}))
 
 
-def _tlds_table(figures: OverlapStats) -> ReportTable:
-    archives = figures.archives if len(figures.archives) <= _MAX_COLUMNS else ()
-    listed = {tld for tld, _, _ in figures.tlds}
+def _tlds_table(stats: OverlapStats) -> ReportTable:
+    archives = stats.archives if len(stats.archives) <= _MAX_COLUMNS else ()
+    shown = {tld for tld, _, _ in stats.tlds}
     rows = []
-    for tld, pages, held in figures.tlds:
+    for tld, pages, held in stats.tlds:
         cells = []
         for each in archives:
-            others = sum(count for name, count in each.held_tlds.items() if name not in listed)
-            count = others if tld == "other" else each.held_tlds[tld]
+            other_count = sum(count for name, count in each.held_tlds.items() if name not in shown)
+            count = other_count if tld == "other" else each.held_tlds[tld]
             cells.append(format_share(count / pages))
         rows.append((tld, f"{pages:,}", format_share(held / pages), *cells))
     heads = ("domain", "pages", "held", *(each.archive for each in archives))
@@ -333,20 +341,20 @@ def _tlds_table(figures: OverlapStats) -> ReportTable:
     )
 
 
-def _years_table(figures: OverlapStats) -> ReportTable:
-    archives = figures.archives if len(figures.archives) <= _MAX_COLUMNS else ()
+def _years_table(stats: OverlapStats) -> ReportTable:
+    archives = stats.archives if len(stats.archives) <= _MAX_COLUMNS else ()
     rows = []
-    for year, counts in figures.years.items():
-        pages = figures.year_pages.get(year, 0)
-        mementos = sum(copies for _, copies in counts.values())
+    for year, counts in stats.years.items():
+        pages = stats.year_pages.get(year, 0)
+        mementos = sum(mementos for _, mementos in counts.values())
         cells = (f"{counts.get(each.archive, (0, 0))[1]:,}" for each in archives)
-        rows.append((year, f"{pages:,}", format_share(pages / figures.size), f"{mementos:,}", *cells))
+        rows.append((year, f"{pages:,}", format_share(pages / stats.size), f"{mementos:,}", *cells))
     heads = ("year", "pages", "hit rate", "mementos", *(each.archive for each in archives))
     note = "Pages of which any archive lists a copy of that year, and how many copies; then copies by archive."
     return ReportTable("Copies by year", heads, rows, note)
 
 
-_STALENESS_BINS = (0, 1, 10, 100, 1_000, 10**9)  # days, below which groups end
+_STALENESS_BINS = (0, 1, 10, 100, 1_000, 10**9)  # edges in days
 _TYPE_ROWS = ("HTML", "PDF", "plain text", "Office", "images", "other", "unknown")
 _MISS_LABELS = {
     "absent": "not there after all",
@@ -359,18 +367,18 @@ _MISS_LABELS = {
 }
 
 
-def capture_tables(figures: OverlapStats) -> list[ReportTable]:
-    """Return the tables about copies, and about live pages if anybody looked at them; without empty ones."""
-    archives = [each for each in figures.archives if each.fetched or each.failed_fetches]
+def capture_tables(stats: OverlapStats) -> list[ReportTable]:
+    """Return the non-empty tables about fetched captures and, if surveyed, live pages."""
+    archives = [each for each in stats.archives if each.fetched or each.failed_fetches]
     tables = [_misses_table(archives), _types_table(archives), _sizes_table(archives), _directives_table(archives)]
-    if figures.has_live:
-        looked = [each for each in archives if _live_page_count(each)]
+    if stats.has_live:
+        with_live = [each for each in archives if _live_page_count(each)]
         tables += [
-            _states_table(looked),
-            _staleness_table(looked),
-            _similarity_table(looked),
-            _similarity_by_staleness_table(looked),
-            _live_directives_table(looked),
+            _states_table(with_live),
+            _staleness_table(with_live),
+            _similarity_table(with_live),
+            _similarity_by_staleness_table(with_live),
+            _live_directives_table(with_live),
         ]
     return [table for table in tables if table.rows]
 
@@ -378,10 +386,12 @@ def capture_tables(figures: OverlapStats) -> list[ReportTable]:
 def _misses_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     rows = []
     for each in archives:
-        why = ", ".join(f"{_MISS_LABELS.get(reason, reason)} {count:,}" for reason, count in each.misses.most_common())
+        reasons = ", ".join(
+            f"{_MISS_LABELS.get(reason, reason)} {count:,}" for reason, count in each.misses.most_common()
+        )
         rows.append((
             each.archive, f"{each.fetched:,}", f"{each.misses.total():,}", format_share(each.miss_rate.value),
-            format_interval(each.miss_rate), f"{each.error_captures:,}", f"{each.failed_fetches.total():,}", why,
+            format_interval(each.miss_rate), f"{each.error_captures:,}", f"{each.failed_fetches.total():,}", reasons,
         ))  # fmt: skip
     note = (
         "Copies that are listed as stored, and were fetched at random, one of a page: missed are those that did not "
@@ -393,13 +403,13 @@ def _misses_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
 
 
 def _types_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
-    held = [each for each in archives if each.types]
+    with_types = [each for each in archives if each.types]
     rows = [
-        (kind, *(format_share(each.types[kind] / each.types.total()) for each in held))
+        (kind, *(format_share(each.types[kind] / each.types.total()) for each in with_types))
         for kind in _TYPE_ROWS
-        if any(each.types[kind] for each in held)
+        if any(each.types[kind] for each in with_types)
     ]
-    heads = ("type", *(each.archive for each in held))
+    heads = ("type", *(each.archive for each in with_types))
     return ReportTable("Types of the copies", heads, rows, "Shares of the copies that were fetched.")
 
 
@@ -407,15 +417,15 @@ def _sizes_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     rows = []
     for each in archives:
         if each.sizes:
-            found = summarize_values(each.sizes)
-            cut = Proportion(each.truncated, len(each.sizes))
+            summary = summarize_values(each.sizes)
+            truncated = Proportion(each.truncated, len(each.sizes))
             rows.append(
                 (
                     each.archive,
-                    *_size_cells(found),
+                    *_size_cells(summary),
                     f"{each.truncated:,}",
-                    format_share(cut.value),
-                    format_interval(cut),
+                    format_share(truncated.value),
+                    format_interval(truncated),
                 )
             )
     heads = ("archive", "copies", "mean", "middle", "largest", "not whole", "share", "of all")
@@ -423,27 +433,27 @@ def _sizes_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     return ReportTable("Sizes of the copies", heads, rows, note)
 
 
-def _size_cells(found: ValueSummary) -> tuple[str, ...]:
-    return (f"{found.count:,}", *(f"{value or 0:,.0f}" for value in (found.mean, found.median, found.most)))
+def _size_cells(summary: ValueSummary) -> tuple[str, ...]:
+    return (f"{summary.count:,}", *(f"{value or 0:,.0f}" for value in (summary.mean, summary.median, summary.most)))
 
 
 def _directives_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     rows = []
     for each in archives:
         if each.sizes:
-            kept_out, refusing = Proportion(each.noarchive, each.html), Proportion(each.no_cache, len(each.sizes))
-            whom = ", ".join(f"{name} {count:,}" for name, count in sorted(each.robots.items()))
+            noarchive, no_cache = Proportion(each.noarchive, each.html), Proportion(each.no_cache, len(each.sizes))
+            robots = ", ".join(f"{name} {count:,}" for name, count in sorted(each.robots.items()))
             rows.append((
-                each.archive, f"{each.html:,}", f"{each.noarchive:,}", format_share(kept_out.value), whom,
-                f"{each.no_cache:,}", format_share(refusing.value), format_interval(refusing),
+                each.archive, f"{each.html:,}", f"{each.noarchive:,}", format_share(noarchive.value), robots,
+                f"{each.no_cache:,}", format_share(no_cache.value), format_interval(no_cache),
             ))  # fmt: skip
     heads = ("archive", "HTML", "noarchive", "share", "for", "no cache", "share", "of all")
     note = "No cache: copies whose headers had Cache-Control no-cache, no-store or private when they were captured."
     return ReportTable("Copies of pages that ask not to be kept", heads, rows, note, frozenset({0, 4}))
 
 
-def _live_page_count(standing: ArchiveOverlapStats) -> int:
-    live = standing.live
+def _live_page_count(archive: ArchiveOverlapStats) -> int:
+    live = archive.live
     return live.replicated + live.endangered + live.vulnerable + live.unrecoverable + live.unseen.total()
 
 
@@ -472,9 +482,9 @@ def _states_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
 def _staleness_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     rows = []
     for each in archives:
-        found = summarize_values(each.live.staleness)
-        stale = Proportion(found.count, each.live.dated)
-        values = (found.mean, found.median, found.deviation, found.least, found.most)
+        summary = summarize_values(each.live.staleness)
+        stale = Proportion(summary.count, each.live.dated)
+        values = (summary.mean, summary.median, summary.deviation, summary.least, summary.most)
         numbers = ("" if value is None else f"{value:,.1f}" for value in values)
         rows.append((each.archive, f"{stale.total:,}", format_share(stale.value), format_interval(stale), *numbers))
     note = (
@@ -488,11 +498,11 @@ def _staleness_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
 def _similarity_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     rows = []
     for each in archives:
-        live, found = each.live, summarize_values(each.live.similarities)
-        same = Proportion(live.identical, live.pairs)
-        numbers = (format_share(found.mean), format_share(found.median)) if found.count else ("", "")
+        live, summary = each.live, summarize_values(each.live.similarities)
+        identical = Proportion(live.identical, live.pairs)
+        numbers = (format_share(summary.mean), format_share(summary.median)) if summary.count else ("", "")
         rows.append((
-            each.archive, f"{same.total:,}", format_share(same.value), f"{found.count:,}", *numbers,
+            each.archive, f"{identical.total:,}", format_share(identical.value), f"{summary.count:,}", *numbers,
             format_correlation(live.points)
         ))  # fmt: skip
     note = (
@@ -506,25 +516,21 @@ def _similarity_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
 def _similarity_by_staleness_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     points = [point for each in archives for point in each.live.points]
     rows = []
-    for least, most in pairwise(_STALENESS_BINS):
-        alike = [value for days, value in points if least <= days < most]
-        if alike:
-            name = (
-                "0"
-                if most == 1
-                else f"{least:,} to {most - 1:,}"
-                if most < _STALENESS_BINS[-1]
-                else f"{least:,} or more"
+    for low, high in pairwise(_STALENESS_BINS):
+        similarities = [value for days, value in points if low <= days < high]
+        if similarities:
+            label = (
+                "0" if high == 1 else f"{low:,} to {high - 1:,}" if high < _STALENESS_BINS[-1] else f"{low:,} or more"
             )
-            found = summarize_values(alike)
-            same = sum(value == 1 for value in alike)
+            summary = summarize_values(similarities)
+            identical = sum(value == 1 for value in similarities)
             rows.append(
                 (
-                    name,
-                    f"{found.count:,}",
-                    format_share(found.mean),
-                    format_share(found.median),
-                    format_share(same / found.count),
+                    label,
+                    f"{summary.count:,}",
+                    format_share(summary.mean),
+                    format_share(summary.median),
+                    format_share(identical / summary.count),
                 )
             )
     heads = ("days stale", "pairs", "in common", "middle", "all in common")
@@ -533,7 +539,7 @@ def _similarity_by_staleness_table(archives: list[ArchiveOverlapStats]) -> Repor
 
 
 def format_correlation(points: list[tuple[float, float]]) -> str:
-    """Return Pearson's coefficient of pairs; nothing if there are too few, or all are the same.
+    """Format Pearson's correlation coefficient; an empty string if it is undefined.
 
     >>> format_correlation([(1, 1.0), (2, 0.5), (3, 0.0)]), format_correlation([(1, 1.0), (1, 0.5)])
     ('-1.00', '')
@@ -541,104 +547,105 @@ def format_correlation(points: list[tuple[float, float]]) -> str:
     if len(points) < 3:
         return ""
     means = [sum(values) / len(points) for values in zip(*points, strict=True)]
-    shifted = [(first - means[0], second - means[1]) for first, second in points]
-    squares = [sum(pair[at] ** 2 for pair in shifted) for at in (0, 1)]
+    centered = [(first - means[0], second - means[1]) for first, second in points]
+    squares = [sum(pair[at] ** 2 for pair in centered) for at in (0, 1)]
     if not all(squares):
         return ""
-    return f"{sum(first * second for first, second in shifted) / (squares[0] * squares[1]) ** 0.5:.2f}"
+    return f"{sum(first * second for first, second in centered) / (squares[0] * squares[1]) ** 0.5:.2f}"
 
 
 def _live_directives_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
     rows = []
     for each in archives:
         live = each.live
-        refusing = Proportion(live.no_cache, live.answered)
-        kept = Proportion(live.no_cache_held, live.no_cache)
+        no_cache = Proportion(live.no_cache, live.answered)
+        captured = Proportion(live.no_cache_held, live.no_cache)
         rows.append((
             each.archive, f"{live.html:,}", format_share(Proportion(live.noarchive, live.html).value),
             f"{live.answered:,}",
-            format_share(refusing.value), format_share(kept.value),
+            format_share(no_cache.value), format_share(captured.value),
         ))  # fmt: skip
     heads = ("archive", "live HTML", "noarchive", "live pages", "no cache", "of these kept")
     return ReportTable("Live pages that ask not to be kept", heads, rows)
 
 
-def overlap_to_json(figures: OverlapStats) -> dict[str, object]:
-    """Return all numbers, as JSON has them."""
-    found = figures.membership
-    total = figures.mementos
+def overlap_to_json(stats: OverlapStats) -> dict[str, object]:
+    """Return the JSON document."""
+    membership = stats.membership
+    total = stats.mementos
     return {
-        "pages": figures.size,
-        "compared": found.total,
-        "held": found.held,
-        "unsettled": figures.unsettled,
-        "without_answer": list(figures.unresponsive),
-        "archives": [_archive_to_json(each, figures) for each in figures.archives],
-        "sets": [{"archives": list(found.archive_ids(held)), "pages": count} for held, count in found.sets()],
-        "by_number": dict(found.by_archive_count()),
+        "pages": stats.size,
+        "compared": membership.total,
+        "held": membership.held,
+        "unsettled": stats.unsettled,
+        "without_answer": list(stats.unresponsive),
+        "archives": [_archive_to_json(item, stats) for item in stats.archives],
+        "sets": [
+            {"archives": list(membership.archive_ids(members)), "pages": count} for members, count in membership.sets()
+        ],
+        "by_number": dict(membership.by_archive_count()),
         "best": [
-            {"archives": list(each.archives), "pages": each.covered, "proven": each.is_proven}
-            for each in figures.covers
+            {"archives": list(item.archives), "pages": item.covered, "proven": item.is_proven} for item in stats.covers
         ],
         "fewest": [
             {
-                "level": each.level,
-                "archives": list(each.cover.archives),
-                "pages": each.cover.covered,
-                "proven": each.is_proven,
+                "level": item.level,
+                "archives": list(item.cover.archives),
+                "pages": item.cover.covered,
+                "proven": item.is_proven,
             }
-            for each in figures.minimum_covers
+            for item in stats.minimum_covers
         ],
         "best_for_mementos": [
-            {"archive": archive, "so_far": so_far, "share": so_far / total}
-            for archive, so_far in figures.memento_covers
+            {"archive": archive, "so_far": cumulative, "share": cumulative / total}
+            for archive, cumulative in stats.memento_covers
         ],
-        "tlds": [{"tld": tld, "pages": pages, "held": held} for tld, pages, held in figures.tlds],
+        "tlds": [{"tld": tld, "pages": pages, "held": members} for tld, pages, members in stats.tlds],
         "years": {
             year: {
-                "pages": figures.year_pages.get(year, 0),
+                "pages": stats.year_pages.get(year, 0),
                 "archives": {
-                    archive: {"pages": pages, "mementos": copies} for archive, (pages, copies) in each.items()
+                    archive: {"pages": pages, "mementos": mementos} for archive, (pages, mementos) in item.items()
                 },
             }
-            for year, each in figures.years.items()
+            for year, item in stats.years.items()
         },
     }
 
 
-def _archive_to_json(each: ArchiveOverlapStats, figures: OverlapStats) -> dict[str, object]:
-    found = figures.membership
-    place = found.archives.index(each.archive) if each.archive in found.archives else None
+def _archive_to_json(archive: ArchiveOverlapStats, stats: OverlapStats) -> dict[str, object]:
+    membership = stats.membership
+    index = membership.archives.index(archive.archive) if archive.archive in membership.archives else None
     return {
-        "archive": each.archive,
-        "answered": each.answered,
-        "held": each.hit_rate.to_json(),
-        "alone": None if place is None else found.held_only_by(place),
-        "mementos": each.mementos,
-        "only_errors": each.only_errors,
-        "excluded": each.excluded,
-        "cut": each.cut_lists,
-        "without_answer": {reason or "not-asked": count for reason, count in each.failed.items()},
-        "days_behind": asdict(summarize_values(each.ages)),
+        "archive": archive.archive,
+        "answered": archive.answered,
+        "held": archive.hit_rate.to_json(),
+        "alone": None if index is None else membership.held_only_by(index),
+        "mementos": archive.mementos,
+        "only_errors": archive.only_errors,
+        "excluded": archive.excluded,
+        "cut": archive.cut_lists,
+        "without_answer": {reason or "not-asked": count for reason, count in archive.failed.items()},
+        "days_behind": asdict(summarize_values(archive.ages)),
         "copies": {
-            "fetched": each.fetched,
-            "missed": each.miss_rate.to_json(),
-            "misses": dict(each.misses),
-            "failed": dict(each.failed_fetches),
-            "errors": each.error_captures,
-            "types": dict(each.types),
-            "bytes": asdict(summarize_values(each.sizes)),
-            "truncated": Proportion(each.truncated, len(each.sizes)).to_json(),
-            "noarchive": Proportion(each.noarchive, each.html).to_json(),
-            "robots": dict(each.robots),
-            "cache_control": Proportion(each.no_cache, len(each.sizes)).to_json(),
+            "fetched": archive.fetched,
+            "missed": archive.miss_rate.to_json(),
+            "misses": dict(archive.misses),
+            "failed": dict(archive.failed_fetches),
+            "errors": archive.error_captures,
+            "types": dict(archive.types),
+            "bytes": asdict(summarize_values(archive.sizes)),
+            "truncated": Proportion(archive.truncated, len(archive.sizes)).to_json(),
+            "noarchive": Proportion(archive.noarchive, archive.html).to_json(),
+            "robots": dict(archive.robots),
+            "cache_control": Proportion(archive.no_cache, len(archive.sizes)).to_json(),
         },
-        "live": _live_to_json(each) if figures.has_live else None,
+        "live": _live_to_json(archive) if stats.has_live else None,
     }
 
 
-def _live_to_json(each: ArchiveOverlapStats) -> dict[str, object]:
-    live = each.live
+def _live_to_json(archive: ArchiveOverlapStats) -> dict[str, object]:
+    live = archive.live
     return {
         "replicated": live.replicated,
         "endangered": live.endangered,
@@ -659,25 +666,27 @@ def _live_to_json(each: ArchiveOverlapStats) -> dict[str, object]:
     }
 
 
-def render_overlap_page(figures: OverlapStats, name: str) -> str:
-    """Return the page: HTML with everything in it, the same for the same figures. Everything in it is escaped.
+def render_overlap_page(stats: OverlapStats, name: str) -> str:
+    """Return the report as a self-contained, deterministic HTML page. All values are escaped.
 
-    name: what the list of pages is called.
+    Args:
+        stats: Statistics to show.
+        name: Title of the page list.
     """
-    pairs = [(each.archive, draw_similarity(each.live.points)) for each in figures.archives if each.live.points]
+    pairs = [(each.archive, draw_similarity(each.live.points)) for each in stats.archives if each.live.points]
     return (
         make_template_environment("unlost.research")
         .get_template("overlap.html")
         .render(
             name=name,
-            headline=overlap_headline(figures),
-            remarks=overlap_remarks(figures),
-            membership=figures.membership,
-            drawing=draw_overlap(figures.membership),
-            described=describe_overlap(figures.membership),
-            years=draw_years(figures.years, figures.size, figures.year_pages) if figures.years else "",
+            headline=overlap_headline(stats),
+            remarks=overlap_remarks(stats),
+            membership=stats.membership,
+            drawing=draw_overlap(stats.membership),
+            described=describe_overlap(stats.membership),
+            years=draw_years(stats.years, stats.size, stats.year_pages) if stats.years else "",
             pairs=pairs,
-            holdings=holdings_tables(figures),
-            copies=capture_tables(figures),
+            holdings=holdings_tables(stats),
+            copies=capture_tables(stats),
         )
     )

@@ -1,4 +1,4 @@
-"""The state file of an overlap survey: pages, listings by archive, fetched captures, live pages. Resumable."""
+"""State file of an overlap survey: pages, listings, fetched captures, live pages. A survey can be resumed."""
 
 import json
 from collections import Counter
@@ -17,11 +17,16 @@ _REDIRECT = 300
 
 
 class TimeMapSummary:
-    """Counts captures.
+    """Summary of the captures that an archive lists for a page.
 
-    mementos: all of them. good: those that are neither errors nor redirects, as far as the list tells.
-    years: all, by year, 4 digits. first, last: dates of 14 digits. last_good: the last that is good.
-    is_cut: whether there are more than are listed.
+    Attributes:
+        mementos: Number of captures.
+        good: Captures that are neither errors nor redirects, as far as the listing has the status.
+        years: Captures by year, 4 digits.
+        first: Date of the first capture, 14 digits.
+        last: Date of the last capture, 14 digits.
+        last_good: Last good capture.
+        is_cut: Whether the listing is truncated.
     """
 
     __slots__ = ("first", "good", "is_cut", "last", "last_good", "mementos", "years")
@@ -36,30 +41,32 @@ class TimeMapSummary:
         self.is_cut = False
 
     def add(self, capture: Capture) -> None:
-        """Count one."""
-        moment = capture.datetime
+        """Add a capture."""
+        date = capture.datetime
         self.mementos += 1
-        self.years[moment[:4]] += 1
-        self.first = moment if self.first is None else min(self.first, moment)
-        self.last = moment if self.last is None else max(self.last, moment)
+        self.years[date[:4]] += 1
+        self.first = date if self.first is None else min(self.first, date)
+        self.last = date if self.last is None else max(self.last, date)
         if capture.status is None or 200 <= capture.status < _REDIRECT:
             self.good += 1
-            if self.last_good is None or moment > self.last_good.datetime:
+            if self.last_good is None or date > self.last_good.datetime:
                 self.last_good = capture
 
 
-# ruff: noqa: S608  no text of others is in any statement
+# ruff: noqa: S608  statements are built from constants only
 STATE_VERSION = 1
 LISTING_OUTCOMES = ("hit", "miss", "excluded")
-"""What an archive says of a page. Any other outcome is a failure: such a page is asked for again by the next run."""
+"""Final outcomes of a query for a page. Any other outcome is a failure; the next run queries the page again."""
 FETCH_OUTCOMES = ("copy", "absent", "http-4xx", "http-5xx", "malformed", "redirect", "excluded", "archive-error")
-"""What came of fetching a copy, where that says something of the archive; all but the first are misses. Any other
-outcome is a failure on the way: the copy is fetched again by the next run."""
+"""Final outcomes of fetching a capture; all but the first are misses.
+
+Any other outcome is a transient failure; the next run fetches the capture again.
+"""
 VISIT_OUTCOMES = ("answered", "absent", "forbidden")
-"""What came of looking at a live page, where that need not be done again."""
+"""Final outcomes of visiting a live page."""
 LIVENESS_OUTCOMES = ("answered", "absent", "silent")
-"""What tells whether a page is live. One without an answer is not, as far as anybody can see, and looked at again."""
-_BATCH_ROWS = 200  # pages that are looked up at a time
+"""Outcomes that show whether a page is live. A silent page counts as not live, but the next run visits it again."""
+_BATCH_ROWS = 200  # pages per database query
 _SNAPSHOT_COLUMNS = """datetime TEXT, status INTEGER, mime TEXT, size INTEGER, truncated TEXT, modified TEXT,
     cache_control TEXT, noarchive TEXT, digest TEXT, text BLOB"""
 _SCHEMA = f"""
@@ -83,7 +90,7 @@ _STATEMENTS = split_statements(_SCHEMA)
 
 
 class OverlapPage(NamedTuple):
-    """A page of the list. number: from 1, in its order."""
+    """A page of the survey. `number` is its position in the list, from 1."""
 
     number: int
     key: str
@@ -92,7 +99,13 @@ class OverlapPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveListing:
-    """What an archive said of a page. number: of the page. good: mementos that are neither errors nor redirects."""
+    """The stored listing of a page by an archive.
+
+    Attributes:
+        number: Number of the page.
+        good: Captures that are neither errors nor redirects.
+        cut: Whether the listing is truncated.
+    """
 
     number: int
     archive: str
@@ -105,11 +118,11 @@ class ArchiveListing:
 
 
 class OverlapState(ProgressFile):
-    """The state of one measurement, as `ProgressFile` has it."""
+    """SQLite state of one survey, a `ProgressFile`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "measurement", STATE_VERSION, _STATEMENTS)
-        # Many small answers: so they need not wait for the disk, and whoever is killed loses none.
+        # Many small transactions: WAL avoids waiting for the disk, and loses none if the process is killed.
         self._connection.execute("PRAGMA journal_mode = WAL")
 
     def begin(
@@ -119,9 +132,13 @@ class OverlapState(ProgressFile):
         seed: int,
         sample: int | None = None,
     ) -> None:
-        """Keep the pages to ask for: all of them, or `sample` of them at random by a seed.
+        """Store the pages to survey: all of them, or a random sample.
 
-        pages: keys and addresses; of those with one key, the first is asked for. plan: as in `SampleState.begin`.
+        Args:
+            plan: As in `SampleState.begin`.
+            pages: Keys and URLs. The first page with a key is used.
+            seed: Seed of the random order.
+            sample: Sample size; None for all pages.
         """
         with self._initialize(plan) as data:
             rows = ((key, uri, random_rank(seed, key)) for key, uri in pages)
@@ -134,33 +151,37 @@ class OverlapState(ProgressFile):
 
     @property
     def size(self) -> int:
-        """How many pages there are."""
+        """Number of pages."""
         return int(self._connection.execute("SELECT count(*) FROM page").fetchone()[0])
 
     def register_archive(self, archive: str, url: str) -> None:
-        """Keep where an archive is asked. Raises UsageError if another one has been asked under its name."""
+        """Store the URL of an archive.
+
+        Raises:
+            UsageError: Another URL is stored for this archive.
+        """
         name = f"archive {archive}"
-        before = self._fact(name)
-        if before is None:
+        stored = self._fact(name)
+        if stored is None:
             with self._transaction() as data:
                 data.execute("INSERT INTO fact VALUES (?, ?)", (name, url))
-        elif before != url:
+        elif stored != url:
             raise UsageError(
-                f"{self._path}: under the name {archive} another archive was asked, {before[:100]}: give the same "
+                f"{self._path}: under the name {archive} another archive was asked, {stored[:100]}: give the same "
                 "registry as before, or --restart to ask everything anew"
             )
 
-    # ---------------------------------------------------------------- what is to be asked
+    # ---------------------------------------------------------------- pending work
 
     def unanswered(self, archive: str) -> Iterator[OverlapPage]:
-        """Yield the pages that an archive has not answered yet, each once, while answers may be added."""
-        answers = f"outcome IN {LISTING_OUTCOMES}"
+        """Yield the pages without a final listing of an archive, each once. Listings may be recorded meanwhile."""
+        condition = f"outcome IN {LISTING_OUTCOMES}"
         yield from self._pages(
-            f"NOT EXISTS (SELECT 1 FROM answer WHERE page = number AND archive = ? AND {answers})", archive
+            f"NOT EXISTS (SELECT 1 FROM answer WHERE page = number AND archive = ? AND {condition})", archive
         )
 
     def count_unanswered(self, archive: str) -> int:
-        """Return how many those are."""
+        """Return the number of pages without a final listing of an archive."""
         answered = self._connection.execute(
             f"SELECT count(*) FROM answer WHERE archive = ? AND outcome IN {LISTING_OUTCOMES}",
             (archive,),
@@ -168,7 +189,7 @@ class OverlapState(ProgressFile):
         return self.size - int(answered.fetchone()[0])
 
     def unfetched(self, archive: str, most: int) -> list[tuple[OverlapPage, Capture]]:
-        """Return of the first `most` pages that an archive holds, in an order at random, those not fetched yet."""
+        """Return the captures still to be fetched among the first `most` archived pages, in random order."""
         rows = self._connection.execute(
             f"""
             SELECT number, key, uri, capture FROM (
@@ -183,15 +204,15 @@ class OverlapState(ProgressFile):
         return [(_page_from_row(number, key, uri), self._parse_capture(text)) for number, key, uri, text in rows]
 
     def unvisited(self, archives: Sequence[str], most: int) -> Iterator[OverlapPage]:
-        """Yield the pages whose live version is wanted and was not looked at: those of the samples of all archives."""
-        wanted = " UNION ".join(
+        """Yield the sampled pages of all archives whose live version has not been visited."""
+        samples = " UNION ".join(
             "SELECT * FROM (SELECT page FROM answer JOIN page ON page = number WHERE archive = ? AND outcome = 'hit' "
             "AND capture IS NOT NULL ORDER BY rank, number LIMIT ?)"
             for _ in archives
         )
         values = [value for archive in archives for value in (archive, most)]
         yield from self._pages(
-            f"number IN ({wanted}) AND NOT EXISTS (SELECT 1 FROM live WHERE page = number AND outcome IN "
+            f"number IN ({samples}) AND NOT EXISTS (SELECT 1 FROM live WHERE page = number AND outcome IN "
             f"{VISIT_OUTCOMES})",
             *values,
         )
@@ -218,11 +239,11 @@ class OverlapState(ProgressFile):
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise self._foreign_file_error() from None
 
-    # ---------------------------------------------------------------- what came
+    # ---------------------------------------------------------------- recording
 
     def record_listing(self, page: OverlapPage, archive: str, outcome: str, summary: TimeMapSummary) -> None:
-        """Keep what an archive said of a page."""
-        shown = None if summary.last_good is None else json.dumps(asdict(summary.last_good))
+        """Store the listing of a page by an archive."""
+        capture = None if summary.last_good is None else json.dumps(asdict(summary.last_good))
         with self._transaction() as data:
             data.execute(
                 "INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -235,7 +256,7 @@ class OverlapState(ProgressFile):
                     summary.is_cut,
                     summary.first,
                     summary.last,
-                    shown,
+                    capture,
                 ),
             )
             data.execute("DELETE FROM year WHERE page = ? AND archive = ?", (page.number, archive))
@@ -243,23 +264,25 @@ class OverlapState(ProgressFile):
             data.executemany("INSERT INTO year VALUES (?, ?, ?, ?)", rows)
 
     def record_fetch(self, page: OverlapPage, archive: str, outcome: str, snapshot: PageObservation | None) -> None:
-        """Keep what came of fetching a copy."""
+        """Store the result of fetching a capture."""
         values = _snapshot_to_row(snapshot)
-        marks = ", ".join("?" * (3 + len(values)))
+        placeholders = ", ".join("?" * (3 + len(values)))
         with self._transaction() as data:
-            data.execute(f"INSERT OR REPLACE INTO copy VALUES ({marks})", (page.number, archive, outcome, *values))
+            data.execute(
+                f"INSERT OR REPLACE INTO copy VALUES ({placeholders})", (page.number, archive, outcome, *values)
+            )
 
     def record_visit(self, page: OverlapPage, outcome: str, snapshot: PageObservation | None) -> None:
-        """Keep what the live web has of a page."""
+        """Store the result of visiting a live page."""
         values = _snapshot_to_row(snapshot)
-        marks = ", ".join("?" * (2 + len(values)))
+        placeholders = ", ".join("?" * (2 + len(values)))
         with self._transaction() as data:
-            data.execute(f"INSERT OR REPLACE INTO live VALUES ({marks})", (page.number, outcome, *values))
+            data.execute(f"INSERT OR REPLACE INTO live VALUES ({placeholders})", (page.number, outcome, *values))
 
-    # ---------------------------------------------------------------- what is told
+    # ---------------------------------------------------------------- results
 
     def listings_by_page(self) -> Iterator[tuple[OverlapPage, list[ArchiveListing]]]:
-        """Yield every page with what was said of it, failures too, in the order of the list."""
+        """Yield each page with its listings, including failures, in list order."""
         rows = iter(
             self._connection.execute(
                 "SELECT page, archive, outcome, mementos, good, cut, first, last FROM answer ORDER BY page, archive"
@@ -269,30 +292,30 @@ class OverlapState(ProgressFile):
         for number, key, uri in self._connection.execute(
             "SELECT number, key, CAST(uri AS BLOB) FROM page ORDER BY number"
         ):
-            said = []
+            listings = []
             while row is not None and row[0] <= number:
                 if row[0] == number:
-                    said.append(ArchiveListing(*row))
+                    listings.append(ArchiveListing(*row))
                 row = next(rows, None)
-            yield _page_from_row(number, key, uri), said
+            yield _page_from_row(number, key, uri), listings
 
     def mementos_by_year(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield archive, year, how many pages have mementos of that year there, and how many mementos that are."""
+        """Yield archive, year, number of pages with mementos of the year, and number of mementos."""
         yield from self._connection.execute(
             "SELECT year.archive, year, count(*), sum(year.mementos) FROM year GROUP BY 1, 2 ORDER BY 2, 1"
         )
 
     def pages_by_year(self, archives: Sequence[str]) -> dict[str, int]:
-        """Return how many pages have mementos of each year in any of these archives."""
-        marks = ", ".join("?" * len(archives))
+        """Return the number of pages with mementos of each year in any of these archives."""
+        placeholders = ", ".join("?" * len(archives))
         rows = self._connection.execute(
-            f"SELECT year, count(DISTINCT page) FROM year WHERE archive IN ({marks}) GROUP BY 1 ORDER BY 1",
+            f"SELECT year, count(DISTINCT page) FROM year WHERE archive IN ({placeholders}) GROUP BY 1 ORDER BY 1",
             tuple(archives),
         )
         return dict(rows.fetchall())
 
     def fetched_captures(self, archive: str, most: int) -> Iterator[tuple[int, str, PageObservation | None]]:
-        """Yield the number of the page, outcome, and what was seen, of the first `most` that were to be fetched."""
+        """Yield page number, outcome and snapshot for the first `most` pages of an archive's sample."""
         rows = self._connection.execute(
             """
             SELECT copy.* FROM (
@@ -306,23 +329,23 @@ class OverlapState(ProgressFile):
             yield number, outcome, _snapshot_from_row(values)
 
     def live_snapshot(self, number: int) -> tuple[str, PageObservation | None] | None:
-        """Return what the live web has of a page; None if nobody looked."""
+        """Return outcome and snapshot of a live page; None if it was not visited."""
         row = self._connection.execute("SELECT * FROM live WHERE page = ?", (number,)).fetchone()
         return None if row is None else (row[1], _snapshot_from_row(row[2:]))
 
     def count_postponed(self) -> int:
-        """Return how many live pages are to be looked at another time, since their sites said so."""
-        settled = {*VISIT_OUTCOMES, *LIVENESS_OUTCOMES}
+        """Return the number of live pages to visit later, because their sites asked to wait."""
+        final = {*VISIT_OUTCOMES, *LIVENESS_OUTCOMES}
         rows = self._connection.execute("SELECT outcome, count(*) FROM live GROUP BY outcome")
-        return sum(int(count) for outcome, count in rows if outcome not in settled)
+        return sum(int(count) for outcome, count in rows if outcome not in final)
 
     def has_live(self) -> bool:
-        """Return whether anybody looked at the live web."""
+        """Return whether any live page was visited."""
         return self._connection.execute("SELECT 1 FROM live LIMIT 1").fetchone() is not None
 
 
 def random_rank(seed: int, key: str) -> bytes:
-    """Return the place of a page in an order at random, which is the same for the same seed everywhere."""
+    """Return the sort key of a page in a reproducible random order."""
     return sha256(f"{seed} {key}".encode("utf-8", "surrogatepass")).digest()[:8]
 
 
@@ -330,10 +353,12 @@ def _page_from_row(number: int, key: str, uri: bytes) -> OverlapPage:
     return OverlapPage(number, key, uri.decode("utf-8", "surrogateescape"))
 
 
-def _snapshot_to_row(seen: PageObservation | None) -> tuple[object, ...]:
+def _snapshot_to_row(snapshot: PageObservation | None) -> tuple[object, ...]:
     empty = (None,) * len(PageObservation.__dataclass_fields__)
-    return empty if seen is None else tuple(getattr(seen, name) for name in PageObservation.__dataclass_fields__)
+    return (
+        empty if snapshot is None else tuple(getattr(snapshot, name) for name in PageObservation.__dataclass_fields__)
+    )
 
 
 def _snapshot_from_row(values: Sequence[object]) -> PageObservation | None:
-    return None if values[3] is None else PageObservation(*values)  # type: ignore[arg-type]  # as `_row` wrote them
+    return None if values[3] is None else PageObservation(*values)  # type: ignore[arg-type]  # written by `_snapshot_to_row`

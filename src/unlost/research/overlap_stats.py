@@ -1,4 +1,4 @@
-"""Statistics of an overlap survey, by archive and overall."""
+"""Statistics of an overlap survey, for each archive and for all."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,14 @@ from unlost.statistics import Proportion
 
 @dataclass(frozen=True, slots=True)
 class ValueSummary:
-    """How values lie. count: how many there are; the others are None of none, `deviation` also of one."""
+    """Summary of a sample. Field names are JSON keys.
+
+    Attributes:
+        count: Sample size. The other values are None for an empty sample.
+        deviation: Sample standard deviation; None for fewer than two values.
+        least: Minimum.
+        most: Maximum.
+    """
 
     count: int
     mean: float | None = None
@@ -35,7 +42,7 @@ class ValueSummary:
 
 
 def summarize_values(values: Sequence[float]) -> ValueSummary:
-    """Return how values lie.
+    """Return the summary of a sample.
 
     >>> summarize_values([1, 2, 6])
     ValueSummary(count=3, mean=3.0, median=2, deviation=2.6457513110645907, least=1, most=6)
@@ -48,15 +55,28 @@ def summarize_values(values: Sequence[float]) -> ValueSummary:
 
 @dataclass(slots=True)
 class LiveComparison:
-    """What is known of the live versions of the pages of which copies were fetched.
+    """Comparison of the sampled pages of an archive with their live versions.
 
-    replicated, endangered: a copy came, and the page is live, or not. vulnerable, unrecoverable: none came, the same.
-    dated: live pages with a Last-Modified whose copy has a date. staleness: days, of those that are stale.
-    identical, pairs, alike: pairs with equal bytes, all pairs, and the shares of words that those have in common whose
-        text was compared. points: days stale, and share in common, of pairs of which both are known.
-    noarchive, html, refusing, answered: of live pages, as in `Standing`. refusing_held: of those, with a copy.
-    silent, absent: of pages that are not live, those without an answer, and those that say in words only that they are
-        not there. unseen: pages of which nobody can tell, by the reason: robots.txt, or a site that wants us to wait.
+    Attributes:
+        replicated: Capture fetched, page live.
+        endangered: Capture fetched, page not live.
+        vulnerable: Capture missing, page live.
+        unrecoverable: Capture missing, page not live.
+        dated: Live pages with Last-Modified, compared with a dated capture.
+        staleness: Days by which a stale capture is older than the live page.
+        identical: Pairs with identical bytes.
+        pairs: Pairs of capture and live page.
+        similarities: Text similarity of pairs whose text was compared, 0 to 1.
+        points: Staleness and similarity of pairs for which both are known.
+        answered: Live pages.
+        html: Live HTML pages.
+        noarchive: Live HTML pages with `noarchive`.
+        no_cache: Live pages whose Cache-Control forbids caching.
+        no_cache_held: The same with a capture.
+        sizes: Sizes of live pages in bytes.
+        silent: Pages not live because the server did not respond.
+        absent: Pages not live because of a soft 404.
+        unseen: Pages of unknown liveness by outcome: robots.txt, or a site that asked to wait.
     """
 
     replicated: int = 0
@@ -82,17 +102,30 @@ class LiveComparison:
 
 @dataclass(slots=True)
 class ArchiveOverlapStats:
-    """What one archive said of the pages of the list, and what its copies are like.
+    """Statistics of an archive.
 
-    asked: pages that it answered for. held: of these, pages of which it lists a good copy. only_bad: of which it lists
-        nothing but errors and redirects. excluded: that it does not show. mementos: that it lists. cut: lists that were
-        not whole. failed: pages without an answer, by the outcome; `""` were not asked for.
-    held_tlds, asked_tlds: pages by top-level domain. ages: days between the last copy and the newest copy of the page
-        anywhere.
-    fetched: copies that were fetched and came or did not; misses: by the reason. failed_fetches: by the outcome.
-    types, sizes: of copies. truncated, bad: copies that are not whole, or are errors or redirects after all.
-    html, noarchive, robots: copies that are HTML, those that ask not to be kept, and whom they name. told, refusing:
-        copies whose headers are known, and those with Cache-Control no-cache, no-store or private.
+    Attributes:
+        answered: Pages with a final listing.
+        held: Pages with a good capture.
+        only_errors: Pages with only errors and redirects.
+        excluded: Pages that the archive refuses to show.
+        mementos: Captures listed.
+        cut_lists: Truncated listings.
+        failed: Pages without a final listing by outcome; the key is empty for pages not yet queried.
+        held_tlds: Pages with a good capture, by top-level domain.
+        ages: Days between the last capture and the newest capture in any archive.
+        fetched: Captures with a final fetch outcome.
+        misses: Captures that could not be fetched, by outcome.
+        failed_fetches: Transient fetch failures, by outcome.
+        types: Fetched captures by type.
+        sizes: Sizes of fetched captures in bytes.
+        truncated: Incomplete captures.
+        error_captures: Captures that turned out to be errors or redirects.
+        html: HTML captures.
+        noarchive: HTML captures with `noarchive`.
+        robots: HTML captures with `noarchive`, by robot.
+        no_cache: Captures whose Cache-Control forbids caching.
+        live: Comparison with live pages.
     """
 
     archive: str
@@ -120,38 +153,43 @@ class ArchiveOverlapStats:
 
     @property
     def has_answered(self) -> bool:
-        """Whether it answered at all."""
+        """Whether the archive returned any listing."""
         return bool(self.answered)
 
     @property
     def hit_rate(self) -> Proportion:
-        """The share of pages that it holds."""
+        """Share of pages with a good capture."""
         return Proportion(self.held, self.answered)
 
     @property
     def miss_rate(self) -> Proportion:
-        """The share of copies that are listed as stored and are not there when they are fetched."""
+        """Share of listed captures that could not be fetched."""
         return Proportion(self.misses.total(), self.fetched)
 
 
 MAX_TLDS = 15
-"""Top-level domains that are listed; all others are one row."""
-_MAX_LABEL_LENGTH = 63  # of a label
+"""Top-level domains in the table; all others are summed in one row."""
+_MAX_LABEL_LENGTH = 63  # octets (RFC 1035, section 2.3.4)
 _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapStats:
-    """All numbers.
+    """Statistics of a survey.
 
-    size: pages of the list. archives: in the order in which they were given. left_out: archives that answered nothing,
-        which are not among those that overlap. unsettled: pages that not all others have answered for, which are not
-        counted there either.
-    membership, choices, fewest: who holds what, as far as that is settled. memento_choices: archive, and how many of
-        all mementos the archives up to it list.
-    tlds: pages of the list by top-level domain, most first; pages held by anybody, the same.
-    years: year, then by archive pages with a copy of it, and copies. year_pages: pages with a copy of it anywhere.
-    has_live: whether the live web was looked at.
+    Attributes:
+        size: Number of pages.
+        archives: Statistics of each archive, in the order given.
+        unresponsive: Archives without any listing; they are excluded from the comparison.
+        unsettled: Pages without a final listing of all other archives; they are excluded too.
+        membership: Pages by set of archives.
+        covers: Best sets of archives by size.
+        minimum_covers: Minimum sets by coverage level.
+        memento_covers: Archives by descending mementos, with the cumulative number of mementos.
+        tlds: Top-level domain, pages, and archived pages, by descending pages.
+        years: By year and archive: pages with mementos of the year, and mementos.
+        year_pages: Pages with a memento of the year in any archive.
+        has_live: Whether live pages were visited.
     """
 
     size: int
@@ -169,51 +207,56 @@ class OverlapStats:
 
     @property
     def mementos(self) -> int:
-        """How many mementos all archives list together."""
+        """Number of mementos in all archives."""
         return sum(each.mementos for each in self.archives)
 
 
 def compute_overlap_stats(state: OverlapState, archives: Sequence[str], fetch: int) -> OverlapStats:
-    """Return the numbers of what is known so far. fetch: how many copies of each archive belong to the sample.
+    """Compute the statistics of what has been surveyed so far.
 
-    Memory grows with the archives, with the sets of them that hold pages, and with the copies of the samples.
+    Memory grows with the number of archives, of distinct archive sets, and of sampled captures.
+
+    Args:
+        state: State of the survey.
+        archives: Archive ids.
+        fetch: Sample size of captures per archive.
     """
-    standings = {archive: ArchiveOverlapStats(archive) for archive in archives}
+    by_archive = {archive: ArchiveOverlapStats(archive) for archive in archives}
     tlds: Counter[str] = Counter()
     held_tlds: Counter[str] = Counter()
-    for page, answers in state.listings_by_page():
+    for page, listings in state.listings_by_page():
         tld = top_level_domain(page.uri)
         tlds[tld] += 1
-        held_tlds[tld] += _add_page(standings, [each for each in answers if each.archive in standings], tld)
-    silent = tuple(name for name, each in standings.items() if not each.has_answered)
-    counted = [name for name in archives if name not in silent]
-    membership, unsettled = _membership(state, counted)
-    choices = best_covers(membership)
-    for standing in standings.values():
-        _add_captures(state, standing, fetch)
-    listed = sorted(standings.values(), key=lambda each: -each.mementos)
-    memento_choices, so_far = [], 0
-    for each in listed:
+        held_tlds[tld] += _add_page(by_archive, [each for each in listings if each.archive in by_archive], tld)
+    unresponsive = tuple(name for name, each in by_archive.items() if not each.has_answered)
+    responsive = [name for name in archives if name not in unresponsive]
+    membership, unsettled = _membership(state, responsive)
+    covers = best_covers(membership)
+    for archive_stats in by_archive.values():
+        _add_captures(state, archive_stats, fetch)
+    descending = sorted(by_archive.values(), key=lambda each: -each.mementos)
+    memento_covers, cumulative = [], 0
+    for each in descending:
         if each.mementos:
-            so_far += each.mementos
-            memento_choices.append((each.archive, so_far))
+            cumulative += each.mementos
+            memento_covers.append((each.archive, cumulative))
     years: dict[str, dict[str, tuple[int, int]]] = {}
     for archive, year, pages, mementos in state.mementos_by_year():
-        if archive in standings:
+        if archive in by_archive:
             years.setdefault(year, {})[archive] = (pages, mementos)
     top = [(tld, count, held_tlds[tld]) for tld, count in sorted(tlds.items(), key=lambda each: (-each[1], each[0]))]
-    rest = top[MAX_TLDS:]
-    if rest:
-        top = [*top[:MAX_TLDS], ("other", sum(each[1] for each in rest), sum(each[2] for each in rest))]
+    others = top[MAX_TLDS:]
+    if others:
+        top = [*top[:MAX_TLDS], ("other", sum(each[1] for each in others), sum(each[2] for each in others))]
     return OverlapStats(
-        state.size, tuple(standings.values()), silent, unsettled, membership, tuple(choices),
-        tuple(minimum_covers(membership, choices)), tuple(memento_choices), tuple(top), years,
+        state.size, tuple(by_archive.values()), unresponsive, unsettled, membership, tuple(covers),
+        tuple(minimum_covers(membership, covers)), tuple(memento_covers), tuple(top), years,
         state.pages_by_year(archives), state.has_live(),
     )  # fmt: skip
 
 
 def top_level_domain(uri: str) -> str:
-    """Return the top-level domain of an address, `number` for one without a name.
+    """Return the top-level domain of a URL; `number` for an IP address.
 
     >>> top_level_domain("http://www.a.co.uk:80/x"), top_level_domain("http://1.2.3.4/"), top_level_domain("a.example")
     ('uk', 'number', 'example')
@@ -228,111 +271,113 @@ def top_level_domain(uri: str) -> str:
     return "number" if label.isdigit() or ":" in host else label
 
 
-def _add_page(standings: dict[str, ArchiveOverlapStats], answers: list[ArchiveListing], tld: str) -> bool:
-    """Count what was said of a page; return whether any archive holds it."""
-    said = {each.archive: each for each in answers}
-    newest = max((each.last for each in answers if each.good and each.last), default=None)
-    for archive, standing in standings.items():
-        answer = said.get(archive)
-        if answer is None or answer.outcome not in LISTING_OUTCOMES:
-            standing.failed["" if answer is None else answer.outcome] += 1
+def _add_page(by_archive: dict[str, ArchiveOverlapStats], listings: list[ArchiveListing], tld: str) -> bool:
+    """Add the listings of a page; return whether any archive contains it."""
+    listing_by_archive = {each.archive: each for each in listings}
+    newest = max((each.last for each in listings if each.good and each.last), default=None)
+    for archive, archive_stats in by_archive.items():
+        listing = listing_by_archive.get(archive)
+        if listing is None or listing.outcome not in LISTING_OUTCOMES:
+            archive_stats.failed["" if listing is None else listing.outcome] += 1
             continue
-        standing.answered += 1
-        standing.mementos += answer.mementos
-        standing.cut_lists += answer.cut
-        standing.excluded += answer.outcome == "excluded"
-        standing.only_errors += bool(answer.mementos and not answer.good)
-        if answer.good:
-            standing.held += 1
-            standing.held_tlds[tld] += 1
-            if answer.last and newest and (days := _days_between(answer.last, newest)) is not None:
-                standing.ages.append(days)
-    return any(each.good for each in answers)
+        archive_stats.answered += 1
+        archive_stats.mementos += listing.mementos
+        archive_stats.cut_lists += listing.cut
+        archive_stats.excluded += listing.outcome == "excluded"
+        archive_stats.only_errors += bool(listing.mementos and not listing.good)
+        if listing.good:
+            archive_stats.held += 1
+            archive_stats.held_tlds[tld] += 1
+            if listing.last and newest and (days := _days_between(listing.last, newest)) is not None:
+                archive_stats.ages.append(days)
+    return any(each.good for each in listings)
 
 
 def _membership(state: OverlapState, archives: Sequence[str]) -> tuple[ArchiveMembership, int]:
-    """Return who holds what, of pages that all archives answered for, and how many others there are."""
-    places = {archive: place for place, archive in enumerate(archives)}
+    """Return the membership of pages with final listings of all archives, and the number of other pages."""
+    indexes = {archive: index for index, archive in enumerate(archives)}
     sets: Counter[int] = Counter()
     unsettled = 0
-    for _, answers in state.listings_by_page():
-        said = [each for each in answers if each.archive in places and each.outcome in LISTING_OUTCOMES]
-        if len(said) < len(archives) or not archives:
+    for _, listings in state.listings_by_page():
+        final = [each for each in listings if each.archive in indexes and each.outcome in LISTING_OUTCOMES]
+        if len(final) < len(archives) or not archives:
             unsettled += 1
             continue
-        sets[sum(1 << places[each.archive] for each in said if each.good)] += 1
+        sets[sum(1 << indexes[each.archive] for each in final if each.good)] += 1
     return ArchiveMembership(tuple(archives), dict(sorted(sets.items()))), unsettled
 
 
-def _add_captures(state: OverlapState, standing: ArchiveOverlapStats, fetch: int) -> None:
-    for number, outcome, seen in state.fetched_captures(standing.archive, fetch):
+def _add_captures(state: OverlapState, archive_stats: ArchiveOverlapStats, fetch: int) -> None:
+    for number, outcome, snapshot in state.fetched_captures(archive_stats.archive, fetch):
         if outcome not in FETCH_OUTCOMES:
-            standing.failed_fetches[outcome] += 1
+            archive_stats.failed_fetches[outcome] += 1
             continue
-        standing.fetched += 1
-        if seen is None:
-            standing.misses[outcome] += 1
+        archive_stats.fetched += 1
+        if snapshot is None:
+            archive_stats.misses[outcome] += 1
         else:
-            _add_capture(standing, seen)
+            _add_capture(archive_stats, snapshot)
         live = state.live_snapshot(number)
         if live is not None:
-            _add_live(standing.live, seen, *live)
+            _add_live(archive_stats.live, snapshot, *live)
 
 
-def _add_capture(standing: ArchiveOverlapStats, seen: PageObservation) -> None:
-    standing.types[_media_type_row(seen.mime)] += 1
-    standing.sizes.append(seen.size)
-    standing.truncated += seen.truncated is not None
-    standing.error_captures += seen.status is not None and not _OK <= seen.status < _OK + 100
-    standing.no_cache += forbids_caching(seen.cache_control)
-    if seen.noarchive is not None:
-        standing.html += 1
-        standing.noarchive += bool(seen.noarchive)
-        standing.robots.update(seen.noarchive.split())
+def _add_capture(archive_stats: ArchiveOverlapStats, snapshot: PageObservation) -> None:
+    archive_stats.types[_media_type_row(snapshot.mime)] += 1
+    archive_stats.sizes.append(snapshot.size)
+    archive_stats.truncated += snapshot.truncated is not None
+    archive_stats.error_captures += snapshot.status is not None and not _OK <= snapshot.status < _OK + 100
+    archive_stats.no_cache += forbids_caching(snapshot.cache_control)
+    if snapshot.noarchive is not None:
+        archive_stats.html += 1
+        archive_stats.noarchive += bool(snapshot.noarchive)
+        archive_stats.robots.update(snapshot.noarchive.split())
 
 
-def _add_live(found: LiveComparison, seen: PageObservation | None, outcome: str, live: PageObservation | None) -> None:
+def _add_live(
+    comparison: LiveComparison, snapshot: PageObservation | None, outcome: str, live: PageObservation | None
+) -> None:
     if outcome not in LIVENESS_OUTCOMES:
-        found.unseen[outcome] += 1
+        comparison.unseen[outcome] += 1
         return
     is_live = outcome == "answered" and live is not None and live.status == _OK
-    found.silent += outcome == "silent"
-    found.absent += outcome == "absent"
-    found.replicated += seen is not None and is_live
-    found.endangered += seen is not None and not is_live
-    found.vulnerable += seen is None and is_live
-    found.unrecoverable += seen is None and not is_live
+    comparison.silent += outcome == "silent"
+    comparison.absent += outcome == "absent"
+    comparison.replicated += snapshot is not None and is_live
+    comparison.endangered += snapshot is not None and not is_live
+    comparison.vulnerable += snapshot is None and is_live
+    comparison.unrecoverable += snapshot is None and not is_live
     if not is_live or live is None:
         return
-    found.answered += 1
-    found.sizes.append(live.size)
-    found.html += live.noarchive is not None
-    found.noarchive += bool(live.noarchive)
-    is_refusing = forbids_caching(live.cache_control)
-    found.no_cache += is_refusing
-    found.no_cache_held += is_refusing and seen is not None
-    if seen is None:
+    comparison.answered += 1
+    comparison.sizes.append(live.size)
+    comparison.html += live.noarchive is not None
+    comparison.noarchive += bool(live.noarchive)
+    is_uncacheable = forbids_caching(live.cache_control)
+    comparison.no_cache += is_uncacheable
+    comparison.no_cache_held += is_uncacheable and snapshot is not None
+    if snapshot is None:
         return
     days = None
-    if live.modified is not None and (behind := _days_between(seen.datetime, live.modified)) is not None:
-        found.dated += 1
-        days = max(0.0, behind)
+    if live.modified is not None and (staleness := _days_between(snapshot.datetime, live.modified)) is not None:
+        comparison.dated += 1
+        days = max(0.0, staleness)
         if days >= 1:
-            found.staleness.append(days)
-    found.pairs += 1
-    found.identical += seen.digest == live.digest
-    if seen.text is not None and live.text is not None:
-        texts = decompress_text(seen.text), decompress_text(live.text)
+            comparison.staleness.append(days)
+    comparison.pairs += 1
+    comparison.identical += snapshot.digest == live.digest
+    if snapshot.text is not None and live.text is not None:
+        texts = decompress_text(snapshot.text), decompress_text(live.text)
         if not any(char.isalnum() for text in texts for char in text):
-            return  # nothing says that they are alike
-        alike = 1.0 if seen.digest == live.digest else text_resemblance(*texts)
-        found.similarities.append(alike)
+            return  # no text to compare
+        similarity = 1.0 if snapshot.digest == live.digest else text_resemblance(*texts)
+        comparison.similarities.append(similarity)
         if days is not None:
-            found.points.append((days, alike))
+            comparison.points.append((days, similarity))
 
 
 def _media_type_row(mime: str | None) -> str:
-    """Return the row of a media type in the table of types."""
+    """Return the row label of a media type."""
     name = format_of(mime or UNKNOWN_TYPE)
     if name in ("html", "pdf"):
         return name.upper()
@@ -346,13 +391,13 @@ def _media_type_row(mime: str | None) -> str:
 
 
 def _days_between(first: str, second: str) -> float | None:
-    """Return the whole days from one date to another, of 14 digits each; None if one is no date."""
+    """Return the whole days between two 14-digit dates; None if one of them is invalid."""
     try:
         return float((to_datetime(second) - to_datetime(first)).days)
     except DateError:
         return None
 
 
-def robots_by_count(standing: ArchiveOverlapStats) -> list[tuple[str, int]]:
-    """Return whom pages with `noarchive` name, all robots first."""
-    return sorted(standing.robots.items(), key=lambda each: (each[0] != ALL_ROBOTS, -each[1], each[0]))
+def robots_by_count(archive_stats: ArchiveOverlapStats) -> list[tuple[str, int]]:
+    """Return the robots addressed by `noarchive`, `robots` first, then by descending count."""
+    return sorted(archive_stats.robots.items(), key=lambda each: (each[0] != ALL_ROBOTS, -each[1], each[0]))

@@ -1,11 +1,10 @@
-"""Queries all archives for the pages of a list, each within its limits, and fetches sampled captures and live pages."""
+"""Surveys archives for the pages of a list, within their rate limits, and fetches sampled captures and live pages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol, Self, TypeVar
 from urllib.parse import urljoin
 
-from unlost import uri as addresses
 from unlost.aggregate.upstream import classify_error
 from unlost.archives.base import ArchiveClient
 from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
@@ -38,124 +37,141 @@ from unlost.research.overlap_state import (
     random_rank,
 )
 from unlost.research.page_snapshot import PageObservation, is_archive_error_page, snapshot_capture, snapshot_response
+from unlost.uri import key
 
 
 class LiveWebClient(Protocol):
-    """Whoever looks at live pages, politely: robots.txt, one question at a time to a site, and pauses between them."""
+    """Visits live pages politely: honours robots.txt, and sends one request at a time to a site, with pauses."""
 
     async def fetch_snapshot(self, uri: str) -> tuple[str, PageObservation | None]:
-        """Return what came of it, and what was seen.
+        """Return the outcome of a visit and the snapshot of the page.
 
-        `answered` with what was seen, whatever its status; `absent` if that says in words that there is no such page;
-        `silent` if no answer came; `forbidden` if robots.txt does not want it to be looked at; any other word if
-        nobody can tell now. Raises nothing for what a server does.
+        The outcome is `answered` with a snapshot, whatever its status; `absent` for a soft 404; `silent` if the server
+        did not respond; `forbidden` by robots.txt; any other value if the liveness is unknown for now. Raises nothing
+        for server errors.
         """
         ...
 
 
 _MAX_REDIRECTS = 5
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-_MAX_BODY_BYTES = 16 << 20  # of a page: as much as documents may have, and more than pages do
-_CLASSIFIED_BYTES = 1 << 20  # bytes of a page whose words are looked at
+_MAX_BODY_BYTES = 16 << 20  # of a response
+_CLASSIFIED_BYTES = 1 << 20  # of a body that are classified
 _ABSENT_KINDS = frozenset({VerdictKind.SOFT_404, VerdictKind.PARKED})
-_MAX_WAIT_SECONDS = 60.0  # how long a site may keep us waiting by saying so: others are to be looked at, too
+_MAX_WAIT_SECONDS = 60.0  # longer waits requested by a site are skipped, so that other sites are not delayed
 
 
 class PoliteLiveWebClient:
-    """The live web, politely; a `LiveWeb`. Use it as an async context manager.
+    """A `LiveWebClient`. Use it as an async context manager.
 
-    contact: an address of mail or of a page, for whoever looks after a site; without one, pauses are twice as long.
-    delay: seconds between two requests to one host. documents: gives the text of documents.
+    Args:
+        clock: Clock for pauses.
+        contact: Email address or URL for site operators; without it, pauses are doubled.
+        delay: Seconds between two requests to one host.
+        documents: Extracts the text of documents.
     """
 
     def __init__(
         self, clock: Clock, contact: str | None, delay: float, documents: DocumentReader | None = None
     ) -> None:
         self._robots = MemoryRobotsStore()
-        self._visitor = Fetcher((), clock, contact)
-        pause = delay if contact else 2 * delay
-        self._polite = PoliteFetcher(self._visitor, self._robots, clock, pause, max_wait=_MAX_WAIT_SECONDS)
+        self._fetcher = Fetcher((), clock, contact)
+        pause_seconds = delay if contact else 2 * delay
+        self._polite_fetcher = PoliteFetcher(
+            self._fetcher, self._robots, clock, pause_seconds, max_wait=_MAX_WAIT_SECONDS
+        )
         self._documents = documents
 
     async def __aenter__(self) -> Self:
-        """Open the connections."""
-        await self._visitor.__aenter__()
+        """Open the HTTP client."""
+        await self._fetcher.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close them."""
-        await self._visitor.__aexit__(None, None, None)
+        """Close the HTTP client."""
+        await self._fetcher.__aexit__(None, None, None)
 
     async def fetch_snapshot(self, uri: str) -> tuple[str, PageObservation | None]:
-        """Return what came of it, as `LiveWeb` has it.
+        """Return the outcome of a visit and the snapshot of the page, as `LiveWebClient` specifies.
 
-        Redirects are followed to what archives cannot tell from the page: https for http, with `www` or without. One
-        that leads to another page is the answer.
+        Redirects to the same key (http to https, with or without `www`) are followed, because archives do not
+        distinguish these URLs. A redirect to another page is the response.
         """
-        self._visitor.allow_origin(uri)
-        at = uri
-        for left in reversed(range(_MAX_REDIRECTS + 1)):
+        self._fetcher.allow_origin(uri)
+        url = uri
+        for redirects_left in reversed(range(_MAX_REDIRECTS + 1)):
             try:
-                answer = await self._polite.fetch(FetchRequest(at, max_bytes=_MAX_BODY_BYTES))
+                response = await self._polite_fetcher.fetch(FetchRequest(url, max_bytes=_MAX_BODY_BYTES))
             except RobotsError as error:
-                return self._blocked_outcome(at, error), None
+                return self._blocked_outcome(url, error), None
             except SiteWaitError:
                 return "told-to-wait", None
             except SiteError:
                 return "silent", None
-            target = _same_page_redirect(at, answer)
-            if target is None or not left:
-                return await asyncio.to_thread(self._take_snapshot, uri, answer)
-            answer.body.close()
-            at = target
-        raise AssertionError  # the last one is the answer
+            target = _same_page_redirect(url, response)
+            if target is None or not redirects_left:
+                return await asyncio.to_thread(self._take_snapshot, uri, response)
+            response.body.close()
+            url = target
+        raise AssertionError  # unreachable: the loop returns on the last redirect
 
-    def _blocked_outcome(self, at: str, error: RobotsError) -> str:
-        """Return what is known of a page that may not be asked for: whoever has no robots.txt may be gone."""
+    def _blocked_outcome(self, url: str, error: RobotsError) -> str:
+        """Return the outcome for a blocked page. An unreachable robots.txt counts as silent."""
         if not error.is_temporary:
             return "forbidden"
-        kept = self._robots.get(parse_url(at).origin)
-        return "silent" if kept is None or kept.status is None else "told-to-wait"
+        robots = self._robots.get(parse_url(url).origin)
+        return "silent" if robots is None or robots.status is None else "told-to-wait"
 
-    def _take_snapshot(self, uri: str, answer: FetchResponse) -> tuple[str, PageObservation]:
-        mime = (answer.header("content-type") or "").partition(";")[0].strip().lower() or None
-        with answer.body as body:
-            outcome = "absent" if _is_soft_404(uri, answer, mime, body) else "answered"
+    def _take_snapshot(self, uri: str, response: FetchResponse) -> tuple[str, PageObservation]:
+        mime = (response.header("content-type") or "").partition(";")[0].strip().lower() or None
+        with response.body as body:
+            outcome = "absent" if _is_soft_404(uri, response, mime, body) else "answered"
             return outcome, snapshot_response(
-                uri, answer.requested_at, answer.status, mime, answer.headers, body, answer.truncated, self._documents
+                uri,
+                response.requested_at,
+                response.status,
+                mime,
+                response.headers,
+                body,
+                response.truncated,
+                self._documents,
             )
 
 
-def _same_page_redirect(at: str, answer: FetchResponse) -> str | None:
-    """Return where an answer leads if that is the same page by another name, else None."""
-    location = answer.header("location")
-    if answer.status not in _REDIRECT_STATUSES or not location:
+def _same_page_redirect(url: str, response: FetchResponse) -> str | None:
+    """Return the redirect target if it has the same key, else None."""
+    location = response.header("location")
+    if response.status not in _REDIRECT_STATUSES or not location:
         return None
     try:
-        target = urljoin(at, location.strip())
-        return target if addresses.key(target) == addresses.key(at) else None
+        target = urljoin(url, location.strip())
+        return target if key(target) == key(url) else None
     except (UriError, ValueError):
         return None
 
 
-def _is_soft_404(uri: str, answer: FetchResponse, mime: str | None, body: BinaryIO) -> bool:
-    """Return whether a site says in words, though not by the status, that there is no such page."""
-    page = Page(uri, answer.requested_at, answer.status, mime, body.read(_CLASSIFIED_BYTES), answer.headers)
+def _is_soft_404(uri: str, response: FetchResponse, mime: str | None, body: BinaryIO) -> bool:
+    """Return whether the content of a response says that the page does not exist."""
+    page = Page(uri, response.requested_at, response.status, mime, body.read(_CLASSIFIED_BYTES), response.headers)
     body.seek(0)
-    found = classify_page(page)
-    return found is not None and found.kind in _ABSENT_KINDS
+    verdict = classify_page(page)
+    return verdict is not None and verdict.kind in _ABSENT_KINDS
 
 
 _T = TypeVar("_T")
 
 
 class OverlapSurvey:
-    """Asks what a state does not know yet.
+    """Runs the pending requests of a survey.
 
-    repositories: whom to ask. fetch: how many copies of each archive to fetch, at most, over all runs.
-    live: looks at the live pages of these; None if nobody is to. concurrency: questions to one archive at once, and
-        live pages at once. documents: gives the text of documents.
-    on_done: is told of every question that was answered, or failed.
+    Args:
+        state: State of the survey.
+        clients: Archives to query.
+        max_fetches: Maximum number of captures to fetch per archive, over all runs.
+        live_client: Visits the live versions of these pages; None to skip them.
+        concurrency: Concurrent requests per archive, and concurrent live visits.
+        documents: Extracts the text of documents.
+        on_done: Called after each request, successful or not.
     """
 
     def __init__(
@@ -180,95 +196,107 @@ class OverlapSurvey:
         self._failures: dict[str, int] = {}
 
     async def run(self) -> dict[str, EarlyStop]:
-        """Ask all that is left; return why which archives were not asked to the end.
+        """Run all pending requests; return the archives that were abandoned, with the reason.
 
-        What fails is passed over; the next run asks for it again. Raises InputError, OSError if what came cannot be
-        kept.
+        Failed requests are skipped; the next run repeats them.
+
+        Raises:
+            InputError: The state file is damaged.
+            OSError: A result could not be stored.
         """
         await self._run_all(self._query_archive(each) for each in self._clients)
         if self._live_client is not None:
             ids = [each.archive.id for each in self._clients]
-            # In an order at random, so that few wait for one site: how fast that may be asked is known there.
+            # In random order, so that consecutive pages are rarely of one site and wait for its rate limit.
             pages = sorted(self._state.unvisited(ids, self._max_fetches), key=lambda page: random_rank(0, page.key))
-            left = iter(pages)
-            await self._run_all(self._run_worker(left, self._visit_live_page, "") for _ in range(self._concurrency))
+            pending = iter(pages)
+            await self._run_all(self._run_worker(pending, self._visit_live_page, "") for _ in range(self._concurrency))
         for stop in self._stops.values():
             if not isinstance(stop.error, ArchiveError):
                 raise stop.error
         return self._stops
 
-    async def _run_all(self, work: Iterable[Awaitable[None]]) -> None:
+    async def _run_all(self, tasks: Iterable[Awaitable[None]]) -> None:
         async with asyncio.TaskGroup() as group:
-            for each in work:
-                group.create_task(_await(each))
+            for task in tasks:
+                group.create_task(_await(task))
 
-    async def _query_archive(self, repository: ArchiveClient) -> None:
-        archive = repository.archive.id
+    async def _query_archive(self, client: ArchiveClient) -> None:
+        archive = client.archive.id
         pages = self._state.unanswered(archive)
         await self._run_all(
-            self._run_worker(pages, lambda page: self._query_page(repository, page), archive)
+            self._run_worker(pages, lambda page: self._query_page(client, page), archive)
             for _ in range(self._concurrency)
         )
         if self._max_fetches and archive not in self._stops:
-            # Only now: which are the first in the order at random is known when all have been asked for.
-            copies = iter(self._state.unfetched(archive, self._max_fetches))
+            # After all listings: the sample is the first archived pages in random order.
+            captures = iter(self._state.unfetched(archive, self._max_fetches))
             await self._run_all(
-                self._run_worker(copies, lambda copy: self._fetch_capture(repository, *copy), archive)
+                self._run_worker(captures, lambda item: self._fetch_capture(client, *item), archive)
                 for _ in range(self._concurrency)
             )
 
-    async def _run_worker(self, questions: Iterator[_T], ask: Callable[[_T], Awaitable[bool]], archive: str) -> None:
-        """Ask one after the other until there is none, or the archive is not to be asked any more."""
-        while archive not in self._stops and (question := next(questions, None)) is not None:
+    async def _run_worker(self, items: Iterator[_T], process: Callable[[_T], Awaitable[bool]], archive: str) -> None:
+        """Process items until none is left or the archive is abandoned."""
+        while archive not in self._stops and (item := next(items, None)) is not None:
             try:
-                has_answered = await ask(question)
-            except Exception as error:  # noqa: BLE001  raised by `run`, when the others have kept what they were told
+                has_answered = await process(item)
+            except Exception as error:  # noqa: BLE001  raised by `run` after the other workers have stored their results
                 self._stops.setdefault(archive, EarlyStop(error))
                 return
             self._failures[archive] = 0 if has_answered else self._failures.get(archive, 0) + 1
             self._on_done()
 
-    async def _query_page(self, repository: ArchiveClient, page: OverlapPage) -> bool:
-        """Ask for a list, and keep what came of it. Raises NotNowError, UnsupportedError."""
-        archive, tally = repository.archive.id, TimeMapSummary()
+    async def _query_page(self, client: ArchiveClient, page: OverlapPage) -> bool:
+        """Query an archive for a page and store the listing.
+
+        Raises:
+            NotNowError: The archive is rate limited.
+            UnsupportedError: The archive cannot list captures.
+        """
+        archive, summary = client.archive.id, TimeMapSummary()
         try:
-            async for capture in repository.captures(page.uri):
-                tally.add(capture)
-            outcome = "hit" if tally.mementos else "miss"
+            async for capture in client.captures(page.uri):
+                summary.add(capture)
+            outcome = "hit" if summary.mementos else "miss"
         except (NotNowError, UnsupportedError):
             raise
         except ExcludedError:
-            outcome, tally = "excluded", TimeMapSummary()
+            outcome, summary = "excluded", TimeMapSummary()
         except (ArchiveError, UriError) as error:
-            # What was listed before is right: that it holds the page is known.
-            tally.is_cut = True
-            is_list = isinstance(error, ListCutError) and tally.mementos
-            outcome = "hit" if is_list else "malformed" if isinstance(error, UriError) else classify_error(error)
-            if not is_list:
+            # A truncated listing still proves that the archive contains the page.
+            summary.is_cut = True
+            is_partial = isinstance(error, ListCutError) and summary.mementos
+            outcome = "hit" if is_partial else "malformed" if isinstance(error, UriError) else classify_error(error)
+            if not is_partial:
                 self._state.record_listing(page, archive, outcome, TimeMapSummary())
                 return self._record_failure(archive, error)
-        self._state.record_listing(page, archive, outcome, tally)
+        self._state.record_listing(page, archive, outcome, summary)
         return True
 
     def _record_failure(self, archive: str, error: Exception) -> bool:
-        """Stop asking an archive that fails again and again; return False."""
+        """Abandon an archive after too many consecutive failures; return False."""
         if self._failures.get(archive, 0) + 1 >= MAX_CONSECUTIVE_FAILURES:
             self._stops.setdefault(archive, EarlyStop(error, MAX_CONSECUTIVE_FAILURES))
         return False
 
-    async def _fetch_capture(self, repository: ArchiveClient, page: OverlapPage, capture: Capture) -> bool:
-        """Fetch a copy, and keep what is seen of it. Raises NotNowError."""
-        archive = repository.archive.id
-        seen: PageObservation | None = None
+    async def _fetch_capture(self, client: ArchiveClient, page: OverlapPage, capture: Capture) -> bool:
+        """Fetch a capture and store its snapshot.
+
+        Raises:
+            NotNowError: The archive is rate limited.
+        """
+        archive = client.archive.id
+        snapshot: PageObservation | None = None
         try:
-            copy = await repository.fetch(capture)
-            if copy is None:
+            fetched = await client.fetch(capture)
+            if fetched is None:
                 outcome = "absent"
-            elif is_archive_error_page(copy):
+            elif is_archive_error_page(fetched):
                 outcome = "archive-error"
-                copy.body.close()
+                fetched.body.close()
             else:
-                outcome, seen = "copy", await asyncio.to_thread(snapshot_capture, copy, self._documents)
+                outcome, snapshot = "copy", await asyncio.to_thread(snapshot_capture, fetched, self._documents)
         except NotNowError:
             raise
         except ArchiveError as error:
@@ -276,17 +304,17 @@ class OverlapSurvey:
             if outcome not in FETCH_OUTCOMES:
                 self._state.record_fetch(page, archive, outcome, None)
                 return self._record_failure(archive, error)
-        self._state.record_fetch(page, archive, outcome, seen)
+        self._state.record_fetch(page, archive, outcome, snapshot)
         return True
 
     async def _visit_live_page(self, page: OverlapPage) -> bool:
-        """Look at a live page."""
+        """Visit a live page and store its snapshot."""
         if self._live_client is None:
             return False
-        outcome, seen = await self._live_client.fetch_snapshot(page.uri)
-        self._state.record_visit(page, outcome, seen)
+        outcome, snapshot = await self._live_client.fetch_snapshot(page.uri)
+        self._state.record_visit(page, outcome, snapshot)
         return outcome in VISIT_OUTCOMES
 
 
-async def _await(work: Awaitable[None]) -> None:
-    await work
+async def _await(task: Awaitable[None]) -> None:
+    await task

@@ -1,4 +1,4 @@
-"""What is stored of a capture or live page for comparison: type, size, digest, text, robots and cache directives."""
+"""Features of a capture or live page for comparison: type, size, digest, text, robots and cache directives."""
 
 import re
 import zlib
@@ -17,35 +17,38 @@ from unlost.html.text import ExtractedText, extract_text, replace_surrogates
 from unlost.media_types import is_textual
 from unlost.quality import PageResponse, VerdictKind, classify_page
 
-_MAX_HEAD_BYTES = 1 << 16  # bytes of a page in which its head must end
-_MAX_ROBOTS = 10  # robots that are named
+_MAX_HEAD_BYTES = 1 << 16  # prefix of a page that is searched for meta tags
+_MAX_ROBOTS = 10  # robots stored per page
 _ROBOT = re.compile(r"[a-z0-9_.*-]{1,40}")
 _NOARCHIVE_TOKENS = frozenset({"noarchive", "nocache", "none"})
 _NO_CACHE_DIRECTIVES = frozenset({"no-cache", "no-store", "private"})
 ALL_ROBOTS = "robots"
-"""The name that stands for all robots."""
+"""Robot name that addresses all robots."""
 
 
 def noarchive_robots(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
-    """Return the names of the robots that are asked not to keep a page, in order; `robots` are all of them.
+    """Return the robots that a page forbids to archive it, sorted; `robots` addresses all of them.
 
-    body: HTML; only its beginning is looked at. headers: as they came; of them X-Robots-Tag counts. `none` means
-    noindex and nofollow, which keeps a page out of archives as well.
+    `none` counts as `noarchive`: it means noindex and nofollow, which keep a page out of archives as well.
 
-    >>> noarchive(b'<meta name=googlebot content="noarchive"><meta name="robots" content="NOINDEX, NoArchive">')
+    Args:
+        body: HTML; only its beginning is parsed.
+        headers: Response headers; X-Robots-Tag is evaluated.
+
+    >>> noarchive_robots(b'<meta name=googlebot content="noarchive"><meta name="robots" content="NOINDEX, NoArchive">')
     ('googlebot', 'robots')
-    >>> noarchive(b"", [("X-Robots-Tag", "otherbot: noarchive"), ("X-Robots-Tag", "noindex")])
+    >>> noarchive_robots(b"", [("X-Robots-Tag", "otherbot: noarchive"), ("X-Robots-Tag", "noindex")])
     ('otherbot',)
     """
-    head = _RobotsMetaParser()
-    head.feed_safely(body[:_MAX_HEAD_BYTES].decode("latin-1"))
-    said = [*head.directives, *_header_directives(headers)]
-    names = {name for name, content in said if _NOARCHIVE_TOKENS & _directive_tokens(content)}
+    parser = _RobotsMetaParser()
+    parser.feed_safely(body[:_MAX_HEAD_BYTES].decode("latin-1"))
+    directives = [*parser.directives, *_header_directives(headers)]
+    names = {name for name, content in directives if _NOARCHIVE_TOKENS & _directive_tokens(content)}
     return tuple(sorted(names)[:_MAX_ROBOTS])
 
 
 def forbids_caching(cache_control: str | None) -> bool:
-    """Return whether a Cache-Control header says `no-cache`, `no-store` or `private`.
+    """Return whether a Cache-Control header has `no-cache`, `no-store` or `private`.
 
     >>> [forbids_caching(each) for each in ("max-age=0, No-Store", 'private="x"', "public", None)]
     [True, True, False, False]
@@ -62,25 +65,25 @@ def _header_directives(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str
     for name, value in headers:
         if name.lower() == "x-robots-tag":
             robot, colon, rest = value.partition(":")
-            # `unavailable_after: date` has a colon, too, and names nobody.
+            # `unavailable_after: date` contains a colon without naming a robot.
             is_named = bool(colon) and _ROBOT.fullmatch(robot.strip().lower()) and robot.strip() != "unavailable_after"
             yield (robot.strip().lower(), rest) if is_named else (ALL_ROBOTS, value)
 
 
 class _RobotsMetaParser(HTMLParser):
-    """The meta tags of a page. said: name and content of those that may be for robots."""
+    """Collects name and content of the meta tags for robots."""
 
     def __init__(self) -> None:
         super().__init__()
         self.directives: list[tuple[str, str]] = []
 
     def feed_safely(self, text: str) -> None:
-        """Read a page as far as it can be read."""
-        with suppress(AssertionError):  # a broken declaration ends it: what is before that counts
+        """Parse as much as possible."""
+        with suppress(AssertionError):  # raised by html.parser for a malformed declaration; tags before it count
             self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at one tag."""
+        """Collect a meta tag."""
         values = {name: value or "" for name, value in reversed(attrs)}
         name = values.get("name", "").strip().lower()
         is_robot = name == ALL_ROBOTS or name.endswith("bot") or name in ("slurp", "teoma")
@@ -88,21 +91,27 @@ class _RobotsMetaParser(HTMLParser):
             self.directives.append((name, values.get("content", "")[:500]))
 
 
-_MAX_TEXT_BODY_BYTES = 16 << 20  # bytes of a body whose text is compared: pages and most documents are far below it
-_MAX_TEXT_LENGTH = 1 << 20  # characters that are kept of one
-_MAX_HEADER_LENGTH = 200  # of a header
+_MAX_TEXT_BODY_BYTES = 16 << 20  # of a body from which text is extracted
+_MAX_TEXT_LENGTH = 1 << 20  # characters of text that are stored
+_MAX_HEADER_LENGTH = 200  # characters of a header that are stored
 _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class PageObservation:
-    """A copy, or a live page.
+    """Features of a capture or a live page.
 
-    datetime: of the copy, or when the page was looked at; 14 digits. status, mime: as they came.
-    size: bytes of the body without codings. truncated: why it is known not to be whole, in a word; None if it is.
-    modified: Last-Modified, 14 digits; None if there is none, or no date. cache_control: the header.
-    noarchive: the robots that are asked not to keep it, with spaces; None for what is no HTML.
-    digest: SHA-1 of the body, hexadecimal. text: its text, as `packed` has it; None if it has none.
+    Attributes:
+        datetime: Capture date, or time of the request to the live page; 14 digits.
+        status: HTTP status.
+        mime: Media type.
+        size: Bytes of the body, content codings removed.
+        truncated: Reason why the body is incomplete; None if it is complete.
+        modified: Last-Modified, 14 digits; None if absent or invalid.
+        cache_control: Cache-Control header.
+        noarchive: Space-separated robots that the page forbids to archive it; None if it is not HTML.
+        digest: SHA-1 of the body, hexadecimal.
+        text: Text compressed by `compress_text`; None if it has none.
     """
 
     datetime: str
@@ -127,9 +136,17 @@ def snapshot_response(
     truncated: str | None = None,
     documents: DocumentReader | None = None,
 ) -> PageObservation:
-    """Return what is kept of an answer. body: at its beginning, without codings. Raises nothing for what is in it.
+    """Return the features of a response. Malformed content raises no errors.
 
-    documents: gives the text of PDF, PostScript and Office files; without it these have none.
+    Args:
+        uri: URL of the page.
+        datetime: Capture date, 14 digits.
+        status: HTTP status.
+        mime: Media type.
+        headers: Response headers.
+        body: Body without content codings, positioned at its beginning.
+        truncated: Reason why the body is incomplete.
+        documents: Extracts the text of PDF, PostScript and Office files; None to ignore their text.
     """
     beginning = body.read(_MAX_TEXT_BODY_BYTES)
     size, digest = len(beginning), sha1(beginning, usedforsecurity=False)
@@ -152,35 +169,35 @@ def snapshot_response(
     )
 
 
-def snapshot_capture(copy: FetchedCapture, documents: DocumentReader | None = None) -> PageObservation:
-    """Return what is kept of a copy from an archive; its body is closed."""
-    capture = copy.capture
-    with copy.body:
-        copy.body.seek(0)
+def snapshot_capture(fetched: FetchedCapture, documents: DocumentReader | None = None) -> PageObservation:
+    """Return the features of a fetched capture, and close its body."""
+    capture = fetched.capture
+    with fetched.body:
+        fetched.body.seek(0)
         return snapshot_response(
-            capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated,
-            documents,
+            capture.uri, capture.datetime, capture.status, capture.mime, fetched.headers, fetched.body,
+            fetched.truncated, documents,
         )  # fmt: skip
 
 
-def is_archive_error_page(copy: FetchedCapture) -> bool:
-    """Return whether what came as a copy is a page by which an archive says that it has none."""
-    capture = copy.capture
-    copy.body.seek(0)
+def is_archive_error_page(fetched: FetchedCapture) -> bool:
+    """Return whether the body is an error page of the archive instead of the capture."""
+    capture = fetched.capture
+    fetched.body.seek(0)
     page = PageResponse(
-        capture.uri, capture.datetime, capture.status, capture.mime, copy.body.read(1 << 20), copy.headers
+        capture.uri, capture.datetime, capture.status, capture.mime, fetched.body.read(1 << 20), fetched.headers
     )
-    found = classify_page(page)
-    return found is not None and found.kind is VerdictKind.ARCHIVE_ERROR
+    verdict = classify_page(page)
+    return verdict is not None and verdict.kind is VerdictKind.ARCHIVE_ERROR
 
 
 def compress_text(text: str) -> bytes:
-    """Return a text in little room: a bounded part of it."""
+    """Return the text compressed, truncated to `_MAX_TEXT_LENGTH`."""
     return zlib.compress(text[:_MAX_TEXT_LENGTH].encode("utf-8", "replace"), 6)
 
 
 def decompress_text(text: bytes) -> str:
-    """Return it again; what is damaged, or more than is ever kept, is cut."""
+    """Return the text; empty if the data is damaged."""
     try:
         return zlib.decompressobj().decompress(text, 4 * _MAX_TEXT_LENGTH).decode("utf-8", "replace")
     except (zlib.error, TypeError):
@@ -215,5 +232,5 @@ def _parse_last_modified(header: str | None) -> str | None:
 
 
 def _charset(headers: Sequence[tuple[str, str]]) -> str | None:
-    _, found, charset = (_header(headers, "content-type") or "").lower().partition("charset=")
-    return charset.partition(";")[0].strip(" \"'")[:40] if found else None
+    _, separator, charset = (_header(headers, "content-type") or "").lower().partition("charset=")
+    return charset.partition(";")[0].strip(" \"'")[:40] if separator else None

@@ -1,4 +1,4 @@
-"""Plots of measurements as PNG, PDF or SVG, by matplotlib (extra `plots`)."""
+"""Plots of measurements as PNG, PDF or SVG with matplotlib (extra `plots`)."""
 
 import warnings
 from importlib.util import find_spec
@@ -22,16 +22,20 @@ if TYPE_CHECKING:
     from unlost.watch.report import WatchedSite
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
-"""Of files that can be drawn."""
+"""File name suffixes of the supported formats."""
 
-_MAX_NAME_LENGTH = 30  # of a name
-_MAX_SITES = 12  # of a watch: what is beyond is left out
+_MAX_NAME_LENGTH = 30  # characters of a label
+_MAX_SITES = 12  # of a watch; further sites are not plotted
 _DAY_SECONDS = 86_400.0
 _COLOURS = ("#1f5f99", "#c8871a", "#7a9b3f", "#8a8a92", "#d9d9de")
 
 
 def validate_plot_path(file: Path | None) -> None:
-    """Refuse before any work what cannot be drawn. Raises UsageError."""
+    """Check the file name suffix, and that matplotlib is installed.
+
+    Raises:
+        UsageError: One of them fails.
+    """
     if file is None:
         return
     if file.suffix.lower() not in PLOT_SUFFIXES:
@@ -40,61 +44,63 @@ def validate_plot_path(file: Path | None) -> None:
         raise UsageError("plots need matplotlib: pip install 'unlost[plots]'; --html and --svg draw without it")
 
 
-def plot_overlap(figures: "OverlapStats", file: Path) -> None:
-    """Draw who holds how much, how few archives would do, copies by year, and likeness against staleness."""
-    found = figures.membership
-    pairs = [(each.archive, each.live.points) for each in figures.archives if each.live.points]
-    figure, places = _figure(4 if pairs else 3)
-    order = sorted(range(len(found.archives)), key=lambda place: -found.held_by_archive(place))
-    names = [_short_name(found.archives[place]) for place in order]
-    places[0].bar(names, [found.held_by_archive(place) for place in order], color=_COLOURS[0], label="held")
-    places[0].bar(names, [found.held_only_by(place) for place in order], color=_COLOURS[1], label="held by nobody else")
-    _label_axes(places[0], "Pages that archives hold", "", "pages")
-    places[0].tick_params(axis="x", rotation=45)
-    shares = [100 * each.covered / found.held if found.held else 0.0 for each in figures.covers]
-    places[1].plot(range(1, len(shares) + 1), shares, marker="o", color=_COLOURS[0], label="the best set")
+def plot_overlap(stats: "OverlapStats", file: Path) -> None:
+    """Plot pages by archive, covers, mementos by year, and similarity by staleness."""
+    membership = stats.membership
+    pairs = [(each.archive, each.live.points) for each in stats.archives if each.live.points]
+    figure, axes = _figure(4 if pairs else 3)
+    order = sorted(range(len(membership.archives)), key=lambda index: -membership.held_by_archive(index))
+    names = [_short_name(membership.archives[index]) for index in order]
+    axes[0].bar(names, [membership.held_by_archive(index) for index in order], color=_COLOURS[0], label="held")
+    axes[0].bar(
+        names, [membership.held_only_by(index) for index in order], color=_COLOURS[1], label="held by nobody else"
+    )
+    _label_axes(axes[0], "Pages that archives hold", "", "pages")
+    axes[0].tick_params(axis="x", rotation=45)
+    shares = [100 * each.covered / membership.held if membership.held else 0.0 for each in stats.covers]
+    axes[1].plot(range(1, len(shares) + 1), shares, marker="o", color=_COLOURS[0], label="the best set")
     for level in (90, 95, 99):
-        places[1].axhline(level, color=_COLOURS[3], linewidth=0.6)
-    _label_axes(places[1], "Of what is held, in so many archives", "archives", "%")
-    years = sorted(figures.years)
-    copies = [sum(count for _, count in figures.years[year].values()) for year in years]
-    places[2].bar([int(year) for year in years], copies, color=_COLOURS[0], label="mementos")
-    _label_axes(places[2], "Mementos by year", "", "")
+        axes[1].axhline(level, color=_COLOURS[3], linewidth=0.6)
+    _label_axes(axes[1], "Of what is held, in so many archives", "archives", "%")
+    years = sorted(stats.years)
+    mementos = [sum(count for _, count in stats.years[year].values()) for year in years]
+    axes[2].bar([int(year) for year in years], mementos, color=_COLOURS[0], label="mementos")
+    _label_axes(axes[2], "Mementos by year", "", "")
     for number, (archive, points) in enumerate(pairs):
-        days, alike = zip(*points, strict=True)
-        places[3].scatter(days, alike, s=12, alpha=0.6, color=_COLOURS[number % 3], label=_short_name(archive))
+        days, similarities = zip(*points, strict=True)
+        axes[3].scatter(days, similarities, s=12, alpha=0.6, color=_COLOURS[number % 3], label=_short_name(archive))
     if pairs:
-        places[3].set_xscale("symlog", linthresh=1)
-        _label_axes(places[3], "Text in common with the live page", "days stale", "share")
+        axes[3].set_xscale("symlog", linthresh=1)
+        _label_axes(axes[3], "Text in common with the live page", "days stale", "share")
     _save(figure, file)
 
 
 def plot_watch(sites: "Sequence[WatchedSite]", file: Path) -> None:
-    """Draw for each site how many resources were in which state at each visit whose date can be believed."""
-    figure, places = _figure(min(len(sites), _MAX_SITES))
-    for place, site in zip(places, sites, strict=False):
+    """Plot for each site the resources by state over its reliably dated visits."""
+    figure, axes = _figure(min(len(sites), _MAX_SITES))
+    for plot, site in zip(axes, sites, strict=False):
         visits = [each for each in site.survey.visits if each.is_dated]
         if visits:
             days = [(each.time - visits[0].time) / _DAY_SECONDS for each in visits]
             counts = [[each.states[state] for each in visits] for state in STATE_ORDER]
-            place.stackplot(days, counts, labels=[state.value for state in STATE_ORDER], colors=_COLOURS)
-        _label_axes(place, _short_name(site.url), "days since the first visit", "resources")
+            plot.stackplot(days, counts, labels=[state.value for state in STATE_ORDER], colors=_COLOURS)
+        _label_axes(plot, _short_name(site.url), "days since the first visit", "resources")
     _save(figure, file)
 
 
-def plot_factors(found: "FactorAnalysis", file: Path) -> None:
-    """Draw the coefficients of both models with their intervals."""
-    figure, places = _figure(2)
-    for place, model, title in zip(
-        places, (found.linear, found.logistic), ("Share that came back", "Logarithm of the odds"), strict=True
+def plot_factors(analysis: "FactorAnalysis", file: Path) -> None:
+    """Plot the coefficients of both models with their intervals."""
+    figure, axes = _figure(2)
+    for plot, model, title in zip(
+        axes, (analysis.linear, analysis.logistic), ("Share that came back", "Logarithm of the odds"), strict=True
     ):
-        terms = model.coefficients[:0:-1] if model is not None else ()
-        for row, each in enumerate(terms):
-            place.plot([each.low, each.high], [row, row], color=_COLOURS[3])
-            place.plot([each.value], [row], marker="o", color=_COLOURS[0])
-        place.axvline(0, color=_COLOURS[3], linewidth=0.6)
-        place.set_yticks(range(len(terms)), [each.name for each in terms])
-        _label_axes(place, title, "one more adds, with its interval of 95 %", "")
+        coefficients = model.coefficients[:0:-1] if model is not None else ()
+        for row, coefficient in enumerate(coefficients):
+            plot.plot([coefficient.low, coefficient.high], [row, row], color=_COLOURS[3])
+            plot.plot([coefficient.value], [row], marker="o", color=_COLOURS[0])
+        plot.axvline(0, color=_COLOURS[3], linewidth=0.6)
+        plot.set_yticks(range(len(coefficients)), [coefficient.name for coefficient in coefficients])
+        _label_axes(plot, title, "one more adds, with its interval of 95 %", "")
     _save(figure, file)
 
 
@@ -107,30 +113,30 @@ def _figure(count: int) -> "tuple[Figure, list[Axes]]":
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
-def _label_axes(place: "Axes", title: str, across: str, up: str) -> None:
-    # Names are those of others: a dollar sign in one is no formula.
-    place.set_title(title, parse_math=False)
-    place.set_xlabel(across)
-    place.set_ylabel(up)
-    for text in place.get_xticklabels():
+def _label_axes(axes: "Axes", title: str, x_label: str, y_label: str) -> None:
+    # Labels may contain untrusted names: a dollar sign must not start a formula.
+    axes.set_title(title, parse_math=False)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    for text in axes.get_xticklabels():
         text.set_parse_math(False)
-    if place.get_legend_handles_labels()[1]:
-        for text in place.legend(fontsize="small").get_texts():
+    if axes.get_legend_handles_labels()[1]:
+        for text in axes.legend(fontsize="small").get_texts():
             text.set_parse_math(False)
 
 
 def _save(figure: "Figure", file: Path) -> None:
-    """Write the file, whole or not at all; the same numbers give the same bytes."""
+    """Write the file atomically. The output is deterministic."""
     from matplotlib import rc_context  # noqa: PLC0415  an extra
 
     kind = file.suffix.lower().removeprefix(".")
-    untimed = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-    drawn = BytesIO()
+    metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    buffer = BytesIO()
     with warnings.catch_warnings(), rc_context({"text.parse_math": False, "svg.hashsalt": "unlost"}):
-        warnings.simplefilter("ignore")  # letters that no font has
-        figure.savefig(drawn, format=kind, metadata=untimed)
+        warnings.simplefilter("ignore")  # glyphs missing from the font
+        figure.savefig(buffer, format=kind, metadata=metadata)
     with atomic_file(file) as output:
-        output.write(drawn.getvalue())
+        output.write(buffer.getvalue())
 
 
 def _short_name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Scores of refresh policies and visit schedules on a simulated web, where every change is known."""
+"""Evaluates refresh policies and visit schedules on a simulated web, where every change is known."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,18 +13,21 @@ from unlost.refresh.visit import Visit
 from unlost.research.simulated_web import HEADER_BYTES, ServerMixture, SimulatedVisit, simulate_visits
 
 SCORED_SCHEMES = ("always", "Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4", "Scheme 1 variant")
-_ABORT_COST_BYTES = (
-    14_600  # bytes that are under way when a GET is broken off: ten segments, with which connections begin
-)
+_ABORT_COST_BYTES = 14_600  # in flight when a GET is aborted: an initial window of ten segments (RFC 6928)
 
 
 @dataclass(slots=True)
 class SimulationScore:
-    """What became of the visits of a web.
+    """Outcome of a decision method.
 
-    changed, unchanged: pairs of consecutive visits. missed: changed and skipped. unnecessary: unchanged and downloaded,
-    audits left out. audited: skips that were downloaded to check them, missed ones among them.
-    bytes: of bodies and headers. requests: sent.
+    Attributes:
+        changed: Pairs of consecutive visits with a change.
+        unchanged: Pairs without a change.
+        missed: Changes skipped.
+        unnecessary: Downloads of unchanged pages, audits excluded.
+        audited: Skips downloaded as a check, including missed changes.
+        bytes: Bytes of bodies and headers.
+        requests: Requests sent.
     """
 
     name: str
@@ -38,39 +41,45 @@ class SimulationScore:
 
     @property
     def reliability(self) -> float:
-        """The share of changes that was not missed."""
+        """Share of changes that were downloaded."""
         return 1 - self.missed / self.changed if self.changed else 1.0
 
     @property
     def usefulness(self) -> float:
-        """The share of unchanged pages that was skipped."""
+        """Share of unchanged pages that were skipped."""
         return 1 - self.unnecessary / self.unchanged if self.unchanged else 1.0
 
 
 class DecisionMethod(Protocol):
-    """A way to decide."""
+    """A method for deciding whether to download a page again."""
 
     score: SimulationScore
 
     def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
-        """Decide about a page that was visited before, and count what came of it. claimed: the cell that HEAD shows."""
+        """Decide about a page that was visited before, and score the decision.
+
+        Args:
+            last: Previous visit.
+            this: Current visit.
+            claimed: Cell of the decision matrix according to the HEAD response.
+        """
         ...
 
 
 def has_page_changed(last: SimulatedVisit, this: SimulatedVisit) -> bool:
-    """Return the truth: whether the bytes of the body are others."""
+    """Return whether the body has changed."""
     return last.visit.digest != this.visit.digest
 
 
 @dataclass(slots=True)
 class SchemeMethod:
-    """Decides by one of the 512 schemes: HEAD, then GET if the headers say so."""
+    """Decides by one of the 512 schemes: HEAD, then GET if the headers indicate a change."""
 
     scheme: int
     score: SimulationScore
 
     def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
-        """See `Way`."""
+        """See `DecisionMethod`."""
         base = project_to_indicators(claimed, 0)[1]
         download = bool(self.scheme >> base & 1)
         _count_decision(self.score, has_page_changed(last, this), download=download)
@@ -81,12 +90,12 @@ class SchemeMethod:
 
 @dataclass(slots=True)
 class ConditionalMethod:
-    """Sends both validators back, and believes 304."""
+    """Sends conditional GET requests with both validators, and trusts 304."""
 
     score: SimulationScore
 
     def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
-        """See `Way`."""
+        """See `DecisionMethod`."""
         del claimed
         _count_decision(self.score, has_page_changed(last, this), download=not this.not_modified)
         self.score.requests += 1
@@ -95,12 +104,12 @@ class ConditionalMethod:
 
 @dataclass(slots=True)
 class OracleMethod:
-    """Knows the truth, and asks for what changed; headers of the others, like everybody."""
+    """Knows which pages have changed and downloads only these; sends HEAD for the others."""
 
     score: SimulationScore
 
     def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
-        """See `Way`."""
+        """See `DecisionMethod`."""
         del claimed
         changed = has_page_changed(last, this)
         _count_decision(self.score, changed, download=changed)
@@ -110,9 +119,10 @@ class OracleMethod:
 
 @dataclass(slots=True)
 class PolicyMethod:
-    """Decides by what was learned, audits, and learns on from what it downloads.
+    """Decides by a learned policy, audits, and continues to learn from its downloads.
 
-    HEAD first where a host's HEAD is like its GET, as every download behind a HEAD shows; else GET, broken off.
+    Sends HEAD first if the headers of the host's HEAD and GET responses agree, which each download after a HEAD
+    verifies; otherwise sends GET and aborts it.
     """
 
     policy: Policy
@@ -120,18 +130,18 @@ class PolicyMethod:
     hosts_with_other_head: set[str] = field(default_factory=set)
 
     def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
-        """See `Way`."""
+        """See `DecisionMethod`."""
         host = url_host(this.visit.uri)
         by_get = host in self.hosts_with_other_head or self.policy.estimate is None
         if by_get:
             claimed = compute_cell(last.visit, this.visit)
         decision = self.policy.decide_cell(host, claimed, this.visit)
         changed = has_page_changed(last, this)
-        whole = decision.download or decision.audit
+        is_downloaded = decision.download or decision.audit
         _count_decision(self.score, changed, download=decision.download)
         self.score.audited += decision.audit
-        self.score.requests += 1 + (whole and not by_get) + (whole and this.has_unsolicited_304)
-        if whole:
+        self.score.requests += 1 + (is_downloaded and not by_get) + (is_downloaded and this.has_unsolicited_304)
+        if is_downloaded:
             self.score.bytes += this.size + (0 if by_get else HEADER_BYTES)
             self.policy.note(host, decision.group, changed=changed)
             if this.head.etag != this.visit.etag or this.head.last_modified != this.visit.last_modified:
@@ -149,9 +159,11 @@ def _count_decision(score: SimulationScore, changed: bool, *, download: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class SimulationTrial:
-    """One mixture, tried.
+    """Result for one mixture of servers.
 
-    scores: of every way to decide. policy: what was learned, before anything was decided by it.
+    Attributes:
+        scores: Scores of the decision methods.
+        policy: Policy as learned before the first decision.
     """
 
     mixture: str
@@ -160,62 +172,75 @@ class SimulationTrial:
 
 
 SimulatedPages = list[list[SimulatedVisit]]
-"""The pages of a host, each as what its visits got."""
+"""The pages of a host, each as a list of its visits."""
 
 
 def build_history(web: Iterable[SimulatedPages], visits: int) -> ChangeHistory:
-    """Return the history of the first visits to every page, as a log has them."""
+    """Return the history of the first visits to each page, as in a log."""
     return ChangeHistory.from_rows(visit.row for pages in web for page in pages for visit in to_log(page[:visits]))
 
 
 def to_log(page: Sequence[SimulatedVisit]) -> Iterator[Visit]:
-    """Yield what a log has of visits: 304 where a server sent it unasked."""
-    for seen in page:
-        if seen.has_unsolicited_304:
-            yield replace(seen.visit, status=304, digest=None, text_digest=None)
+    """Yield the visits as in a log: with status 304 for an unsolicited 304."""
+    for visit in page:
+        if visit.has_unsolicited_304:
+            yield replace(visit.visit, status=304, digest=None, text_digest=None)
         else:
-            yield seen.visit
+            yield visit.visit
 
 
 def run_methods(methods: Sequence[DecisionMethod], web: Iterable[SimulatedPages], first: int) -> None:
-    """Let ways decide about all visits from the one of this number on, day by day within each host.
+    """Run decision methods on all visits from number `first` on, in chronological order within each host.
 
-    Nothing that is known of one host counts for another, so one after the other is as good as all at once.
+    Hosts are independent, so they are processed one after the other.
     """
     for pages in web:
         for number in range(first, max((len(page) for page in pages), default=0)):
             for page in pages:
                 last, this = page[number - 1], page[number]
                 claimed = compute_cell(last.visit, this.head)
-                for way in methods:
-                    way.visit(last, this, claimed)
+                for method in methods:
+                    method.visit(last, this, claimed)
 
 
 def run_trial(
     mixture: ServerMixture, hosts: int, visits: int, seed: int, options: LearningOptions, later: int | None = None
 ) -> SimulationTrial:
-    """Learn from the first visits to every page of a web, then decide about as many later ones.
+    """Learn from the first visits to each page, then decide about as many later ones.
 
-    The web is made twice and never as a whole: memory grows with what is learned of hosts alone.
+    The web is generated twice and never in memory as a whole: memory grows only with the learned statistics.
+
+    Args:
+        mixture: Mixture of servers.
+        hosts: Number of hosts.
+        visits: Visits per page to learn from.
+        seed: Seed of the web.
+        options: Options for learning.
+        later: Visits per page to decide about; None for `visits`.
     """
-    whole = visits + (later or visits)
-    policy = learn_policy(build_history(simulate_visits(mixture, hosts, whole, seed), visits), options)
-    ways: list[DecisionMethod] = [SchemeMethod(NAMED_SCHEMES[name], SimulationScore(name)) for name in SCORED_SCHEMES]
-    ways += [ConditionalMethod(SimulationScore("conditional GET")), OracleMethod(SimulationScore("oracle"))]
-    ways.append(PolicyMethod(policy, SimulationScore("learned")))
-    run_methods(ways, simulate_visits(mixture, hosts, whole, seed), visits)
-    return SimulationTrial(mixture.name, [way.score for way in ways], policy)
+    total = visits + (later or visits)
+    policy = learn_policy(build_history(simulate_visits(mixture, hosts, total, seed), visits), options)
+    methods: list[DecisionMethod] = [
+        SchemeMethod(NAMED_SCHEMES[name], SimulationScore(name)) for name in SCORED_SCHEMES
+    ]
+    methods += [ConditionalMethod(SimulationScore("conditional GET")), OracleMethod(SimulationScore("oracle"))]
+    methods.append(PolicyMethod(policy, SimulationScore("learned")))
+    run_methods(methods, simulate_visits(mixture, hosts, total, seed), visits)
+    return SimulationTrial(mixture.name, [method.score for method in methods], policy)
 
 
-_MAX_HOST_INTERVALS = 500  # intervals that tell how often the pages of a host change
+_MAX_HOST_INTERVALS = 500  # used to estimate the change rate of a host
 
 
 @dataclass(slots=True)
 class ScheduleScore:
-    """What visits found that were made at the times of a schedule.
+    """Outcome of a visit schedule.
 
-    visits: that were made. found: those that found a change. fresh, times: how often a copy was that of the page as
-    it was then, and of how often.
+    Attributes:
+        visits: Visits made.
+        changes_found: Visits that found a change.
+        fresh: Checks at which the stored version was current.
+        checks: Checks.
     """
 
     name: str
@@ -226,53 +251,55 @@ class ScheduleScore:
 
     @property
     def found_share(self) -> float:
-        """The share of visits that found a change."""
+        """Share of visits that found a change."""
         return self.changes_found / self.visits if self.visits else 0.0
 
     @property
     def freshness(self) -> float:
-        """The share of times at which a copy was that of the page."""
+        """Share of checks at which the stored version was current."""
         return self.fresh / self.checks if self.checks else 1.0
 
 
 @dataclass(slots=True)
 class _ScheduledPage:
-    """A page, and what one schedule knows of it."""
+    """A page and what one schedule has observed of it."""
 
     simulated_visits: list[SimulatedVisit]
     last_visited: int
     host_rate: float | None
     intervals: list[tuple[float, bool]] = field(default_factory=list)
 
-    def visit(self, at: int) -> bool:
-        """Visit it; return whether it had changed."""
-        last, this = self.simulated_visits[self.last_visited].visit, self.simulated_visits[at].visit
+    def visit(self, number: int) -> bool:
+        """Visit the page; return whether it has changed since the last visit."""
+        last, this = self.simulated_visits[self.last_visited].visit, self.simulated_visits[number].visit
         changed = last.digest != this.digest
         self.intervals.append(((this.time - last.time) / 1000, changed))
-        self.last_visited = at
+        self.last_visited = number
         return changed
 
-    def seconds_since_visit(self, at: int) -> float:
-        """Return how many seconds it was not looked at."""
-        return (self.simulated_visits[at].visit.time - self.simulated_visits[self.last_visited].visit.time) / 1000
+    def seconds_since_visit(self, number: int) -> float:
+        """Return the seconds since the last visit."""
+        return (self.simulated_visits[number].visit.time - self.simulated_visits[self.last_visited].visit.time) / 1000
 
 
 PageRanking = Callable[[_ScheduledPage, int], float]
 
 
-def _rank_by_wait(page: _ScheduledPage, at: int) -> float:
-    return page.seconds_since_visit(at)
+def _rank_by_wait(page: _ScheduledPage, number: int) -> float:
+    return page.seconds_since_visit(number)
 
 
-def _rank_by_seen_changes(page: _ScheduledPage, at: int) -> float:
-    """Rank by changes a second, as if every change had been seen."""
+def _rank_by_seen_changes(page: _ScheduledPage, number: int) -> float:
+    """Rank by the observed change rate, which ignores changes between two visits."""
     seconds = sum(each for each, _ in page.intervals)
     rate = sum(changed for _, changed in page.intervals) / seconds if seconds else 0.0
-    return change_probability(rate, page.seconds_since_visit(at)) or 0.0
+    return change_probability(rate, page.seconds_since_visit(number)) or 0.0
 
 
-def _rank_by_corrected_rate(page: _ScheduledPage, at: int) -> float:
-    return change_probability(estimate_page_rate(page.intervals, page.host_rate), page.seconds_since_visit(at)) or 0.0
+def _rank_by_corrected_rate(page: _ScheduledPage, number: int) -> float:
+    return (
+        change_probability(estimate_page_rate(page.intervals, page.host_rate), page.seconds_since_visit(number)) or 0.0
+    )
 
 
 PAGE_RANKINGS: dict[str, PageRanking] = {
@@ -283,44 +310,49 @@ PAGE_RANKINGS: dict[str, PageRanking] = {
 
 
 def simulate_schedules(web: Iterable[SimulatedPages], visits: int, share: float) -> list[ScheduleScore]:
-    """Return what each schedule finds that may make a share of the visits behind the first ones.
+    """Score each schedule, which may make a share of the visits after the first ones.
 
-    All of them learn from every third of the first visits, so that most changes in between are unseen. Nothing but what
-    a log has is known to them.
+    The schedules learn from every third of the first visits, so that most changes between visits are unobserved. They
+    know only what a log contains.
+
+    Args:
+        web: Pages by host.
+        visits: Visits per page to learn from.
+        share: Share of pages to visit at each step.
     """
     pages = [page for host in web for page in _schedule_host_pages(host, visits)]
     scores = []
     for name, rank in PAGE_RANKINGS.items():
         score = ScheduleScore(name)
-        watched = [
+        scheduled = [
             _ScheduledPage(page.simulated_visits, page.last_visited, page.host_rate, list(page.intervals))
             for page in pages
         ]
-        later = len(watched[0].simulated_visits) if watched else 0
-        for at in range(visits, later):
-            order = sorted(range(len(watched)), key=lambda number: -rank(watched[number], at))
-            for number in order[: round(share * len(watched))]:
+        later = len(scheduled[0].simulated_visits) if scheduled else 0
+        for step in range(visits, later):
+            order = sorted(range(len(scheduled)), key=lambda index: -rank(scheduled[index], step))
+            for index in order[: round(share * len(scheduled))]:
                 score.visits += 1
-                score.changes_found += watched[number].visit(at)
-            for page in watched:
+                score.changes_found += scheduled[index].visit(step)
+            for page in scheduled:
                 score.checks += 1
                 score.fresh += (
-                    page.simulated_visits[page.last_visited].visit.digest == page.simulated_visits[at].visit.digest
+                    page.simulated_visits[page.last_visited].visit.digest == page.simulated_visits[step].visit.digest
                 )
         scores.append(score)
     return scores
 
 
 def _schedule_host_pages(host: SimulatedPages, visits: int) -> list[_ScheduledPage]:
-    found = []
-    for seen in host:
-        page = _ScheduledPage(seen, 0, None)
-        for at in range(3, visits, 3):
-            page.visit(at)
-        found.append(page)
-    together = [interval for page in found for interval in page.intervals][:_MAX_HOST_INTERVALS]
-    rate = estimate_change_rate(together)
-    usual = rate.per_second if rate is not None and rate.changes else None
-    for page in found:
-        page.host_rate = usual
-    return found
+    scheduled = []
+    for visits_of_page in host:
+        page = _ScheduledPage(visits_of_page, 0, None)
+        for number in range(3, visits, 3):
+            page.visit(number)
+        scheduled.append(page)
+    intervals = [interval for page in scheduled for interval in page.intervals][:_MAX_HOST_INTERVALS]
+    rate = estimate_change_rate(intervals)
+    host_rate = rate.per_second if rate is not None and rate.changes else None
+    for page in scheduled:
+        page.host_rate = host_rate
+    return scheduled

@@ -1,4 +1,4 @@
-"""Evaluates routing: builds every configuration of every archive, looks up every query, compares with what is held."""
+"""Evaluates routing: builds every configuration of every archive, looks up every query, compares with the holdings."""
 
 import re
 import tempfile
@@ -32,17 +32,19 @@ from unlost.research.routing_results import ArchiveEvaluation, ConfigurationSize
 from unlost.uri import KeyPolicies
 
 GroundTruth = Literal["page", "address"]
-"""When something is held: if its page is, whatever the query; or if the whole address is."""
-_BLOCK = 1 << 20  # bytes
+"""What must match for a query to be held: `page`, the URL without its query; `address`, the whole URL."""
+_BLOCK = 1 << 20
 _FREQUENCY = re.compile(rb'"frequency": (\d+)')
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """What is asked, each once, in the order of the keys.
+    """Distinct queries, sorted by key.
 
-    pages: the keys of the pages, without queries; one may be there for several addresses. addresses: the whole keys;
-    the same as pages where only those count. counts: how often each is asked.
+    Attributes:
+        page_keys: Key of the page without query; it may occur several times.
+        url_keys: Key of the whole URL; the same as `page_keys` if the ground truth is `page`.
+        counts: Number of occurrences.
     """
 
     page_keys: list[str]
@@ -50,53 +52,60 @@ class QuerySet:
     counts: list[int]
 
     def __len__(self) -> int:
-        """Return how many are different."""
+        """Return the number of distinct queries."""
         return len(self.counts)
 
 
 def read_query_set(
     files: Sequence[str | PathLike[str]], folder: Path, truth: GroundTruth, options: QueryLogOptions | None
 ) -> tuple[QuerySet, InputReport]:
-    """Count questions by what is held of them; files are read once, in `folder` what is needed meanwhile.
+    """Read query logs once and count their queries by key.
 
-    Raises InputError if one cannot be read at all or has no question.
+    Args:
+        files: Query logs.
+        folder: Folder for temporary files.
+        truth: Ground truth, which determines the keys.
+        options: Options for reading the logs.
+
+    Raises:
+        InputError: A log cannot be read or contains no query.
     """
     rules = MapOptions().rules
-    asked = folder / "asked"
+    counted = folder / "asked"
     if truth == "page":
-        report = count_queries(files, asked, rules, options)
-        rows = list(read_map_rows(asked))
-        pages = [key.decode() for key, _ in rows]
-        return QuerySet(pages, pages, [int(rest) for _, rest in rows]), report
+        report = count_queries(files, counted, rules, options)
+        rows = list(read_map_rows(counted))
+        page_keys = [key.decode() for key, _ in rows]
+        return QuerySet(page_keys, page_keys, [int(frequency) for _, frequency in rows]), report
     builder = create_profile_counter(rules)
     report = add_queries(files, builder, rules, options)
-    write_profiles(builder, {"URIR": asked}, ProfileHeader("URIR", rules=rules))
-    addresses, counts = [], []
-    for key, rest in read_profile_rows(asked):
-        addresses.append(key.decode())
-        counts.append(parse_profile_frequency(rest, asked))
-    return QuerySet([one.partition("?")[0] for one in addresses], addresses, counts), report
+    write_profiles(builder, {"URIR": counted}, ProfileHeader("URIR", rules=rules))
+    url_keys, counts = [], []
+    for key, frequency in read_profile_rows(counted):
+        url_keys.append(key.decode())
+        counts.append(parse_profile_frequency(frequency, counted))
+    return QuerySet([url_key.partition("?")[0] for url_key in url_keys], url_keys, counts), report
 
 
 def read_map_rows(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys of a map with what follows them, but for its total."""
+    """Yield the rows of a map as key and value, without header and total."""
     with path.open("rb") as file:
         for line in file:
             if not line.startswith((b"!", b"* ")):
-                key, _, rest = line.partition(b" ")
-                yield key, rest
+                key, _, value = line.partition(b" ")
+                yield key, value
 
 
 def read_profile_rows(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys of a profile with what follows them."""
+    """Yield the rows of a profile as key and value."""
     for block in read_profile_blocks(path):
         for line in block.splitlines():
-            key, _, rest = line.partition(b" ")
-            yield key, rest
+            key, _, value = line.partition(b" ")
+            yield key, value
 
 
 def read_profile_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a profile, many whole lines at a time."""
+    """Yield the rows of a profile in blocks of complete lines."""
     with path.open("rb") as file:
         line = file.readline()
         while line.startswith(b"@"):
@@ -107,84 +116,106 @@ def read_profile_blocks(path: Path) -> Iterator[bytes]:
             yield block + file.readline()
 
 
-def parse_profile_frequency(rest: bytes, path: Path) -> int:
-    """Return the frequency of a profile's row. Raises InputError if there is none."""
-    found = _FREQUENCY.search(rest)
-    if found is None:
-        raise InputError(f"{path}: expected a frequency, found {ascii(rest)[2:60]}")
-    return int(found[1])
+def parse_profile_frequency(value: bytes, path: Path) -> int:
+    """Return the frequency in the value of a profile row.
+
+    Raises:
+        InputError: There is none.
+    """
+    match = _FREQUENCY.search(value)
+    if match is None:
+        raise InputError(f"{path}: expected a frequency, found {ascii(value)[2:60]}")
+    return int(match[1])
 
 
 WILDCARD_BAND = 128
-"""Added to the band of what only a wildcard, or a shortened key, stands for; there are fewer bands of copies."""
+"""Offset of the bands of wildcard matches; larger than any band of exact matches."""
 _PRIOR_WEIGHT = 2.0
-"""Answers that the mean over all bands counts for, in a band of which little is known."""
+"""Weight of the overall mean in the estimate of a band, in pseudo-observations."""
 
 
-def likelihood_band(copies: int | None, *, is_wildcard: bool) -> int:
-    """Return a number for keys that are about as likely: never 0, which is for what is not predicted.
+def likelihood_band(captures: int | None, *, is_wildcard: bool) -> int:
+    """Return the band of a key by its number of captures. Keys of a band are about equally likely to be held.
 
-    >>> likelihood_band(1, is_wildcard=False), likelihood_band(1000, is_wildcard=False), likelihood_band(1000, is_wildcard=True)
-    (2, 11, 139)
+    The result is at least 1; band 0 is for queries that are not predicted.
+
+    >>> likelihood_band(1, is_wildcard=False), likelihood_band(1000, is_wildcard=False)
+    (2, 11)
+    >>> likelihood_band(1000, is_wildcard=True)
+    139
     """
-    return 1 + (copies or 0).bit_length() + (WILDCARD_BAND if is_wildcard else 0)
+    return 1 + (captures or 0).bit_length() + (WILDCARD_BAND if is_wildcard else 0)
 
 
 def estimate_probabilities(bands: Sequence[int], held: Sequence[bool], counts: Sequence[int]) -> list[float]:
-    """Return for each question how likely it is held, by what the other half of the questions teaches; 0 for band 0.
+    """Estimate for each query the probability that it is held, by two-fold cross-validation; 0 for band 0.
 
-    bands: by `band_of`, 0 where nothing is predicted. counts: how often each is asked.
+    Args:
+        bands: Results of `likelihood_band`; 0 for queries that are not predicted.
+        held: Whether each query is held.
+        counts: Number of occurrences of each query.
 
     >>> estimate_probabilities([0, 2, 2, 2, 2], [False, True, True, False, False], [1] * 5)
     [0.0, 0.5, 0.5, 0.5, 0.5]
     """
-    halves: list[dict[int, tuple[float, float]]] = [{}, {}]
-    for place, (band, is_held, count) in enumerate(zip(bands, held, counts, strict=True)):
+    folds: list[dict[int, tuple[float, float]]] = [{}, {}]
+    for index, (band, is_held, count) in enumerate(zip(bands, held, counts, strict=True)):
         if band:
-            hits, total = halves[place % 2].get(band, (0.0, 0.0))
-            halves[place % 2][band] = hits + is_held * count, total + count
-    means = [_hit_share(half) for half in halves]
-    found = []
-    for place, band in enumerate(bands):
-        other = 1 - place % 2
-        hits, total = halves[other].get(band, (0.0, 0.0))
-        found.append((hits + _PRIOR_WEIGHT * means[other]) / (total + _PRIOR_WEIGHT) if band else 0.0)
-    return found
+            hits, total = folds[index % 2].get(band, (0.0, 0.0))
+            folds[index % 2][band] = hits + is_held * count, total + count
+    means = [_hit_share(fold) for fold in folds]
+    probabilities = []
+    for index, band in enumerate(bands):
+        other = 1 - index % 2
+        hits, total = folds[other].get(band, (0.0, 0.0))
+        probabilities.append((hits + _PRIOR_WEIGHT * means[other]) / (total + _PRIOR_WEIGHT) if band else 0.0)
+    return probabilities
 
 
-def _hit_share(half: dict[int, tuple[float, float]]) -> float:
-    total = sum(each[1] for each in half.values())
-    return sum(each[0] for each in half.values()) / total if total else 0.5
+def _hit_share(fold: dict[int, tuple[float, float]]) -> float:
+    total = sum(each[1] for each in fold.values())
+    return sum(each[0] for each in fold.values()) / total if total else 0.5
 
 
 QueryDecisions = tuple[ConfigurationSize, list[bool]]
-"""What a configuration costs, and for each question whether the archive would be asked."""
+"""Size of a configuration, and for each query whether the archive would be queried."""
 WeightPair = tuple[float, float]
 FilePaths = Sequence[str | PathLike[str]]
-_POLICIES_PER_PASS = 6  # policies
-_MAX_LOADED_BYTES = 1 << 30  # bytes
+_POLICIES_PER_PASS = 6  # bounds the memory for keys
+_MAX_LOADED_BYTES = 1 << 30  # larger maps are queried on disk
 _URL_POLICY = "URIR"
 _NO_ROLLUP = (NO_LIMIT, NO_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexBuilders:
-    """Who reads indexes, and makes maps and profiles of them: this machine or a cluster, which make the same."""
+    """Functions that build maps and profiles from indexes, locally or on a cluster, with identical output."""
 
     build_map: Callable[[FilePaths, Path], InputReport]
     build_profiles: Callable[[FilePaths, dict[str, Path], ProfileHeader, Problems], int]
 
 
 LOCAL_BUILDERS = IndexBuilders(build_map, build_profiles)
-"""This machine."""
+"""Builders that run on this machine."""
 
 
 class ConfigurationTrial:
-    """An archive's index, read as often as there are kinds of keys, and everything that is made of it.
+    """Builds the configurations of one archive and looks up all queries in them.
 
-    folder: for what is needed meanwhile: the map of all keys, the profiles, and at most as many compacted maps as are
-    still needed. keys: how many pages the index has. report: what became of its lines. ranks: frequencies are looked
-    at, too; bands: for each policy and each pair of weights that was made, one of `ranking.band_of` a question.
+    The index is read once for each kind of key. The folder holds the full map, the profiles, and those compacted maps
+    that are still needed as a source.
+
+    Args:
+        index: Index files.
+        folder: Folder for temporary files.
+        queries: Queries to look up.
+        with_bands: Compute likelihood bands too.
+        builders: Builders of maps and profiles.
+
+    Attributes:
+        bands: With `with_bands`, for each policy and pair of weights the likelihood band of each query.
+        report: Report on the lines of the index.
+        keys: Number of pages in the index.
     """
 
     def __init__(
@@ -213,138 +244,143 @@ class ConfigurationTrial:
             raise InputError(f"{names}: has wildcards, so nobody knows which pages are held: give the index itself")
 
     def lookup_pages(self) -> list[bool]:
-        """Return for each question whether its page is held."""
+        """Return for each query whether its page is held."""
         return self._query_map(self._full_map)
 
     def try_policies(self, policies: Sequence[str]) -> Iterator[tuple[str, QueryDecisions]]:
-        """Make the profiles of policies in one pass, and yield what each costs and says."""
+        """Build the profiles of all policies in one pass; yield the size and decisions of each."""
         outputs = {policy: self._folder / f"{policy}.cdxj" for policy in policies}
         if not policies:
             return
-        # What cannot be read was counted when the map was made of the same lines.
+        # Unreadable lines were already counted when the map was built.
         self._builders.build_profiles(self._index, outputs, ProfileHeader(_URL_POLICY), Problems())
         with _background_compression() as compress:
             compressed = {policy: compress(path) for policy, path in outputs.items()}
-            for some in _policy_groups(policies):
-                # An address is taken apart once for several policies; for all of them it would need much memory.
-                made = KeyPolicies(some).keys_many(self._queries.url_keys)
-                cut = [keys for keys in made if not isinstance(keys, UriError)]
-                for policy, asked in zip(some, zip(*cut, strict=True), strict=True):
+            for group in _policy_groups(policies):
+                # Each URL is parsed once per group of policies; all policies at once would need too much memory.
+                keys_by_query = KeyPolicies(group).keys_many(self._queries.url_keys)
+                valid = [keys for keys in keys_by_query if not isinstance(keys, UriError)]
+                for policy, query_keys in zip(group, zip(*valid, strict=True), strict=True):
                     path = outputs[policy]
-                    lines, answers = self._query_profile(policy, path, asked)
-                    yield policy, (ConfigurationSize(lines, path.stat().st_size, compressed[policy].result()), answers)
+                    lines, decisions = self._query_profile(policy, path, query_keys)
+                    yield (
+                        policy,
+                        (ConfigurationSize(lines, path.stat().st_size, compressed[policy].result()), decisions),
+                    )
                     path.unlink()
 
-    def _query_profile(self, policy: str, path: Path, asked: Sequence[str]) -> tuple[int, list[bool]]:
-        """Return how many keys a profile has, and for each question whether its key is one of them."""
-        if len(asked) != len(self._queries):
+    def _query_profile(self, policy: str, path: Path, query_keys: Sequence[str]) -> tuple[int, list[bool]]:
+        """Return the number of keys of a profile, and for each query whether its key is one of them."""
+        if len(query_keys) != len(self._queries):
             raise InputError("a question whose key has no key: this is a fault of unlost")
         if self._with_bands:
-            wanted = set(asked)
-            rows = ((key.decode(), rest) for key, rest in read_profile_rows(path))
-            copies = {key: parse_profile_frequency(rest, path) for key, rest in rows if key in wanted}
+            distinct = set(query_keys)
+            rows = ((key.decode(), value) for key, value in read_profile_rows(path))
+            frequencies = {key: parse_profile_frequency(value, path) for key, value in rows if key in distinct}
             self.bands[policy] = [
-                likelihood_band(copies[key], is_wildcard=False) if key in copies else 0 for key in asked
+                likelihood_band(frequencies[key], is_wildcard=False) if key in frequencies else 0 for key in query_keys
             ]
-        # Memory grows with what is asked, not with what is held.
-        keys = SeenKeys(asked)
+        # Memory grows with the queries, not with the profile.
+        keys = SeenKeys(query_keys)
         return sum(map(keys.see, read_profile_blocks(path))), keys.seen()
 
     def try_weights(self, pairs: Sequence[WeightPair]) -> Iterator[tuple[WeightPair, QueryDecisions]]:
-        """Make a map for each pair of weights, the largest first, and yield what each costs and says.
+        """Build a map for each pair of weights, largest first; yield the size and decisions of each.
 
-        Compacting again with smaller weights gives what compacting once would, so each is made of the smallest that
-        will do; those that no other needs any more go.
+        Compacting a compacted map with smaller weights gives the same result as compacting the full map, so each map is
+        built from the smallest suitable one. Maps that are no longer needed as a source are deleted.
         """
-        waiting = sorted(set(pairs), reverse=True)
-        kept: dict[WeightPair, Path] = {_NO_ROLLUP: self._full_map}
-        for number, weights in enumerate(waiting):
-            source = kept[_smallest_source(weights, kept)]
-            made = source
+        pending = sorted(set(pairs), reverse=True)
+        maps: dict[WeightPair, Path] = {_NO_ROLLUP: self._full_map}
+        for number, weights in enumerate(pending):
+            source = maps[_smallest_source(weights, maps)]
+            output = source
             if weights != _NO_ROLLUP:
-                made = self._folder / f"weights-{number}.ukvs"
-                compact_map(source, made, Compaction(*weights))
-            kept[weights] = made
+                output = self._folder / f"weights-{number}.ukvs"
+                compact_map(source, output, Compaction(*weights))
+            maps[weights] = output
             if self._with_bands:
-                self.bands[weights] = self._map_bands(made)
-            yield weights, self._measure_map(made)
-            needed = {_smallest_source(later, kept) for later in waiting[number + 1 :]} | {_NO_ROLLUP}
-            for useless in set(kept) - needed:
-                kept.pop(useless).unlink()
+                self.bands[weights] = self._map_bands(output)
+            yield weights, self._measure_map(output)
+            needed = {_smallest_source(later, maps) for later in pending[number + 1 :]} | {_NO_ROLLUP}
+            for unneeded in set(maps) - needed:
+                maps.pop(unneeded).unlink()
 
     def _map_bands(self, path: Path) -> list[int]:
-        answers = _open_map(path).lookup_key_lines(self._lines)
+        results = _open_map(path).lookup_key_lines(self._lines)
         return [
             likelihood_band(
-                answer.frequency.mementos if answer.frequency else None,
-                is_wildcard=(answer.matched or "").endswith("*"),
+                result.frequency.mementos if result.frequency else None,
+                is_wildcard=(result.matched or "").endswith("*"),
             )
-            if answer.held
+            if result.held
             else 0
-            for answer in answers
+            for result in results
         ]
 
     def try_filter(self, decisions: QueryDecisions, bits: int) -> QueryDecisions:
-        """Return the same with a filter of all pages beside it."""
-        beside = self._folder / "made.filter"
-        write_page_filter(self._full_map, beside, bits)
-        return self._with_filter(decisions, beside, bits)
+        """Return the decisions of a map combined with a filter of all pages."""
+        page_filter = self._folder / "made.filter"
+        write_page_filter(self._full_map, page_filter, bits)
+        return self._with_filter(decisions, page_filter, bits)
 
     def try_budget(
         self, configuration: RoutingConfiguration, training_queries: Sequence[str | PathLike[str]]
     ) -> QueryDecisions:
-        """Make a map to a budget, perhaps with a filter, and return what it costs and says."""
+        """Build a map within a budget, optionally with a filter; return its size and decisions."""
         if configuration.budget is None:
             raise ValueError(f"{configuration.name} has no budget")
-        made, beside = self._folder / "budget.ukvs", self._folder / "budget.filter"
-        options = BudgetOptions(queries=training_queries, with_filter=beside if configuration.divides_budget else None)
-        bits = compact_to_budget(self._full_map, made, configuration.budget, options).filter_bits
-        said = self._measure_map(made)
-        return self._with_filter(said, beside, bits) if bits else said
+        output, page_filter = self._folder / "budget.ukvs", self._folder / "budget.filter"
+        options = BudgetOptions(
+            queries=training_queries, with_filter=page_filter if configuration.divides_budget else None
+        )
+        bits = compact_to_budget(self._full_map, output, configuration.budget, options).filter_bits
+        decisions = self._measure_map(output)
+        return self._with_filter(decisions, page_filter, bits) if bits else decisions
 
-    def _with_filter(self, said: QueryDecisions, beside: Path, bits: int) -> QueryDecisions:
-        size, answers = said
-        had = lookup_keys_in_filter(beside, self._queries.page_keys)
-        more = beside.stat().st_size
+    def _with_filter(self, decisions: QueryDecisions, page_filter: Path, bits: int) -> QueryDecisions:
+        size, map_held = decisions
+        filter_held = lookup_keys_in_filter(page_filter, self._queries.page_keys)
+        filter_bytes = page_filter.stat().st_size
         return (
-            ConfigurationSize(size.lines, size.bytes + more, size.compressed + more, bits),
-            [both and also for both, also in zip(answers, had, strict=True)],
+            ConfigurationSize(size.lines, size.bytes + filter_bytes, size.compressed + filter_bytes, bits),
+            [in_map and in_filter for in_map, in_filter in zip(map_held, filter_held, strict=True)],
         )
 
     def _measure_map(self, path: Path) -> QueryDecisions:
-        # The compressor needs one processor, and nothing that the look-ups need.
+        # Compression uses another processor core than the look-ups.
         with _background_compression() as compress:
             compressed = compress(path)
-            answers = self._query_map(path)
-            return ConfigurationSize(count_rows(path), path.stat().st_size, compressed.result()), answers
+            held = self._query_map(path)
+            return ConfigurationSize(count_rows(path), path.stat().st_size, compressed.result()), held
 
     def _query_map(self, path: Path) -> list[bool]:
         return _open_map(path).lookup_key_lines(self._lines).held
 
 
 def _open_map(path: Path) -> Map:
-    """Return a map to be asked: in memory, unless it is so large that it is better asked where it lies."""
+    """Open a map: in memory, or on disk if it is large."""
     return Map.load(path) if path.stat().st_size <= _MAX_LOADED_BYTES else Map.open(path)
 
 
-def _smallest_source(weights: WeightPair, kept: dict[WeightPair, Path]) -> WeightPair:
-    """Return of which of the maps that were made another is made: the smallest of those that were cut no more."""
-    will_do = [each for each in kept if each[0] >= weights[0] and each[1] >= weights[1]]
-    return min(will_do, key=lambda each: kept[each].stat().st_size)
+def _smallest_source(weights: WeightPair, maps: dict[WeightPair, Path]) -> WeightPair:
+    """Return the weights of the smallest map from which another one can be compacted."""
+    suitable = [each for each in maps if each[0] >= weights[0] and each[1] >= weights[1]]
+    return min(suitable, key=lambda each: maps[each].stat().st_size)
 
 
 @contextmanager
 def _background_compression() -> Iterator[Callable[[Path], Future[int]]]:
-    """Give what measures compressed sizes beside everything else; who leaves early, as by Ctrl-C, waits for none."""
+    """Yield a function that measures compressed sizes in a background thread; errors such as Ctrl-C cancel it."""
     progress = Progress()
-    beside = ThreadPoolExecutor(1)
+    executor = ThreadPoolExecutor(1)
     try:
-        yield lambda path: beside.submit(compressed_size, path, progress)
+        yield lambda path: executor.submit(compressed_size, path, progress)
     except BaseException:
         progress.cancel()
         raise
     finally:
-        beside.shutdown(cancel_futures=True)
+        executor.shutdown(cancel_futures=True)
 
 
 def _policy_groups(policies: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -353,7 +389,7 @@ def _policy_groups(policies: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _has_wildcards(path: Path) -> bool:
-    """Return whether a map has wildcards: most have none, which their text tells at a glance."""
+    """Return whether a map has wildcard keys. A search in its text decides quickly for most maps, which have none."""
     with path.open("rb") as file:
         blocks = iter(lambda: file.read(_BLOCK) + file.readline(), b"")
         if not any(b",* " in block or b"/* " in block for block in blocks):
@@ -362,7 +398,7 @@ def _has_wildcards(path: Path) -> bool:
 
 
 def count_rows(path: Path) -> int:
-    """Return how many rows a map or a profile has, without headers and total."""
+    """Return the number of rows of a map or a profile, without header and total."""
     lines = 0
     with path.open("rb") as file:
         line = file.readline()
@@ -383,11 +419,8 @@ def evaluate_index(
     training_queries: FilePaths = (),
     truth: GroundTruth | None = None,
 ) -> ArchiveEvaluation:
-    """Build every configuration from an index, ask it all questions, and compare with what the index holds.
-
-    For the rest see `evaluate_archives`.
-    """
-    found = evaluate_archives(
+    """Evaluate configurations for a single archive; see `evaluate_archives`."""
+    evaluations = evaluate_archives(
         {"": index},
         queries,
         configurations,
@@ -395,7 +428,7 @@ def evaluate_index(
         training_queries=training_queries,
         truth=truth,
     )
-    return found[0]
+    return evaluations[0]
 
 
 def evaluate_archives(
@@ -408,80 +441,101 @@ def evaluate_archives(
     truth: GroundTruth | None = None,
     builders: IndexBuilders = LOCAL_BUILDERS,
 ) -> list[ArchiveEvaluation]:
-    """Do the same for several archives, each with its own index, and the same questions.
+    """Build every configuration of each archive, look up all queries, and compare with the holdings.
 
-    learned: files of other questions, for budgets to learn from. truth: a page is held if its key, without its query,
-    is one of the index; an address, if all of it is. Policies tell queries apart, so that with them it is addresses if
-    nothing is said. makers: who reads indexes. Raises InputError if index or questions cannot be read at all.
+    Args:
+        archives: Index files by archive name.
+        queries: Query logs.
+        configurations: Configurations to evaluate.
+        query_options: Options for reading the logs.
+        training_queries: Other query logs, from which budgeted maps learn.
+        truth: Ground truth; None for `address` if there are profiles, whose policies distinguish queries, else `page`.
+        builders: Builders of maps and profiles.
+
+    Raises:
+        InputError: An index or a log cannot be read.
     """
-    policies = [one.policy for one in configurations if one.policy is not None]
-    what = truth or ("address" if policies else "page")
-    if builders is LOCAL_BUILDERS and (policies or what == "address"):
+    policies = [each.policy for each in configurations if each.policy is not None]
+    ground_truth = truth or ("address" if policies else "page")
+    if builders is LOCAL_BUILDERS and (policies or ground_truth == "address"):
         for index in archives.values():
             refuse_pipes(index)  # each is read twice
     with tempfile.TemporaryDirectory(prefix="unlost-evaluate-") as name:
-        questions, report = read_query_set(queries, Path(name), what, query_options)
-        found = []
+        query_set, report = read_query_set(queries, Path(name), ground_truth, query_options)
+        evaluations = []
         for archive, index in archives.items():
-            with tempfile.TemporaryDirectory(prefix="archive-", dir=name) as place:
-                ranks = any(each.min_probability for each in configurations)
-                made = ConfigurationTrial(index, Path(place), questions, with_bands=ranks, builders=builders)
-                one = _evaluate_configurations(made, questions, configurations, training_queries, what)
-            one.archive, one.query_report = archive, report
-            found.append(one)
-    return found
+            with tempfile.TemporaryDirectory(prefix="archive-", dir=name) as archive_folder:
+                with_bands = any(each.min_probability for each in configurations)
+                trial = ConfigurationTrial(
+                    index, Path(archive_folder), query_set, with_bands=with_bands, builders=builders
+                )
+                evaluation = _evaluate_configurations(trial, query_set, configurations, training_queries, ground_truth)
+            evaluation.archive, evaluation.query_report = archive, report
+            evaluations.append(evaluation)
+    return evaluations
 
 
 def _evaluate_configurations(
-    made: ConfigurationTrial,
-    questions: QuerySet,
-    tried: Sequence[RoutingConfiguration],
-    learned: FilePaths,
+    trial: ConfigurationTrial,
+    query_set: QuerySet,
+    configurations: Sequence[RoutingConfiguration],
+    training_queries: FilePaths,
     truth: GroundTruth,
 ) -> ArchiveEvaluation:
-    wanted = [one.policy for one in tried if one.policy is not None]
-    # Whole addresses are told by the policy that cuts nothing, whether it is asked for or not.
+    policy_names = [configuration.policy for configuration in configurations if configuration.policy is not None]
+    # The URIR policy, which truncates nothing, is the ground truth for whole URLs.
     exact = ["URIR"] if truth == "address" else []
-    policies: dict[str, QueryDecisions] = dict(made.try_policies([*dict.fromkeys([*wanted, *exact])]))
+    policies: dict[str, QueryDecisions] = dict(trial.try_policies([*dict.fromkeys([*policy_names, *exact])]))
     if truth == "address":
         size, held = policies["URIR"]
         keys = size.lines
     else:
-        keys, held = made.keys, made.lookup_pages()
+        keys, held = trial.keys, trial.lookup_pages()
     maps: dict[WeightPair, QueryDecisions] = dict(
-        made.try_weights([one.weights for one in tried if _is_weighted_map(one)])
+        trial.try_weights(
+            [configuration.weights for configuration in configurations if _is_weighted_map(configuration)]
+        )
     )
-    found = ArchiveEvaluation(index_report=made.report)
-    for one in tried:
-        if one.policy is not None:
-            said = policies[one.policy]
-        elif one.budget is not None:
-            said = made.try_budget(one, learned)
+    evaluation = ArchiveEvaluation(index_report=trial.report)
+    for configuration in configurations:
+        if configuration.policy is not None:
+            decisions = policies[configuration.policy]
+        elif configuration.budget is not None:
+            decisions = trial.try_budget(configuration, training_queries)
         else:
-            said = made.try_filter(maps[one.weights], one.bits) if one.bits else maps[one.weights]
-        size, predicted = said
-        counts = questions.counts
-        if one.min_probability:
-            likely = estimate_probabilities(made.bands[one.policy or one.weights], held, counts)
-            predicted = [yes and p >= one.min_probability for yes, p in zip(predicted, likely, strict=True)]
-        both = list(map(and_, held, predicted))
-        # Whoever asks for a probability has given some recall away.
-        if both != held and not one.min_probability:
-            denied = next(key for key, a, b in zip(questions.url_keys, held, both, strict=True) if a != b)
-            found.false_negatives.append((one.name, denied))
-        found.results.append(
+            decisions = (
+                trial.try_filter(maps[configuration.weights], configuration.bits)
+                if configuration.bits
+                else maps[configuration.weights]
+            )
+        size, predicted = decisions
+        counts = query_set.counts
+        if configuration.min_probability:
+            probabilities = estimate_probabilities(
+                trial.bands[configuration.policy or configuration.weights], held, counts
+            )
+            predicted = [
+                is_predicted and probability >= configuration.min_probability
+                for is_predicted, probability in zip(predicted, probabilities, strict=True)
+            ]
+        present = list(map(and_, held, predicted))
+        # A minimum probability trades recall for precision: only without it, a miss is an error.
+        if present != held and not configuration.min_probability:
+            false_negative = next(key for key, a, b in zip(query_set.url_keys, held, present, strict=True) if a != b)
+            evaluation.false_negatives.append((configuration.name, false_negative))
+        evaluation.results.append(
             RoutingResult(
-                one,
+                configuration,
                 keys,
                 size,
                 query_count=sum(counts),
                 predicted=sum(compress(counts, predicted)),
-                present=sum(compress(counts, both)),
+                present=sum(compress(counts, present)),
                 held=sum(compress(counts, held)),
             )
         )
-    return found
+    return evaluation
 
 
-def _is_weighted_map(one: RoutingConfiguration) -> bool:
-    return one.policy is None and one.budget is None
+def _is_weighted_map(configuration: RoutingConfiguration) -> bool:
+    return configuration.policy is None and configuration.budget is None

@@ -1,4 +1,4 @@
-"""A routing evaluation as SVG drawings, an HTML page, JSON and CSV."""
+"""Report on a routing evaluation: SVG charts, an HTML page, JSON and CSV."""
 
 import io
 import json
@@ -17,8 +17,8 @@ from unlost.statistics import Proportion
 
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 20, 16, 48
-_LABEL_WIDTH = 110  # at the right, for names of curves
-_LINE_HEIGHT = 12  # a line of them
+_LABEL_WIDTH = 110  # right margin for the names of curves
+_LINE_HEIGHT = 12  # minimum distance of two names
 _FONT = 'font-family="system-ui, sans-serif" font-size="11"'
 FAMILY_COLOURS = {
     "keys": "#1b1b1f",
@@ -40,63 +40,60 @@ _CURVE_COLOURS = ("#1f5f99", "#c8871a", "#7a9b3f", "#a03070", "#208080", "#8a8a9
 
 
 def draw_accuracy(results: Sequence[RoutingResult]) -> str:
-    """Return accuracy against published bytes, on a logarithmic scale, with the front that nothing else beats.
-
-    The same results give the same bytes.
-    """
-    sizes = [max(1, one.size.compressed) for one in results]
+    """Return a chart of accuracy by published bytes on a logarithmic scale, with the Pareto front. Deterministic."""
+    sizes = [max(1, result.size.compressed) for result in results]
     low, high = math.floor(math.log10(min(sizes))), math.ceil(math.log10(max(sizes) + 1))
-    floor = math.floor(10 * min(one.accuracy.value or 0.0 for one in results)) / 10
+    floor = math.floor(10 * min(result.accuracy.value or 0.0 for result in results)) / 10
 
-    def place(one: RoutingResult) -> tuple[float, float]:
-        x = (math.log10(max(1, one.size.compressed)) - low) / max(1, high - low)
-        y = ((one.accuracy.value or 0.0) - floor) / max(0.1, 1 - floor)
+    def position(result: RoutingResult) -> tuple[float, float]:
+        x = (math.log10(max(1, result.size.compressed)) - low) / max(1, high - low)
+        y = ((result.accuracy.value or 0.0) - floor) / max(0.1, 1 - floor)
         return _x_position(x), _y_position(y)
 
     parts = [_x_grid(low, high), _y_grid([(floor + step * (1 - floor) / 5, step / 5) for step in range(6)])]
     front = pareto_front(results)
-    joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, front))
-    parts.append(f'<polyline class="front" points="{joined}" fill="none" stroke="#8a8a92" stroke-dasharray="4 3"/>')
-    for one in results:
-        x, y = place(one)
-        family = one.configuration.family
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(position, front))
+    parts.append(f'<polyline class="front" points="{points}" fill="none" stroke="#8a8a92" stroke-dasharray="4 3"/>')
+    for result in results:
+        x, y = position(result)
+        family = result.configuration.family
         title = escape(
-            escape_unprintable(f"{one.configuration.name}: {one.size.compressed:,} bytes, {one.accuracy.value:.2%}")
+            escape_unprintable(
+                f"{result.configuration.name}: {result.size.compressed:,} bytes, {result.accuracy.value:.2%}"
+            )
         )
-        ring = ' stroke="#8a8a92" stroke-width="3"' if one in front else ""
+        ring = ' stroke="#8a8a92" stroke-width="3"' if result in front else ""
         parts.append(
             f'<circle class="{family}" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{FAMILY_COLOURS[family]}"{ring}>'
             f"<title>{title}</title></circle>"
         )
-    families = dict.fromkeys(one.configuration.family for one in results)
+    families = dict.fromkeys(result.configuration.family for result in results)
     parts.append(_legend([(FAMILY_NAMES[family], FAMILY_COLOURS[family]) for family in families]))
     return _svg(parts, "published bytes (gzip)", "accuracy")
 
 
-def draw_growth(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str) -> str:
-    """Return curves, from zero on both sides, with the names of those whose ends lie apart; others tell if asked."""
-    most_x = max((x for curve in curves.values() for x, _ in curve), default=1) or 1
-    most_y = max((y for curve in curves.values() for _, y in curve), default=1) or 1
-    parts = [_y_grid([(step * most_y / 5, step / 5) for step in range(6)], plain=True)]
+def draw_growth(curves: Mapping[str, Sequence[tuple[float, float]]], x_label: str, y_label: str) -> str:
+    """Return a line chart with both axes from 0. Curves are labelled where space permits; all have tooltips."""
+    max_x = max((x for curve in curves.values() for x, _ in curve), default=1) or 1
+    max_y = max((y for curve in curves.values() for _, y in curve), default=1) or 1
+    parts = [_y_grid([(step * max_y / 5, step / 5) for step in range(6)], plain=True)]
     for step in range(6):
         x, y = _x_position(step / 5, _LABEL_WIDTH), _HEIGHT - _BOTTOM + 16
-        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_format_si(step * most_x / 5)}</text>')
-    named = float("inf")
+        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_format_si(step * max_x / 5)}</text>')
+    last_label = float("inf")
     for number, (name, curve) in enumerate(sorted(curves.items(), key=lambda each: _last_value(each[1]))):
         colour = _CURVE_COLOURS[number % len(_CURVE_COLOURS)]
-        points = " ".join(
-            f"{_x_position(x / most_x, _LABEL_WIDTH):.1f},{_y_position(y / most_y):.1f}" for x, y in curve
-        )
+        points = " ".join(f"{_x_position(x / max_x, _LABEL_WIDTH):.1f},{_y_position(y / max_y):.1f}" for x, y in curve)
         text = escape(escape_unprintable(name))
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5">'
             f"<title>{text}</title></polyline>"
         )
-        end = _y_position(_last_value(curve) / most_y)
-        if named - end >= _LINE_HEIGHT:
+        end = _y_position(_last_value(curve) / max_y)
+        if last_label - end >= _LINE_HEIGHT:
             parts.append(f'<text x="{_x_position(1, _LABEL_WIDTH) + 6:.1f}" y="{end + 4:.1f}">{text}</text>')
-            named = end
-    return _svg(parts, across, up)
+            last_label = end
+    return _svg(parts, x_label, y_label)
 
 
 def _last_value(curve: Sequence[tuple[float, float]]) -> float:
@@ -145,18 +142,19 @@ def _legend(names: Sequence[tuple[str, str]]) -> str:
     return "".join(parts)
 
 
-def _svg(parts: Sequence[str], across: str, up: str) -> str:
+def _svg(parts: Sequence[str], x_label: str, y_label: str) -> str:
     grid = "<style>.grid{stroke:#8a8a92;stroke-width:.4}</style>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'role="img" aria-label="{escape(up)} against {escape(across)}"><g {_FONT}>{grid}{"".join(parts)}'
-        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(across)}</text>'
-        f'<text transform="translate(14 {_HEIGHT / 2}) rotate(-90)" text-anchor="middle">{escape(up)}</text></g></svg>'
+        f'role="img" aria-label="{escape(y_label)} against {escape(x_label)}"><g {_FONT}>{grid}{"".join(parts)}'
+        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text transform="translate(14 {_HEIGHT / 2}) rotate(-90)" text-anchor="middle">'
+        f"{escape(y_label)}</text></g></svg>"
     )
 
 
 def _format_si(value: float) -> str:
-    """Return a number with few letters.
+    """Format a number with an SI prefix.
 
     >>> _format_si(1000), _format_si(2_500_000), _format_si(0.25)
     ('1 k', '2.5 M', '0.25')
@@ -168,7 +166,7 @@ def _format_si(value: float) -> str:
 
 
 PAGE_FILE, JSON_FILE, RESULTS_FILE, GROWTH_FILE = "report.html", "report.json", "results.csv", "growth.csv"
-"""The files of a report; the last two where there is something to put into them."""
+"""Files of a report; the CSV files are written only if they have rows."""
 RESULT_COLUMNS = (
     "configuration",
     "lines",
@@ -184,7 +182,7 @@ RESULT_COLUMNS = (
 
 
 def write_evaluation_report(folder: Path, evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> None:
-    """Write all files of a report to a folder, which is made if need be; they appear together, or none does."""
+    """Write the files of a report atomically, creating the folder if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         PAGE_FILE: render_evaluation_page(evaluations, growth),
@@ -200,47 +198,47 @@ def write_evaluation_report(folder: Path, evaluations: Sequence[ArchiveEvaluatio
 
 
 def evaluation_to_json(evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> dict[str, object]:
-    """Return everything as one JSON object."""
-    found: dict[str, object] = {
+    """Return the JSON document."""
+    document: dict[str, object] = {
         "archives": [
             {
                 "archive": each.archive,
-                "results": [one.to_row() for one in each.results],
-                "front": [one.configuration.name for one in pareto_front(each.results)],
+                "results": [result.to_row() for result in each.results],
+                "front": [result.configuration.name for result in pareto_front(each.results)],
             }
             for each in evaluations
         ]
     }
     if len(evaluations) > 1:
-        found["upstream"] = [each.to_row() for each in upstream_loads(evaluations)]
+        document["upstream"] = [each.to_row() for each in upstream_loads(evaluations)]
     if growth is not None:
         heaps = growth.fit_heaps_law()
-        found["growth"] = {
+        document["growth"] = {
             "points": [each.to_row() for each in growth.points],
             "heaps": None if heaps is None else {"K": heaps[0], "beta": heaps[1]},
             "straightness": {name: growth.linearity(name) for name in _configuration_names(growth)},
         }
-    return found
+    return document
 
 
 def result_rows(evaluations: Sequence[ArchiveEvaluation]) -> list[dict[str, object]]:
-    """Return all results, with the name of the archive where there are several."""
+    """Return the rows of all results, with the archive name if there are several archives."""
     names = [{"archive": each.archive} if len(evaluations) > 1 else {} for each in evaluations]
-    return [name | one.to_row() for name, each in zip(names, evaluations, strict=True) for one in each.results]
+    return [name | result.to_row() for name, each in zip(names, evaluations, strict=True) for result in each.results]
 
 
 def rows_to_csv(rows: Iterable[Mapping[str, object]]) -> str:
-    """Return rows as CSV, under the names that the first has."""
-    found = list(rows)
+    """Return rows as CSV; the first row determines the columns."""
+    all_rows = list(rows)
     text = io.StringIO()
-    writer = DictWriter(text, list(found[0]) if found else [], lineterminator="\n")
+    writer = DictWriter(text, list(all_rows[0]) if all_rows else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found)
+    writer.writerows(all_rows)
     return text.getvalue()
 
 
 def result_cells(result: RoutingResult) -> tuple[str, ...]:
-    """Return a result as people read it, under `HEADS`."""
+    """Return the formatted cells of a result, in the order of `RESULT_COLUMNS`."""
     return (
         result.configuration.name,
         f"{result.size.lines}",
@@ -256,7 +254,7 @@ def result_cells(result: RoutingResult) -> tuple[str, ...]:
 
 
 def upstream_table(evaluations: Sequence[ArchiveEvaluation]) -> ReportTable:
-    """Return what all archives together are asked."""
+    """Return the table of requests to all archives together."""
     rows = [
         (
             each.configuration.name,
@@ -273,7 +271,7 @@ def upstream_table(evaluations: Sequence[ArchiveEvaluation]) -> ReportTable:
 
 
 def growth_table(growth: IndexGrowth) -> ReportTable:
-    """Return keys, bytes and seconds of each part, and of all up to it."""
+    """Return the table of sizes and build times, for each slice and cumulatively."""
     rows = [
         (
             each.slice + (" and before" if each.cumulative else ""),
@@ -293,13 +291,13 @@ def growth_table(growth: IndexGrowth) -> ReportTable:
 
 
 def render_evaluation_page(evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> str:
-    """Return the page: HTML with everything in it. Everything in it is escaped."""
+    """Return the report as a self-contained HTML page. All values are escaped."""
     archives = [
         {
             "name": each.archive,
             "drawing": draw_accuracy(each.results),
-            "front": ", ".join(one.configuration.name for one in pareto_front(each.results)),
-            "table": ReportTable("Results", RESULT_COLUMNS, [result_cells(one) for one in each.results]),
+            "front": ", ".join(result.configuration.name for result in pareto_front(each.results)),
+            "table": ReportTable("Results", RESULT_COLUMNS, [result_cells(result) for result in each.results]),
             "missed": each.false_negatives,
         }
         for each in evaluations
@@ -309,16 +307,16 @@ def render_evaluation_page(evaluations: Sequence[ArchiveEvaluation], growth: Ind
     if growth is not None:
         heaps = growth.fit_heaps_law()
         names = _configuration_names(growth)
-        for up, what in (("lines", "lines"), ("compressed", "published bytes (gzip)"), ("seconds", "seconds")):
+        for column, label in (("lines", "lines"), ("compressed", "published bytes (gzip)"), ("seconds", "seconds")):
             points = {
                 name: [
-                    (float(each.mementos), float(getattr(each, up)))
+                    (float(each.mementos), float(getattr(each, column)))
                     for each in growth.points
                     if each.cumulative and each.configuration == name
                 ]
                 for name in names
             }
-            curves.append((what, draw_growth(points, "URI-Ms", what)))
+            curves.append((label, draw_growth(points, "URI-Ms", label)))
     return (
         make_template_environment("unlost.research")
         .get_template("evaluation.html")

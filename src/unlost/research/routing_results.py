@@ -1,4 +1,4 @@
-"""Configurations that a routing evaluation compares, and their results for one archive and for several."""
+"""Configurations that a routing evaluation compares, and their results for one or more archives."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,19 +11,23 @@ from unlost.mementomap.readers import InputReport
 from unlost.statistics import Proportion
 
 WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
-"""Of the second paper's evaluation; it tries every pair of them."""
+"""Weights of the second paper's evaluation."""
 WEIGHT_PAIRS: tuple[tuple[float, float], ...] = tuple(product(WEIGHTS, WEIGHTS))
-"""Weights of hosts and paths: all 36."""
+"""All 36 pairs of host and path weights, as in that evaluation."""
 ConfigurationFamily = Literal["keys", "policy", "weights", "filter", "budget", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingConfiguration:
-    """One way to say what an archive holds.
+    """A way to describe an archive's holdings.
 
-    weights: of hosts and paths; infinite rolls nothing up. budget: in their place. bits: of the filter for each key; 0
-    for none. divides: the budget's bytes are divided between map and filter. policy: a profile in the place of a map.
-    min_probability: how likely what is predicted must be held; above 0, recall is given away for precision.
+    Attributes:
+        weights: Host and path weights; infinite weights roll up nothing.
+        budget: Size budget that replaces the weights.
+        bits: Bits per key of an additional filter; 0 for none.
+        divides_budget: Whether the budget is divided between map and filter.
+        policy: Policy of a profile that replaces the map.
+        min_probability: Minimum estimated probability for a query to be routed; above 0 it trades recall for precision.
     """
 
     name: str
@@ -36,12 +40,12 @@ class RoutingConfiguration:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether frequencies tell how likely something is held: they do in profiles and in maps without filters."""
+        """Whether frequencies give a likelihood for each key: in profiles, and in maps without filter or budget."""
         return self.budget is None and not self.bits
 
     @property
     def family(self) -> ConfigurationFamily:
-        """What it is one of, for tables and colours.
+        """Family for tables and colours.
 
         >>> [one.family for one in list_configurations([(4, 1)], [8], policies=["DDom"])]
         ['keys', 'policy', 'weights', 'filter']
@@ -64,17 +68,22 @@ def list_configurations(
     policies: Sequence[str] = (),
     min_probabilities: Sequence[float] = (),
 ) -> list[RoutingConfiguration]:
-    """Return what to try: the map as it is, profiles, a map for each pair of weights, filters beside hosts, budgets.
+    """Return the configurations to evaluate: the full map, profiles, weighted maps, host maps with a filter, budgets.
+
+    Args:
+        weights: Pairs of host and path weights.
+        bits: Bits per key of filters.
+        budgets: Size budgets.
+        with_filter: Whether budgets are divided between map and filter.
+        policies: Policies of profiles.
+        min_probabilities: Thresholds; for each, the ranked configurations are repeated.
 
     >>> [one.name for one in list_configurations([(4, 1)], [8], [MapBudget.parse("9KB")])]
     ['all keys', 'weights 4,1', 'hosts + 8 bits', 'budget 9000 bytes']
-
-    min_probabilities: profiles and maps by weights again for each, asked only where it is that likely.
-
     >>> [one.name for one in list_configurations(policies=["DDom"], min_probabilities=[0.05])]
     ['all keys', 'policy DDom', 'all keys, p >= 0.05', 'policy DDom, p >= 0.05']
     """
-    tried = [
+    configurations = [
         RoutingConfiguration("all keys"),
         *(RoutingConfiguration(f"policy {one}", policy=one) for one in policies),
         *(RoutingConfiguration(f"weights {host:g},{path:g}", (host, path)) for host, path in weights),
@@ -88,20 +97,23 @@ def list_configurations(
             for one in budgets
         ),
     ]
-    ranked = [one for one in tried if one.is_ranked]
-    return tried + [
-        replace(one, name=f"{one.name}, p >= {least:g}", min_probability=least)
-        for least in min_probabilities
+    ranked = [one for one in configurations if one.is_ranked]
+    return configurations + [
+        replace(one, name=f"{one.name}, p >= {minimum:g}", min_probability=minimum)
+        for minimum in min_probabilities
         for one in ranked
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSize:
-    """What a configuration costs.
+    """Size of a configuration.
 
-    lines: of map or profile, total and headers not counted. bytes, compressed: of map and filter together; a filter
-    does not compress. bits: of the filter for each key.
+    Attributes:
+        lines: Rows of the map or profile, without header and total.
+        bytes: Size of map and filter together.
+        compressed: Compressed size; filters are counted uncompressed.
+        bits: Bits per key of the filter.
     """
 
     lines: int
@@ -112,11 +124,14 @@ class ConfigurationSize:
 
 @dataclass(frozen=True, slots=True)
 class RoutingResult:
-    """What came of one configuration.
+    """Result of one configuration for one archive.
 
-    keys: of the index, which are the baseline: pages, or whole addresses (URI-Rs) where those are what is asked for.
-    predicted: questions for which the archive would be asked. present: those of them that it holds. held: questions for
-    what it holds.
+    Attributes:
+        keys: Keys of the index, the baseline: pages, or whole URLs (URI-Rs) if these are the ground truth.
+        query_count: Number of queries.
+        predicted: Queries for which the archive would be queried.
+        present: Predicted queries that are held.
+        held: Queries that are held.
     """
 
     configuration: RoutingConfiguration
@@ -129,27 +144,27 @@ class RoutingResult:
 
     @property
     def cost(self) -> float:
-        """Relative cost, as the papers have it: lines for each key of the baseline."""
+        """Relative cost as in the papers: lines per key of the baseline."""
         return self.size.lines / self.keys if self.keys else 0.0
 
     @property
     def precision(self) -> Proportion:
-        """How many of the predicted are present."""
+        """Share of the predicted queries that are held."""
         return Proportion(self.present, self.predicted)
 
     @property
     def recall(self) -> Proportion:
-        """How many of the present were predicted: all, or something is broken."""
+        """Share of the held queries that are predicted; 1 unless a minimum probability applies."""
         return Proportion(self.present, self.held)
 
     @property
     def accuracy(self) -> Proportion:
-        """How many questions were answered rightly, either way."""
+        """Share of correct predictions."""
         wrong = (self.predicted - self.present) + (self.held - self.present)
         return Proportion(self.query_count - wrong, self.query_count)
 
     def to_row(self) -> dict[str, object]:
-        """Return all of it as JSON and CSV have it."""
+        """Return the row for JSON and CSV."""
         row: dict[str, object] = {
             "configuration": self.configuration.name,
             "keys": self.keys,
@@ -163,19 +178,22 @@ class RoutingResult:
             "predicted": self.predicted,
             "present": self.present,
         }
-        for name, share in (("precision", self.precision), ("accuracy", self.accuracy), ("recall", self.recall)):
-            low, high = share.interval()
-            row |= {name: share.value, f"{name}_count": share.count, f"{name}_of": share.total}
+        for name, proportion in (("precision", self.precision), ("accuracy", self.accuracy), ("recall", self.recall)):
+            low, high = proportion.interval()
+            row |= {name: proportion.value, f"{name}_count": proportion.count, f"{name}_of": proportion.total}
             row |= {f"{name}_low": low, f"{name}_high": high}
         return row
 
 
 @dataclass(slots=True)
 class ArchiveEvaluation:
-    """All results of one archive, what became of the lines of index and questions, and what was missed.
+    """Results of one archive.
 
-    archive: its name; empty if there is but one. missed: the configuration and the key of each question that was
-    denied although the page is held; at most one for each configuration.
+    Attributes:
+        archive: Archive name; empty if there is only one.
+        index_report: Report on the lines of the index.
+        query_report: Report on the lines of the query logs.
+        false_negatives: Configuration and key of a held query that was not predicted, at most one per configuration.
     """
 
     archive: str = ""
@@ -187,10 +205,13 @@ class ArchiveEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamLoad:
-    """What several archives are asked in all, if each is asked for what its configuration predicts.
+    """Requests to all archives together, if each is queried according to its configuration.
 
-    broadcast: requests if everybody were asked everything. asked: requests that are left. present: those of them that
-    find something. compressed: bytes of all the maps, profiles and filters.
+    Attributes:
+        broadcast: Requests without routing.
+        routed: Requests with routing.
+        present: Routed requests that find something.
+        compressed: Bytes of all maps, profiles and filters.
     """
 
     configuration: RoutingConfiguration
@@ -201,11 +222,11 @@ class UpstreamLoad:
 
     @property
     def saved(self) -> Proportion:
-        """How many requests need not be made."""
+        """Share of requests saved."""
         return Proportion(self.broadcast - self.routed, self.broadcast)
 
     def to_row(self) -> dict[str, object]:
-        """Return all of it as JSON has it."""
+        """Return the row for JSON."""
         return {
             "configuration": self.configuration.name,
             "broadcast": self.broadcast,
@@ -217,26 +238,23 @@ class UpstreamLoad:
 
 
 def upstream_loads(evaluations: Sequence[ArchiveEvaluation]) -> list[UpstreamLoad]:
-    """Return for each configuration what all archives together are asked."""
+    """Return the load of each configuration over all archives."""
     return [
         UpstreamLoad(
-            together[0].configuration,
-            sum(each.query_count for each in together),
-            sum(each.predicted for each in together),
-            sum(each.present for each in together),
-            sum(each.size.compressed for each in together),
+            results[0].configuration,
+            sum(each.query_count for each in results),
+            sum(each.predicted for each in results),
+            sum(each.present for each in results),
+            sum(each.size.compressed for each in results),
         )
-        for together in zip(*(each.results for each in evaluations), strict=True)
+        for results in zip(*(each.results for each in evaluations), strict=True)
     ]
 
 
 def pareto_front(results: Sequence[RoutingResult]) -> list[RoutingResult]:
-    """Return those that none of the others beats: none is as small and more accurate, or smaller and as accurate.
-
-    The smallest first. Of equals, the first counts.
-    """
-    best: list[RoutingResult] = []
+    """Return the Pareto-optimal results by compressed size and accuracy, smallest first. The first of equals wins."""
+    front: list[RoutingResult] = []
     for each in sorted(results, key=lambda one: (one.size.compressed, -(one.accuracy.value or 0.0))):
-        if not best or (each.accuracy.value or 0.0) > (best[-1].accuracy.value or 0.0):
-            best.append(each)
-    return best
+        if not front or (each.accuracy.value or 0.0) > (front[-1].accuracy.value or 0.0):
+            front.append(each)
+    return front

@@ -1,6 +1,6 @@
 """A simulated web: servers with known traits, and pages that change at known times.
 
-`simulate_visits` yields what each visit to each page receives.
+`simulate_visits` yields the responses to each visit of each page.
 """
 
 from bisect import bisect_right
@@ -43,14 +43,15 @@ TRAITS: Final = {
     "length-only": "Last-Modified never changes and there is no ETag, but Content-Length tells most changes",
     "cached": "max-age of a week, kept by the author: nothing changes before; no date, no ETag",
 }
-"""Everything that a made-up server may be, in words."""
+"""Traits of simulated servers, with a description."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerMixture:
-    """A made-up web.
+    """A mixture of servers.
 
-    shares: how many hosts have each trait, against each other.
+    Attributes:
+        shares: Relative frequency of each trait.
     """
 
     name: str
@@ -98,27 +99,39 @@ MIXTURES: Final = {
         ),
     )
 }  # fmt: skip
-"""The webs that can be made up. Their shares follow what is known of real servers: of the study, how many hosts sent an
-ETag, how many dates changed without need, and how many hosts lied. docs/refresh.md says what was set later."""
+"""Available mixtures.
+
+Their shares follow the study: how many hosts sent an ETag, changed Last-Modified without a change of the page, or sent
+wrong validators. docs/refresh.md lists later adjustments.
+"""
 
 
 def get_mixture(name: str) -> ServerMixture:
-    """Return a mixture by its name. Raises UsageError."""
+    """Return a mixture by name.
+
+    Raises:
+        UsageError: There is no such mixture.
+    """
     if name not in MIXTURES:
         raise UsageError(f"{name[:40]}: no such mixture; there are {', '.join(MIXTURES)}")
     return MIXTURES[name]
 
 
 WEEK = 7 * 86_400
-FROZEN_DATE = 1_690_000_000  # seconds since 1970, before the first visit
+FROZEN_DATE = 1_690_000_000  # seconds since the epoch; before the first visit
 
 
 @dataclass(slots=True)
 class SimulatedResponse:
-    """An answer before and after its server's trait.
+    """A response, before and after the trait of its server is applied. A header is None if it is not sent.
 
-    body, text: what stands for their digests. size: bytes of the body. changed: when, by what its server can tell.
-    time: of the visit. number: which visit to the page it is, from 0. Headers: None if they are not sent.
+    Attributes:
+        body: Stands for the digest of the body.
+        text: Stands for the digest of the text.
+        size: Bytes of the body.
+        changed: Time of the last change according to the server.
+        time: Time of the visit.
+        number: Number of the visit to the page, from 0.
     """
 
     body: str
@@ -135,12 +148,12 @@ class SimulatedResponse:
 
 
 def format_http_date(seconds: float) -> str:
-    """Return seconds since 1970 as an HTTP date."""
+    """Return seconds since the epoch as an HTTP date."""
     return to_http(from_epoch(str(int(seconds))))
 
 
 def apply_trait(trait: str, response: SimulatedResponse, random: Random) -> None:
-    """Change an honest answer to what a server with a trait sends."""
+    """Modify a correct response according to a trait."""
     for field in _OMITTED_HEADERS.get(trait, ()):
         setattr(response, field, None)
     if trait in _TRAIT_FUNCTIONS:
@@ -167,74 +180,74 @@ _OMITTED_HEADERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _inode_tags(answer: SimulatedResponse, random: Random) -> None:
-    answer.tag = f'"{random.randint(1, 3):x}{(answer.tag or "")[1:]}'
+def _inode_tags(response: SimulatedResponse, random: Random) -> None:
+    response.tag = f'"{random.randint(1, 3):x}{(response.tag or "")[1:]}'
 
 
-def _date_now(answer: SimulatedResponse, random: Random) -> None:
+def _date_now(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.date = format_http_date(answer.time)
+    response.date = format_http_date(response.time)
 
 
-def _date_frozen(answer: SimulatedResponse, random: Random) -> None:
+def _date_frozen(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.date = format_http_date(FROZEN_DATE)
+    response.date = format_http_date(FROZEN_DATE)
 
 
-def _tag_frozen(answer: SimulatedResponse, random: Random) -> None:
+def _tag_frozen(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.tag, answer.date = '"frozen"', format_http_date(FROZEN_DATE)
+    response.tag, response.date = '"frozen"', format_http_date(FROZEN_DATE)
 
 
-def _session_id(answer: SimulatedResponse, random: Random) -> None:
-    answer.body += f" {random.getrandbits(64)}"
-    answer.date = format_http_date(FROZEN_DATE)
+def _session_id(response: SimulatedResponse, random: Random) -> None:
+    response.body += f" {random.getrandbits(64)}"
+    response.date = format_http_date(FROZEN_DATE)
 
 
-def _counter(answer: SimulatedResponse, random: Random) -> None:
+def _counter(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.body += f" {answer.number}"
+    response.body += f" {response.number}"
 
 
-def _weak_tags(answer: SimulatedResponse, random: Random) -> None:
+def _weak_tags(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.tag = f"W/{answer.tag}"
+    response.tag = f"W/{response.tag}"
 
 
-def _gzip_tags(answer: SimulatedResponse, random: Random) -> None:
+def _gzip_tags(response: SimulatedResponse, random: Random) -> None:
     if random.random() < 0.5:
-        answer.tag = f'{(answer.tag or "")[:-1]}-gzip"'
+        response.tag = f'{(response.tag or "")[:-1]}-gzip"'
 
 
-def _malformed_dates(answer: SimulatedResponse, random: Random) -> None:
+def _malformed_dates(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.date = f"{answer.changed} o'clock"
+    response.date = f"{response.changed} o'clock"
 
 
-def _flapping(answer: SimulatedResponse, random: Random) -> None:
-    answer.tag = None if random.random() < 0.3 else answer.tag
-    answer.date = None if random.random() < 0.3 else answer.date
+def _flapping(response: SimulatedResponse, random: Random) -> None:
+    response.tag = None if random.random() < 0.3 else response.tag
+    response.date = None if random.random() < 0.3 else response.date
 
 
-def _variants(answer: SimulatedResponse, random: Random) -> None:
-    answer.body += f" variant {random.randint(0, 1)}"
+def _variants(response: SimulatedResponse, random: Random) -> None:
+    response.body += f" variant {random.randint(0, 1)}"
 
 
-def _soft_404(answer: SimulatedResponse, random: Random) -> None:
+def _soft_404(response: SimulatedResponse, random: Random) -> None:
     if random.random() < 0.04:
-        answer.body = answer.text = "sorry"
-        answer.tag = answer.date = None
-        answer.size = answer.length = 700
+        response.body = response.text = "sorry"
+        response.tag = response.date = None
+        response.size = response.length = 700
 
 
-def _digests(answer: SimulatedResponse, random: Random) -> None:
-    _date_now(answer, random)
-    answer.repr_digest = f"sha-256=:{answer.body}:"
+def _digests(response: SimulatedResponse, random: Random) -> None:
+    _date_now(response, random)
+    response.repr_digest = f"sha-256=:{response.body}:"
 
 
-def _cached(answer: SimulatedResponse, random: Random) -> None:
+def _cached(response: SimulatedResponse, random: Random) -> None:
     del random
-    answer.cache = f"max-age={WEEK}"
+    response.cache = f"max-age={WEEK}"
 
 
 _TRAIT_FUNCTIONS: dict[str, Callable[[SimulatedResponse, Random], None]] = {
@@ -257,24 +270,27 @@ _TRAIT_FUNCTIONS: dict[str, Callable[[SimulatedResponse, Random], None]] = {
 }
 
 
-_START_TIME = 1_700_000_000  # seconds since 1970; any date would do
+_START_TIME = 1_700_000_000  # seconds since the epoch; arbitrary
 _DAY = 86_400
-_VISIT_INTERVAL = 2 * _DAY  # between two visits, as in the study
-_JITTER = 3 * 3600  # seconds by which visits come late
-_SIZES = (7.5, 1.2)  # of the logarithm of bytes: 1.8 kB in the middle, 3.7 kB on average, as in the study
-_SAME_SIZE_SHARE = 0.02  # of changes keep the size of the body
-_UNCHANGING_SHARE = 0.35  # of pages never change
-_RATES = (-2.0, 1.2)  # of the logarithm of changes a visit, of the others: as in the study, one pair in nine changed
+_VISIT_INTERVAL = 2 * _DAY  # as in the study
+_JITTER = 3 * 3600  # maximum delay of a visit in seconds
+_SIZES = (7.5, 1.2)  # log-normal distribution of body sizes: median 1.8 kB, mean 3.7 kB, as in the study
+_SAME_SIZE_SHARE = 0.02  # changes that keep the body size
+_UNCHANGING_SHARE = 0.35  # pages that never change
+_RATES = (-2.0, 1.2)  # log-normal distribution of changes per visit of the others; as in the study, 1 pair in 9 changed
 _HEADER_BYTES = 350
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedVisit:
-    """What one visit got.
+    """Responses to one visit.
 
-    visit: as a log would have it after a GET. head: as HEAD would have shown it.
-    size: bytes of the body. not_modified: what a conditional request gets, if the copy of the visit before is held:
-    True for 304. unsolicited: whether a plain GET got 304 first, and had to be sent again.
+    Attributes:
+        visit: As logged after a GET.
+        head: As logged after a HEAD.
+        size: Bytes of body and headers.
+        not_modified: Whether a conditional GET with the validators of the previous visit returns 304.
+        has_unsolicited_304: Whether a plain GET returned 304 first and had to be repeated.
     """
 
     visit: Visit
@@ -286,9 +302,12 @@ class SimulatedVisit:
 
 @dataclass(frozen=True, slots=True)
 class _SimulatedPage:
-    """A page: when it changes, and what each version is.
+    """A page with its versions.
 
-    sizes: of each version. hidden: versions that keep date and tag of the one before, as edits of the same second do.
+    Attributes:
+        changes: Time of each version.
+        sizes: Body size of each version.
+        hidden: Versions with the date and ETag of the previous one, like edits within the same second.
     """
 
     uri: str
@@ -298,9 +317,13 @@ class _SimulatedPage:
 
 
 def simulate_visits(mixture: ServerMixture, hosts: int, visits: int, seed: int) -> Iterator[list[list[SimulatedVisit]]]:
-    """Yield the pages of one host after the other, each as what its visits got, in the order of time.
+    """Yield the pages of each host as lists of visits in chronological order. Equal arguments give equal results.
 
-    The same arguments make the same web.
+    Args:
+        mixture: Mixture of servers.
+        hosts: Number of hosts.
+        visits: Visits per page.
+        seed: Seed of the random numbers.
     """
     random = Random(f"{mixture.name} {seed}")  # noqa: S311  a simulation
     traits = random.choices(list(mixture.shares), list(mixture.shares.values()), k=hosts)
@@ -322,19 +345,19 @@ def _simulate_page(uri: str, trait: str, span: float, random: Random) -> _Simula
     changes: list[float] = [_START_TIME - random.expovariate(1 / (100 * _DAY))]
     if random.random() >= _UNCHANGING_SHARE:
         rate = random.lognormvariate(*_RATES) / _VISIT_INTERVAL
-        at = _START_TIME + random.expovariate(rate)
-        while at < _START_TIME + span:
+        change_time = _START_TIME + random.expovariate(rate)
+        while change_time < _START_TIME + span:
             if trait == "cached":
-                at += WEEK  # its author waits until no cache has the version before
-            changes.append(at)
-            at += random.expovariate(rate)
+                change_time += WEEK  # the author waits until all caches have expired
+            changes.append(change_time)
+            change_time += random.expovariate(rate)
     sizes = [int(random.lognormvariate(*_SIZES)) + 200]
     hidden = set()
     for version in range(1, len(changes)):
-        hides = trait == "same-second" and random.random() < 0.02
-        same = hides or random.random() < _SAME_SIZE_SHARE
-        sizes.append(sizes[-1] if same else max(200, sizes[-1] + random.randint(-400, 500) or 1))
-        if hides:
+        is_hidden = trait == "same-second" and random.random() < 0.02
+        keeps_size = is_hidden or random.random() < _SAME_SIZE_SHARE
+        sizes.append(sizes[-1] if keeps_size else max(200, sizes[-1] + random.randint(-400, 500) or 1))
+        if is_hidden:
             hidden.add(version)
     return _SimulatedPage(uri, changes, sizes, frozenset(hidden))
 
@@ -342,62 +365,64 @@ def _simulate_page(uri: str, trait: str, span: float, random: Random) -> _Simula
 def _simulate_visit(
     page: _SimulatedPage, trait: str, time: int, skew: int, number: int, random: Random
 ) -> SimulatedVisit:
-    moment = float(time)
+    effective_time = float(time)
     age = None
     if trait == "stale-node" and random.random() < 0.2:
         age = random.randint(3600, 5 * _DAY)
-        moment = time - age
-    version = max(0, bisect_right(page.changes, moment) - 1)
-    shown = version
-    while shown in page.hidden:
-        shown -= 1  # what date and tag tell
-    changed = format_http_date(page.changes[shown] + skew)
-    answer = SimulatedResponse(
+        effective_time = time - age
+    version = max(0, bisect_right(page.changes, effective_time) - 1)
+    visible = version
+    while visible in page.hidden:
+        visible -= 1  # the version that date and ETag indicate
+    changed = format_http_date(page.changes[visible] + skew)
+    response = SimulatedResponse(
         body=f"{page.uri} {version}",
         text=f"text {page.uri} {version}",
         size=page.sizes[version],
         changed=changed,
         time=time,
         number=number,
-        tag=f'"{page.uri[-6:]}-{shown:x}-{page.sizes[shown]:x}"',
+        tag=f'"{page.uri[-6:]}-{visible:x}-{page.sizes[visible]:x}"',
         date=changed,
         length=page.sizes[version],
     )
-    apply_trait(trait, answer, random)
+    apply_trait(trait, response, random)
     unsolicited = trait == "unsolicited-304" and random.random() < 0.1
     visit = Visit(
         page.uri,
-        digest=answer.body,
-        text_digest=answer.text,
-        etag=answer.tag,
-        last_modified=answer.date,
+        digest=response.body,
+        text_digest=response.text,
+        etag=response.tag,
+        last_modified=response.date,
         date=format_http_date(time + skew),
-        repr_digest=answer.repr_digest,
-        cache_control=answer.cache,
+        repr_digest=response.repr_digest,
+        cache_control=response.cache,
         time=time * 1000,
-        content_length=answer.length,
+        content_length=response.length,
         age=age,
         server=trait,
     )
     head = replace(visit, digest=None, text_digest=None)
     if trait == "head-differs":
         head = replace(head, etag=None, content_length=None)
-    return SimulatedVisit(visit, head, answer.size + _HEADER_BYTES, False, unsolicited)
+    return SimulatedVisit(visit, head, response.size + _HEADER_BYTES, False, unsolicited)
 
 
 def _add_not_modified(visits: list[SimulatedVisit], trait: str) -> list[SimulatedVisit]:
-    """Add what a conditional request gets: 304 if what is sent back is what the server has, as most servers decide."""
+    """Add the result of a conditional GET: 304 if the validators match, as most servers decide."""
     compared = visits[:1]
     for last, this in pairwise(visits):
-        before, now = last.visit, this.visit
-        if before.etag is not None:
-            same = now.etag is not None and now.etag.removeprefix("W/") == before.etag.removeprefix("W/")
+        previous, current = last.visit, this.visit
+        if previous.etag is not None:
+            matches = current.etag is not None and current.etag.removeprefix("W/") == previous.etag.removeprefix("W/")
         else:
-            same = before.last_modified is not None and now.last_modified == before.last_modified
-        answered = trait == "always-304" or (trait != "never-304" and same)
-        compared.append(replace(this, not_modified=answered and (before.etag or before.last_modified) is not None))
+            matches = previous.last_modified is not None and current.last_modified == previous.last_modified
+        is_not_modified = trait == "always-304" or (trait != "never-304" and matches)
+        compared.append(
+            replace(this, not_modified=is_not_modified and (previous.etag or previous.last_modified) is not None)
+        )
     return compared
 
 
 HEADER_BYTES = _HEADER_BYTES
-"""Bytes of the headers of an answer."""
+"""Size of the headers of a response in bytes."""

@@ -1,4 +1,4 @@
-"""Synthetic indexes and queries of any size with the shapes found in the papers, reproducible byte for byte."""
+"""Synthetic indexes and queries of any size, with the distributions found in the papers, reproducible byte for byte."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -17,32 +17,33 @@ from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
 from unlost.mementomap.readers import refuse_pipes
 from unlost.problems import Problem, Problems, unreadable_error
 from unlost.text_lines import read_urls
-from unlost.uri import key_many, unsurt
-from unlost.uri import unsurt_many as addresses_of
+from unlost.uri import key_many, unsurt, unsurt_many
 
 MAX_SEED = 2**64 - 1
 MAX_LINES = 10**12
-"""More than any archive has; what is above is a slip of the finger."""
+"""Plausibility limit, above the size of any archive."""
 _COMPRESSION_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
 
 
 class BytesWriter(Protocol):
-    """A file opened for writing bytes, or anything like it."""
+    """A binary file opened for writing, or a similar object."""
 
     def write(self, data: bytes, /) -> object:
-        """Take all of the bytes."""
+        """Write all bytes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SynthIndexOptions:
-    """What index to make.
+    """Options of a synthetic index. Equal options give equal bytes on every machine with the same version of unlost.
 
-    lines: how many, exactly. seed: another one makes another index of the same shape. urls: a list of addresses, plain,
-    gzip or zstd, whose captures are to be made up; column: which one, from 1, of columns separated by tabs.
-    largest_host: one host is to have so many keys (pages without query). shuffled: lines in random order.
-
-    With one version of unlost, equal plans make equal bytes on every machine.
+    Attributes:
+        lines: Exact number of lines.
+        seed: Seed of the random numbers.
+        urls: List of URLs, plain, gzip or zstd, to use instead of synthetic ones.
+        column: Column of the URLs in a TSV file, from 1.
+        largest_host: Number of keys (pages without query) of the largest host.
+        shuffled: Write the lines in random order.
     """
 
     lines: int
@@ -53,7 +54,11 @@ class SynthIndexOptions:
     shuffled: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse with UsageError what cannot be made."""
+        """Validate the options.
+
+        Raises:
+            UsageError: An option is invalid.
+        """
         if not 1 <= self.lines <= MAX_LINES:
             raise UsageError(f"lines: expected 1 to {MAX_LINES}")
         if not 0 <= self.seed <= MAX_SEED:
@@ -70,10 +75,16 @@ class SynthIndexOptions:
 
 
 def write_synthetic_index(options: SynthIndexOptions, path: str | PathLike[str], problems: Problems) -> None:
-    """Write a made-up index as CDXJ, in gzip if the path ends in `.gz`, in zstd for `.zst`.
+    """Write a synthetic CDXJ index atomically, compressed if the path ends in `.gz` or `.zst`.
 
-    The file appears whole or not at all. Lines of a list that are no addresses are left out and counted in `problems`.
-    Raises InputError if the list cannot be read or has no address, OSError if the file cannot be written.
+    Args:
+        options: Options of the index.
+        path: File to write.
+        problems: Collects the invalid lines of the URL list.
+
+    Raises:
+        InputError: The URL list cannot be read or has no URL.
+        OSError: The file cannot be written.
     """
     urls = _read_urls(options, problems)
     with atomic_file(path) as file:
@@ -81,7 +92,7 @@ def write_synthetic_index(options: SynthIndexOptions, path: str | PathLike[str],
 
 
 def write_synthetic_index_to(options: SynthIndexOptions, file: BytesWriter, problems: Problems) -> None:
-    r"""Write a made-up index to a file that is open, not compressed; for the rest see `write_index`.
+    r"""Write an uncompressed synthetic CDXJ index to an open file; see `write_synthetic_index`.
 
     >>> from io import BytesIO
     >>> file = BytesIO()
@@ -92,16 +103,18 @@ def write_synthetic_index_to(options: SynthIndexOptions, file: BytesWriter, prob
     _write_rows(options, _read_urls(options, problems), file, "plain")
 
 
-def _write_rows(plan: SynthIndexOptions, urls: _core.SynthUrls | None, file: BytesWriter, packing: str) -> None:
-    _core.write_synthetic_index(file.write, plan.lines, plan.seed, urls, plan.largest_host, plan.shuffled, packing)
+def _write_rows(options: SynthIndexOptions, urls: _core.SynthUrls | None, file: BytesWriter, compression: str) -> None:
+    _core.write_synthetic_index(
+        file.write, options.lines, options.seed, urls, options.largest_host, options.shuffled, compression
+    )
 
 
-def _read_urls(plan: SynthIndexOptions, problems: Problems) -> _core.SynthUrls | None:
-    if plan.urls is None:
+def _read_urls(options: SynthIndexOptions, problems: Problems) -> _core.SynthUrls | None:
+    if options.urls is None:
         return None
-    name = fspath(plan.urls)
+    name = fspath(options.urls)
     try:
-        urls = _core.SynthUrls(plan.urls, plan.column)
+        urls = _core.SynthUrls(options.urls, options.column)
     except OSError as error:
         raise unreadable_error(name, error) from error
     for kind, count, number, offset, message in urls.refused:
@@ -116,18 +129,24 @@ _SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", 
 _SUFFIXES = ("com", "org", "net", "info", "de", "fr", "pt", "co.uk")
 _BATCH = 100_000
 _MAX_TRIES = 40
-"""For a near-miss or a stranger that happens to be held another is made; an index that holds all of those is none."""
+"""Attempts to generate URLs that are not in the index, before giving up on an index that contains nearly all of
+them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthQueryOptions:
-    """What questions to make up.
+    """Options of synthetic queries.
 
-    count: how many. held, near: shares of them that are for addresses of the index and for pages beside those; the rest
-    are for strangers. seed: another one makes other questions. hidden: a list of addresses that may stand in for
-    near-misses, such as the part of a list that was left out of the index; strangers: one of addresses that have
-    nothing to do with it. Without them, near-misses and strangers are made up. Of either list, what is held is passed
-    over, so that the shares are exact.
+    URLs from the two lists that are in the index are skipped, so that the shares are exact.
+
+    Attributes:
+        count: Number of queries.
+        held: Share of queries for URLs in the index.
+        near: Share of queries for pages near those (near misses). The remaining queries are unrelated to the index.
+        seed: Seed of the random numbers.
+        near_urls: List of URLs to use as near misses, such as those omitted from the index; None to generate them.
+        unrelated_urls: List of URLs to use as unrelated queries; None to generate them.
     """
 
     count: int
@@ -138,14 +157,18 @@ class SynthQueryOptions:
     unrelated_urls: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse with UsageError what cannot be made."""
+        """Validate the options.
+
+        Raises:
+            UsageError: An option is invalid.
+        """
         if not 1 <= self.count <= MAX_QUERIES:
             raise UsageError(f"count: expected 1 to {MAX_QUERIES}")
         if not (0 <= self.held <= 1 and 0 <= self.near <= 1 and self.held + self.near <= 1.000_000_1):
             raise UsageError("held and near: expected shares from 0 to 1 that are at most 1 together")
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many are held, near and strangers.
+        """Return the number of held, near and unrelated queries.
 
         >>> SynthQueryOptions(count=10, held=0.25, near=0.5).counts()
         (2, 5, 3)
@@ -157,7 +180,7 @@ class SynthQueryOptions:
 
 @dataclass(frozen=True, slots=True)
 class SynthQueryCounts:
-    """How many questions of each kind there are."""
+    """Number of queries of each kind."""
 
     held: int
     near: int
@@ -167,82 +190,84 @@ class SynthQueryCounts:
 def write_synthetic_queries(
     index: Sequence[str | PathLike[str]], options: SynthQueryOptions, output: Path, problems: Problems
 ) -> SynthQueryCounts:
-    """Write questions, one address a line, in random order, and return how many there are of each kind.
+    """Write queries, one URL per line in random order, and return their number by kind.
 
-    The same index, plan and lists make the same bytes with one version of unlost. Held ones are drawn from the whole
-    addresses (URI-Rs) of the index, each as likely as any other, and again if there are fewer than asked for. Those
-    that are not held are pages of which the index has no capture at all, whatever their query. Raises InputError if
-    there is no page in the index, or too few in a list.
+    Output is reproducible for equal inputs with one version of unlost. Held queries are sampled uniformly from the
+    whole URLs (URI-Rs) of the index, repeatedly if there are too few. The other queries are for pages without any
+    capture in the index, whatever the query string.
+
+    Raises:
+        InputError: The index is empty, or a list has too few URLs.
     """
     refuse_pipes(index)  # each is read twice
-    wanted = options.counts()
-    rng = random.Random(options.seed)  # noqa: S311  made-up data, not a secret
+    counts = options.counts()
+    rng = random.Random(options.seed)  # noqa: S311  synthetic data
     with TemporaryDirectory(prefix="unlost-queries-") as name:
-        pages, addresses = Path(name, "pages.ukvs"), Path(name, "addresses")
+        pages, profile = Path(name, "pages.ukvs"), Path(name, "addresses")
         report = build_map(index, pages)
         for kind, count in report.problems.counts.items():
             problems.add(report.problems.first[kind], count)
-        build_profiles(index, {"URIR": addresses}, ProfileHeader("URIR"), Problems())
-        keys = _sample_keys(addresses, wanted[0] + wanted[1], rng)
+        build_profiles(index, {"URIR": profile}, ProfileHeader("URIR"), Problems())
+        keys = _sample_keys(profile, counts[0] + counts[1], rng)
         if not keys:
             raise InputError(f"{fspath(index[0])}: nothing in it: expected an index")
         holdings = Map.open(pages)
-        held = [unsurt(key) for key in _draw(keys, wanted[0], rng)]
+        held = [unsurt(key) for key in _draw(keys, counts[0], rng)]
         if options.near_urls is not None:
-            near = _sample_misses(options.near_urls, wanted[1], holdings, rng, problems)
+            near = _sample_misses(options.near_urls, counts[1], holdings, rng, problems)
         else:
             near = list(
-                _generate_misses(lambda: _near_miss_url(rng.choice(keys), rng), wanted[1], holdings, "near-miss")
+                _generate_misses(lambda: _near_miss_url(rng.choice(keys), rng), counts[1], holdings, "near-miss")
             )
         if options.unrelated_urls is not None:
-            strangers = _sample_misses(options.unrelated_urls, wanted[2], holdings, rng, problems)
+            unrelated = _sample_misses(options.unrelated_urls, counts[2], holdings, rng, problems)
         else:
-            strangers = list(_generate_misses(lambda: _unrelated_url(rng), wanted[2], holdings, "stranger"))
-    asked = held + near + strangers
-    rng.shuffle(asked)
+            unrelated = list(_generate_misses(lambda: _unrelated_url(rng), counts[2], holdings, "stranger"))
+    queries = held + near + unrelated
+    rng.shuffle(queries)
     with atomic_file(output) as file:
-        file.writelines(f"{one}\n".encode("utf-8", "surrogateescape") for one in asked)
-    return SynthQueryCounts(len(held), len(near), len(strangers))
+        file.writelines(f"{query}\n".encode("utf-8", "surrogateescape") for query in queries)
+    return SynthQueryCounts(len(held), len(near), len(unrelated))
 
 
-def _sample_keys(addresses: Path, most: int, rng: random.Random) -> list[str]:
-    """Return at most so many keys of a profile, all of them as likely, in the order of the file."""
-    with addresses.open("rb") as file:
+def _sample_keys(profile: Path, most: int, rng: random.Random) -> list[str]:
+    """Return at most `most` keys of a profile, sampled uniformly, in file order."""
+    with profile.open("rb") as file:
         count = sum(not line.startswith(b"@") for line in file)
-    chosen = set(rng.sample(range(count), min(count, max(1, most))))
-    with addresses.open("rb") as file:
+    selected = set(rng.sample(range(count), min(count, max(1, most))))
+    with profile.open("rb") as file:
         rows = (line for line in file if not line.startswith(b"@"))
-        keys = [row.partition(b" ")[0].decode() for place, row in enumerate(rows) if place in chosen]
-    spelled = addresses_of(keys)
-    # What does not come back from its own spelling would be another question.
-    back = key_many([one if isinstance(one, str) else "" for one in spelled])
-    return [key for key, again in zip(keys, back, strict=True) if key == again]
+        keys = [row.partition(b" ")[0].decode() for index, row in enumerate(rows) if index in selected]
+    urls = unsurt_many(keys)
+    # Skip keys whose URL has another key.
+    round_trip = key_many([url if isinstance(url, str) else "" for url in urls])
+    return [key for key, other in zip(keys, round_trip, strict=True) if key == other]
 
 
 def _draw(keys: Sequence[str], count: int, rng: random.Random) -> list[str]:
-    """Return so many of them: each once while there are enough, then again."""
-    found: list[str] = []
-    while len(found) < count:
-        found += rng.sample(keys, min(len(keys), count - len(found)))
-    return found
+    """Return `count` keys, without repetition as long as possible."""
+    drawn: list[str] = []
+    while len(drawn) < count:
+        drawn += rng.sample(keys, min(len(keys), count - len(drawn)))
+    return drawn
 
 
 def _near_miss_url(key: str, rng: random.Random) -> str:
-    """Return an address beside one that is held: another page of its folder, or one in a folder that nobody knows."""
+    """Return a URL near a held one: another page of its folder, or the same page in another folder."""
     page = unsurt(key.partition("?")[0])
-    folder, _, last = page.rpartition("/")
-    name, dot, ending = last.rpartition(".") if "." in last else (last, "", "")
+    folder, _, file_name = page.rpartition("/")
+    name, dot, extension = file_name.rpartition(".") if "." in file_name else (file_name, "", "")
     match rng.randrange(3):
         case 0:
-            return f"{folder}/{name or 'page'}{rng.choice('-_')}{rng.randrange(100)}{dot}{ending}"
+            return f"{folder}/{name or 'page'}{rng.choice('-_')}{rng.randrange(100)}{dot}{extension}"
         case 1:
-            return f"{folder}/{_word(rng)}{dot}{ending}"
+            return f"{folder}/{_word(rng)}{dot}{extension}"
         case _:
-            return f"{folder}/{_word(rng)}/{last or 'index.html'}"
+            return f"{folder}/{_word(rng)}/{file_name or 'index.html'}"
 
 
 def _unrelated_url(rng: random.Random) -> str:
-    """Return an address of a host that nobody knows, some folders deep."""
+    """Return a URL on a random host with up to three path segments."""
     host = f"{_word(rng)}{_word(rng)}.{rng.choice(_SUFFIXES)}"
     path = "/".join(_word(rng) for _ in range(rng.randrange(4)))
     return f"http://{host}/{path}"
@@ -252,34 +277,34 @@ def _word(rng: random.Random) -> str:
     return "".join(rng.choice(_SYLLABLES) for _ in range(rng.randrange(2, 5)))
 
 
-def _generate_misses(make: Callable[[], str], count: int, holdings: Map, what: str) -> Iterator[str]:
-    """Yield so many made-up addresses of which the index has no capture."""
-    left = count
+def _generate_misses(generate: Callable[[], str], count: int, holdings: Map, kind: str) -> Iterator[str]:
+    """Yield `count` generated URLs that are not in the index."""
+    remaining = count
     tries = _MAX_TRIES
-    while left and tries:
-        made = [make() for _ in range(min(left, _BATCH))]
-        before = left
-        for one, answer in zip(made, holdings.lookup_many(made), strict=True):
-            if not isinstance(answer, UriError) and not answer.held:
-                left -= 1
-                yield one
-        # Most of a batch is new, or the index is a strange one.
-        tries -= before - left < len(made) // 2 + 1
-    if left:
-        raise InputError(f"no {what} could be made that is not held: the index holds nearly everything that can be")
+    while remaining and tries:
+        urls = [generate() for _ in range(min(remaining, _BATCH))]
+        previous = remaining
+        for url, result in zip(urls, holdings.lookup_many(urls), strict=True):
+            if not isinstance(result, UriError) and not result.held:
+                remaining -= 1
+                yield url
+        # A batch counts as an attempt if the index contains half of it.
+        tries -= previous - remaining < len(urls) // 2 + 1
+    if remaining:
+        raise InputError(f"no {kind} could be made that is not held: the index holds nearly everything that can be")
 
 
 def _sample_misses(
-    listed: str | PathLike[str], count: int, holdings: Map, rng: random.Random, problems: Problems
+    url_list: str | PathLike[str], count: int, holdings: Map, rng: random.Random, problems: Problems
 ) -> list[str]:
-    """Return so many different addresses of a list that the index does not hold, each as likely as any other."""
-    found: dict[str, None] = {}
-    texts = [line.text for line in read_urls(listed, problems)]
-    for text, answer in zip(texts, holdings.lookup_many(texts), strict=True):
-        if not isinstance(answer, UriError) and not answer.held:
-            found[text.decode("utf-8", "surrogateescape")] = None
-    if len(found) < count:
+    """Return `count` different URLs of a list that are not in the index, sampled uniformly."""
+    misses: dict[str, None] = {}
+    texts = [line.text for line in read_urls(url_list, problems)]
+    for text, result in zip(texts, holdings.lookup_many(texts), strict=True):
+        if not isinstance(result, UriError) and not result.held:
+            misses[text.decode("utf-8", "surrogateescape")] = None
+    if len(misses) < count:
         raise InputError(
-            f"{fspath(listed)}: has {len(found)} addresses that the index does not hold: expected {count} or more"
+            f"{fspath(url_list)}: has {len(misses)} addresses that the index does not hold: expected {count} or more"
         )
-    return rng.sample(list(found), count)
+    return rng.sample(list(misses), count)

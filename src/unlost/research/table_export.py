@@ -9,46 +9,46 @@ from unlost.atomic import atomic_files
 from unlost.report.format import ReportTable
 
 MAX_TABLE_ROWS = 15
-"""Of a table for people whose rows are without end; files have more."""
+"""Rows of an unbounded table on an HTML page or terminal; files have more."""
 _MAX_FILE_ROWS = 10_000
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return a share, 0 of nothing."""
+    """Return the quotient; 0 if the divisor is 0."""
     return part / whole if whole else 0.0
 
 
 class NumberFormat:
-    """How numbers are written. whole: for programs, without commas and with all digits."""
+    """Number format of a table: rounded with thousands separators, or plain and exact if machine-readable."""
 
     def __init__(self, *, machine_readable: bool) -> None:
         self.is_machine_readable = machine_readable
 
     def number(self, value: float) -> str:
-        """Return a count."""
+        """Format a count."""
         return str(value) if self.is_machine_readable else f"{value:,}"
 
     def decimal(self, value: float, digits: int = 2) -> str:
-        """Return a number with so many digits, all of them for programs."""
+        """Format a number with this many decimal places, or exactly if machine-readable."""
         return repr(float(value)) if self.is_machine_readable else f"{value:,.{digits}f}"
 
     def number_if_known(self, value: float, digits: int = 0) -> str:
-        """Return a number that is never 0 where it is known, empty where it is not."""
+        """Format a number for which 0 means unknown; return an empty string for 0."""
         if not value:
             return ""
         return self.decimal(value, digits) if digits else self.number(value)
 
     def percent(self, part: float, whole: float) -> str:
-        """Return a share in per cent."""
+        """Format a ratio as a percentage."""
         return repr(100 * ratio(part, whole)) if self.is_machine_readable else f"{100 * ratio(part, whole):.2f}"
 
     def limit_rows(self, rows: Sequence[tuple[str, ...]], most: int = MAX_TABLE_ROWS) -> Sequence[tuple[str, ...]]:
-        """Return the first rows: so many for people."""
+        """Return the first rows: `most`, or more if machine-readable."""
         return rows[: _MAX_FILE_ROWS if self.is_machine_readable else most]
 
 
 def table_to_json(table: ReportTable) -> list[dict[str, object]]:
-    """Return the rows of a table whose numbers are written for programs, each by the heads."""
+    """Return the rows of a machine-readable table as objects."""
     return [
         {
             head: cell if at in table.words else _parse_cell(cell)
@@ -69,7 +69,7 @@ def _parse_cell(cell: str) -> object:
 
 
 def table_to_csv(table: ReportTable) -> str:
-    """Return a table as CSV, its heads first."""
+    """Return a table as CSV with a header row."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.heads)
@@ -78,7 +78,7 @@ def table_to_csv(table: ReportTable) -> str:
 
 
 def _escape_formula(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula: what others wrote may begin like one."""
+    """Prefix a cell that a spreadsheet would execute as a formula with an apostrophe (CSV injection)."""
     is_formula = cell.startswith(("=", "+", "@", "\t", "\r", "\n"))
     return (
         f"'{cell}" if is_formula or (cell[:1] == "-" and cell != "-" and isinstance(_parse_cell(cell), str)) else cell
@@ -86,9 +86,10 @@ def _escape_formula(cell: str) -> str:
 
 
 def write_text_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts under their names into a folder, which is made if need be; return what was written.
+    """Write texts by file name into a folder atomically, creating the folder if needed; return the paths.
 
-    None appears before all of them are on the disk. Raises OSError.
+    Raises:
+        OSError: A file could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with atomic_files([folder / name for name in texts]) as files:

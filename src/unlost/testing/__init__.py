@@ -1,4 +1,7 @@
-"""For other people's tests: a web archive on the loopback interface that holds what a test says, and fails on demand.
+"""A fake web archive for tests, served on the loopback interface.
+
+It serves the captures that a test defines, and fails on demand. `fake_archive` contains the HTTP server, its faults and
+the registry writer; `responses` contains the captures and the Memento, replay and CDX responses, without sockets.
 
 >>> import urllib.request
 >>> from unlost.testing import FakeArchive
@@ -9,7 +12,8 @@ Mon, 10 Feb 2014 00:00:00 GMT b'<p>hello'
 >>> archive.count("replay")
 2
 
-It was asked twice, since it leads from a year to the copy of that year, as archives do. docs/testing.md has more.
+The archive receives two requests, because it redirects a year to the capture of that year, as public archives do. See
+docs/testing.md for more.
 """
 
 from unlost.testing.fake_archive import FakeArchive, Fault, write_registry

@@ -1,6 +1,6 @@
-"""A web archive for tests: an HTTP server on the loopback interface that serves given captures and fails on demand.
+"""A fake web archive for tests: an HTTP server on the loopback interface that serves given captures.
 
-Also its faults, and the registry file that names it for `--archives`.
+Also the faults that it can simulate, and a writer for the registry file to use with `--archives`.
 """
 
 import json
@@ -36,11 +36,14 @@ from unlost.testing.responses import (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """How an archive fails. Made by one of the methods, and given to `FakeArchive.fail`.
+    """A failure of a fake archive. Create it with one of the class methods and pass it to `FakeArchive.fail`.
 
-    status: what it answers in the place of the truth; None if it does not.
-    retry_after: what it says there, seconds; None for nothing.
-    body: what it says beside that. delay: seconds before it answers. is_dead: whether it breaks the connection.
+    Attributes:
+        status: HTTP status of the error response; None if the archive sends the correct response.
+        retry_after: Value of the Retry-After header in seconds; None to omit the header.
+        body: Body of the error response.
+        delay: Seconds to wait before responding.
+        is_dead: Whether the connection is reset instead.
 
     >>> Fault.too_many(retry_after=60).status, Fault.slow(3).delay
     (429, 3)
@@ -54,41 +57,54 @@ class Fault:
 
     @classmethod
     def slow(cls, seconds: float) -> Self:
-        """Return the fault of an archive that answers truly, but late; `math.inf` for never.
+        """Delay each response; `math.inf` waits until the archive stops.
 
-        The wait ends with the archive: no test has to wait for it.
+        Stopping the archive ends the delay, so that a test does not have to wait for it.
         """
         return cls(delay=seconds)
 
     @classmethod
     def unavailable(cls, retry_after: int | None = None) -> Self:
-        """Return that of one that answers 503. retry_after: seconds that it wants to be left alone."""
+        """Respond with 503 Service Unavailable.
+
+        Args:
+            retry_after: Value of the Retry-After header in seconds; None to omit the header.
+        """
         return cls(503, retry_after, b"down for maintenance")
 
     @classmethod
     def too_many(cls, retry_after: int | None = None) -> Self:
-        """Return that of one that answers 429. retry_after: the same."""
+        """Respond with 429 Too Many Requests.
+
+        Args:
+            retry_after: Value of the Retry-After header in seconds; None to omit the header.
+        """
         return cls(429, retry_after, b"too many requests")
 
     @classmethod
     def dead(cls) -> Self:
-        """Return that of one that takes connections and breaks them."""
+        """Accept connections and reset them."""
         return cls(is_dead=True)
 
     @classmethod
     def garbage(cls) -> Self:
-        """Return that of one that answers 200, and what it says is nothing."""
+        """Respond with 200 and a body that no parser accepts."""
         return cls(200, None, b'\x00\xff<html>]}{,,; rel="memento"\xfe')
 
 
 _LIMIT_SOURCE = "what the test says"
-_POLL_SECONDS = 0.02  # between two looks at whether it is to end
-_MAX_DELAY_SECONDS = 3_600.0  # of a delay; no test takes as long
+_POLL_SECONDS = 0.02  # interval at which the server checks whether to shut down
+_MAX_DELAY_SECONDS = 3_600.0  # replaces longer delays, such as math.inf
 
 
 @dataclass(slots=True)
 class _PlannedFault:
-    """A fault that is to come. times: how often still; None for always. kinds: of requests; empty for all."""
+    """A pending fault.
+
+    Attributes:
+        times: Number of requests still to fail; None for no limit.
+        kinds: Request kinds to fail; empty for all.
+    """
 
     fault: Fault
     times: int | None
@@ -96,16 +112,18 @@ class _PlannedFault:
 
 
 class FakeArchive:
-    """An archive that holds what it is told to. Use it as a context manager; it is asked by HTTP while the block lasts.
+    """A web archive for tests. Use it as a context manager; it serves HTTP on a free port until the block ends.
 
-    held: what it holds, as `{url: [(datetime, body, mime, status), …]}`; all but the first of a tuple may be left out.
-    id: what registries call it.
+    It implements Memento (RFC 7089): TimeMaps in link-format and JSON, a TimeGate, and mementos with `Memento-Datetime`
+    under `/web/DATETIME/URL`, raw under `/web/DATETIMEid_/URL`. It also has a CDX server compatible with the Wayback
+    Machine's. Any thread or process of this machine can send requests; the archive itself sends none.
 
-    It speaks Memento (RFC 7089): TimeMaps in link-format and JSON, a TimeGate, copies with `Memento-Datetime` under
-    `/web/DATETIME/URL`, raw under `/web/DATETIMEid_/URL`; and has an index server in the form of the Wayback Machine's.
-    It may be asked from any thread and any process of this machine. Nothing else of this machine is reached by it.
+    Args:
+        held: Captures by URL, `{url: [(datetime, body, mime, status), …]}`; only the datetime is required.
+        id: Archive id for registries.
 
-    requests: all that it was asked, in the order in which that came; also what it failed to answer.
+    Attributes:
+        requests: All requests received, in order of arrival, including those that were made to fail.
 
     >>> from unlost.testing import FakeArchive
     >>> with FakeArchive({"http://lost.example/": [("2014", "old"), ("2016", "new")]}, id="mine") as archive:
@@ -113,7 +131,7 @@ class FakeArchive:
     'mine'
     """
 
-    def __init__(self, held: Held | None = None, *, id: str = "fake") -> None:  # noqa: A002  as registries call it
+    def __init__(self, held: Held | None = None, *, id: str = "fake") -> None:  # noqa: A002  name of the registry field
         self.id = id
         self.requests: list[Request] = []
         self._holdings = FakeHoldings(held or {})
@@ -124,7 +142,11 @@ class FakeArchive:
         self._thread: Thread | None = None
 
     def __enter__(self) -> Self:
-        """Begin to answer, on a free port."""
+        """Start the server.
+
+        Raises:
+            UsageError: The archive was already started.
+        """
         if self._is_stopped.is_set() or self._server is not None:
             raise UsageError("a fake archive is used once: make another one")
         self._server = _FakeArchiveServer(self)
@@ -133,11 +155,11 @@ class FakeArchive:
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        """Stop it: whoever asks from now on is refused. What it was asked stays known."""
+        """Stop the server. `requests` and `count` remain available."""
         self.stop()
 
     def stop(self) -> None:
-        """Stop it before the block ends. Connections are refused then, as by a machine that is switched off."""
+        """Stop the server before the block ends. Later connections are refused."""
         self._is_stopped.set()
         if self._server is not None and self._thread is not None and self._thread.is_alive():
             self._server.shutdown()
@@ -146,29 +168,45 @@ class FakeArchive:
 
     @property
     def address(self) -> str:
-        """Its address, without a slash at the end. Raises UsageError before it was started."""
+        """The base URL, without a trailing slash.
+
+        Raises:
+            UsageError: The archive has not been started.
+        """
         if self._server is None:
             raise UsageError("the archive has no address before it is started: use it in a `with` block")
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def raw_address(self, when: datetime | str, url: str) -> str:
-        """Return where the copy of a page that is closest to a date is, as it was captured. Raises DateError."""
+        """Return the URL of the raw memento (URI-M) of `url` closest to a date.
+
+        Raises:
+            DateError: The date is invalid.
+        """
         digits = when if isinstance(when, str) and when.isdecimal() else to_timestamp(when)
         return f"{self.address}{REPLAY_PATH}{digits}id_/{url}"
 
     def timemap_address(self, url: str, form: str = "link") -> str:
-        """Return where the copies of a page are listed. form: `link` or `json`."""
+        """Return the URL of the TimeMap (URI-T) of `url`.
+
+        Args:
+            url: Original URL (URI-R).
+            form: `link` or `json`.
+        """
         return f"{self.address}{TIMEMAP_PATH}{form}/{url}"
 
     def timegate_address(self, url: str) -> str:
-        """Return where the copy that is closest to the header `Accept-Datetime` is found."""
+        """Return the URL of the TimeGate (URI-G) of `url`."""
         return f"{self.address}{TIMEGATE_PATH}{url}"
 
     def registry_entry(self, kind: str = "wayback") -> Archive:
-        """Return the archive as `unlost.recover` and `unlost.Aggregator` take it, and `write_registry` writes it.
+        """Return a registry entry for `unlost.recover`, `unlost.Aggregator` or `write_registry`, without rate limits.
 
-        kind: `wayback`, to be asked by its index, or `memento`, by TimeMaps and its TimeGate alone. It has no limits.
-        Raises UsageError for another kind.
+        Args:
+            kind: `wayback` if clients should use the CDX server, `memento` for TimeMaps and TimeGate only.
+
+        Raises:
+            UsageError: `kind` is neither of the two.
         """
         if kind not in (ArchiveKind.WAYBACK, ArchiveKind.MEMENTO):
             raise UsageError(f"{kind[:40]}: expected the kind wayback or memento")
@@ -185,67 +223,70 @@ class FakeArchive:
         )  # fmt: skip
 
     def add(self, held: Held) -> None:
-        """Hold more from now on."""
+        """Add captures. They are served from the next request on."""
         with self._lock:
             self._holdings = self._holdings.merged_with(held)
 
     def fail(self, fault: Fault, *, times: int | None = None, kinds: Collection[Asked] = ()) -> None:
-        """Fail from now on, behind faults that were said before.
+        """Add a fault. Faults apply in the order in which they were added.
 
-        times: how many requests; None for all until `heal`. kinds: of which kinds; all if none is named.
+        Args:
+            fault: What to simulate.
+            times: Number of requests to fail; None for all until `heal` is called.
+            kinds: Request kinds to fail; empty for all.
         """
         with self._lock:
             self._faults.append(_PlannedFault(fault, times, frozenset(kinds)))
 
     def heal(self) -> None:
-        """Answer truly from now on."""
+        """Remove all faults."""
         with self._lock:
             self._faults.clear()
 
     def count(self, kind: Asked | None = None) -> int:
-        """Return how many requests came, of one kind or of all."""
+        """Return the number of requests received, of one kind or in total."""
         with self._lock:
             return sum(kind in (None, each.kind) for each in self.requests)
 
     def _respond(self, path: str, headers: dict[str, str]) -> FakeResponse | None:
-        """Note a request; return the answer when it is time for that, None if the connection is to break."""
+        """Record a request and return the response after any delay; None if the connection is to be reset."""
         if self._is_stopped.is_set():
-            return None  # a connection from before
+            return None  # keep-alive connection opened before the archive was stopped
         kind = request_kind(path)
         with self._lock:
             self.requests.append(Request(kind, path, headers))
-            held = self._holdings
+            holdings = self._holdings
             fault = self._next_fault(kind)
         if fault is not None:
             self._is_stopped.wait(min(fault.delay, _MAX_DELAY_SECONDS))
             if fault.is_dead:
                 return None
             if fault.status is not None:
-                told = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
-                return FakeResponse(fault.status, told, fault.body)
-        return FakeResponder(held, self.address).respond(path, headers)
+                error_headers = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
+                return FakeResponse(fault.status, error_headers, fault.body)
+        return FakeResponder(holdings, self.address).respond(path, headers)
 
     def _next_fault(self, kind: Asked) -> Fault | None:
-        for each in self._faults:
-            if not each.kinds or kind in each.kinds:
-                if each.times is not None:
-                    each.times -= 1
-                    if each.times <= 0:
-                        self._faults.remove(each)
-                return each.fault
+        for planned in self._faults:
+            if not planned.kinds or kind in planned.kinds:
+                if planned.times is not None:
+                    planned.times -= 1
+                    if planned.times <= 0:
+                        self._faults.remove(planned)
+                return planned.fault
         return None
 
 
 class _FakeArchiveServer(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 128  # as many come at once as a test likes
+    request_queue_size = 128  # tests open many connections at once
 
     def __init__(self, archive: FakeArchive) -> None:
         self.archive = archive
         super().__init__(("127.0.0.1", 0), _RequestHandler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: whoever asked has gone, and that is its right."""
+        """Do nothing: clients may disconnect at any time."""
 
 
 class _RequestHandler(BaseHTTPRequestHandler):
@@ -253,31 +294,34 @@ class _RequestHandler(BaseHTTPRequestHandler):
     server: _FakeArchiveServer
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do nothing: the default writes to stderr."""
 
     def do_HEAD(self) -> None:
-        """Answer as to GET, without a body."""
+        """Send the headers of the response to GET."""
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Answer, or break the connection."""
+        """Send the response, or reset the connection."""
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.server.archive._respond(self.path, headers)  # noqa: SLF001  it is its other half
-        if answer is None:
+        response = self.server.archive._respond(self.path, headers)  # noqa: SLF001  same module
+        if response is None:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
             self.close_connection = True
             return
-        self.send_response(answer.status)
-        for name, value in {**answer.headers, "Content-Length": str(len(answer.body))}.items():
+        self.send_response(response.status)
+        for name, value in {**response.headers, "Content-Length": str(len(response.body))}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            self.wfile.write(response.body)
 
 
 def write_registry(path: str | PathLike[str], *archives: Archive) -> Path:
-    """Write a registry of these archives and no others, without any limits but their own; return its path."""
+    """Write a registry file that contains only these archives, and return its path.
+
+    No default rate limits are added; the file has those of the given archives.
+    """
     file = Path(path)
     file.write_text("".join(map(_format_entry, archives)))
     return file

@@ -1,6 +1,6 @@
-"""The text form of a block: header fields, base64 data, an optional signature, and the carrier that hides it in a page.
+"""Serialization of a block: header fields, base64 data, an optional signature, and the carrier that hides it in a page.
 
-`find_blocks` extracts all valid blocks from a page. The format is specified in docs/vault-format.md.
+`find_blocks` extracts all valid blocks of a page. The format is specified in docs/vault-format.md.
 """
 
 import binascii
@@ -16,14 +16,14 @@ from unlost._core import is_signed, sign, signing_public_key
 from unlost.vault.erasure_code import BLOCK_UNIT, MAX_BLOCKS, CodeShape
 
 BEGIN_MARKER, END_MARKER = b"BEGIN_FILE_RECOVERY", b"END_FILE_RECOVERY"
-"""What the dissertation puts around blocks (its Figure 51)."""
+"""Delimiters of blocks, as in the dissertation (its Figure 51)."""
 BLOCK_FORMAT = "unlost-vault-1"
 CODE_NAME = "rs16"
 KIND_FILES, KIND_MANIFEST = "files", "manifest"
-"""What is coded: files, or the list of them all."""
+"""What a block codes: files, or the manifest of all files."""
 MAX_BLOCK_BYTES = 16 << 20
-"""More than any archive keeps of a page, and little enough for memory."""
-_LINE_LENGTH = 76  # characters of base64: what mail has, and editors bear
+"""Larger than any archive's page limit, and small enough to be held in memory."""
+_LINE_LENGTH = 76  # characters of base64, as in MIME (RFC 2045)
 _HEADER_FIELDS = (
     "format",
     "kind",
@@ -41,9 +41,19 @@ _HEADER_FIELDS = (
 _HEX = re.compile(r"[0-9a-f]+")
 _WRAPS = frozenset({"tar.gz", "tar.gz.age", "json.gz", "json.gz.age"})
 
+SCRIPT_TYPE = "application/x-unlost-vault"
+"""Type of `script` elements that carry blocks: browsers do not run scripts of unknown types."""
+MAX_CARRIER_BYTES = 60
+"""Maximum number of bytes that a carrier adds."""
+_UTF16_MARKERS = {
+    "utf-16-le": BEGIN_MARKER.decode().encode("utf-16-le"),
+    "utf-16-be": BEGIN_MARKER.decode().encode("utf-16-be"),
+}
+_MAX_BLOCK_TEXT = 2 * MAX_BLOCK_BYTES
+
 
 class InvalidBlockError(Exception):
-    """Words between the marks that are no block. kind: one word for counting."""
+    """Text between the markers that is no valid block. `kind` is an error code used for counting."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -52,11 +62,17 @@ class InvalidBlockError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BlockHeader:
-    """What a block says of itself; all blocks of one version say the same but for `index` and `sha256`.
+    """The header of a block. Blocks of one version differ only in `index` and `sha256`.
 
-    kind: `FILES` or `MANIFEST`. segment: which part of the files: 16 hexadecimal digits. version: the SHA-256 of what
-    was coded. wrap: what that is, as the ending of a file. index: its number, from 0. sha256: of its own bytes.
-    key: who signed it, a public key in hexadecimal digits; None if nobody did.
+    Attributes:
+        kind: `KIND_FILES` or `KIND_MANIFEST`.
+        segment: Id of the segment: 16 hexadecimal digits.
+        version: SHA-256 of the coded content.
+        shape: Parameters of the erasure code.
+        wrap: Type of the coded content, as a file extension.
+        index: Number of the block, from 0.
+        sha256: Hash of the block's own bytes.
+        key: Public key of the signature in hexadecimal digits; None if the block is not signed.
     """
 
     kind: str
@@ -70,20 +86,20 @@ class BlockHeader:
 
     @property
     def group(self) -> tuple[str, str, str, int, int, int]:
-        """What blocks must share to be used together."""
+        """The fields that blocks must share to be decoded together."""
         return self.kind, self.segment, self.version, self.shape.size, self.shape.block, self.shape.needed
 
 
 @dataclass(frozen=True, slots=True)
 class VaultBlock:
-    """A block with its bytes."""
+    """A block: header and data."""
 
     header: BlockHeader
     data: bytes
 
 
 def format_header(header: BlockHeader) -> str:
-    """Return the words that describe a block, in their order: what is signed."""
+    """Return the header fields as text, in their fixed order. This text is what is signed."""
     shape = header.shape
     values = (
         BLOCK_FORMAT, header.kind, header.segment, header.version, shape.needed, shape.count, header.index, shape.size,
@@ -93,96 +109,102 @@ def format_header(header: BlockHeader) -> str:
 
 
 def serialize_block(block: VaultBlock, seed: bytes | None = None) -> bytes:
-    """Return a block as it stands in a page, without a carrier: lines of ASCII. seed: a secret key to sign it."""
-    words = format_header(block.header)
-    lines = [BEGIN_MARKER, *words.encode().split(b" ")]
+    """Return a block as lines of ASCII, without a carrier.
+
+    Args:
+        seed: Secret key to sign the block with; None for no signature.
+    """
+    header_text = format_header(block.header)
+    lines = [BEGIN_MARKER, *header_text.encode().split(b" ")]
     if seed is not None:
-        signature = b64encode(sign(seed, words.encode()))
+        signature = b64encode(sign(seed, header_text.encode()))
         lines += [b"key=" + signing_public_key(seed).hex().encode(), b"signature=" + signature]
     lines.append(b"data")
-    coded = b64encode(block.data)
-    lines += [coded[at : at + _LINE_LENGTH] for at in range(0, len(coded), _LINE_LENGTH)]
+    encoded = b64encode(block.data)
+    lines += [encoded[at : at + _LINE_LENGTH] for at in range(0, len(encoded), _LINE_LENGTH)]
     lines.append(END_MARKER)
     return b"\n".join(lines) + b"\n"
 
 
 def serialized_size(block_size: int, *, signed: bool) -> int:
-    """Return how many bytes `text_of` makes of a block of so many, at most: base64, line ends, words.
+    """Return the maximum number of bytes that `serialize_block` returns for a block of `block_size` bytes.
 
     >>> shape = CodeShape(64, 64, 1, 30_000)
-    >>> label = BlockHeader(KIND_FILES, "0" * 16, "0" * 64, shape, "json.gz.age", 29_999, "0" * 64)
-    >>> len(serialize_block(VaultBlock(label, bytes(64)), bytes(range(32)))) <= serialized_size(64, signed=True)
+    >>> header = BlockHeader(KIND_FILES, "0" * 16, "0" * 64, shape, "json.gz.age", 29_999, "0" * 64)
+    >>> len(serialize_block(VaultBlock(header, bytes(64)), bytes(range(32)))) <= serialized_size(64, signed=True)
     True
     """
-    coded = -(-block_size // 3) * 4
-    return coded + -(-coded // _LINE_LENGTH) + 420 + (180 if signed else 0)
+    encoded_size = -(-block_size // 3) * 4
+    return encoded_size + -(-encoded_size // _LINE_LENGTH) + 420 + (180 if signed else 0)
 
 
 def parse_block(text: bytes) -> VaultBlock:
-    """Return the block in what stands between the marks, whatever became of its line ends. Raises BadBlockError.
+    """Parse the text between the markers; any white space may separate its fields.
 
-    A block that says it is signed, and is not by the key that it names, is `forged`.
+    Raises:
+        InvalidBlockError: The block is `cut`, `unreadable` (unknown format), `damaged` (wrong hash), or `forged`
+            (the signature does not match the key that the block names).
     """
-    head, found, coded = _split_header(text)
-    if not found:
+    head, has_data, encoded = _split_header(text)
+    if not has_data:
         raise InvalidBlockError("cut")
-    words = _parse_fields(head)
+    fields = _parse_fields(head)
     try:
-        label = _parse_header(words)
+        header = _parse_header(fields)
     except (KeyError, ValueError):
         raise InvalidBlockError("unreadable") from None
     try:
-        data = b64decode(b"".join(coded.split()), validate=True)
+        data = b64decode(b"".join(encoded.split()), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidBlockError("damaged") from None
-    if len(data) != label.shape.block or hashlib.sha256(data).hexdigest() != label.sha256:
+    if len(data) != header.shape.block or hashlib.sha256(data).hexdigest() != header.sha256:
         raise InvalidBlockError("damaged")
-    if label.key is not None and not _has_valid_signature(label, words.get("signature", "")):
+    if header.key is not None and not _has_valid_signature(header, fields.get("signature", "")):
         raise InvalidBlockError("forged")
-    return VaultBlock(label, data)
+    return VaultBlock(header, data)
 
 
 def _split_header(text: bytes) -> tuple[bytes, bool, bytes]:
-    found = re.search(rb"\sdata\s", text[:4096])
-    if found is None:
+    match = re.search(rb"\sdata\s", text[:4096])
+    if match is None:
         return b"", False, b""
-    return text[: found.start()], True, text[found.end() :]
+    return text[: match.start()], True, text[match.end() :]
 
 
 def _parse_fields(head: bytes) -> dict[str, str]:
-    words: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for word in head.decode("ascii", "replace").split():
         name, _, value = word.partition("=")
-        words.setdefault(name, value)
-    return words
+        fields.setdefault(name, value)
+    return fields
 
 
-def _parse_header(words: dict[str, str]) -> BlockHeader:
-    """Raise KeyError or ValueError for what describes no block of this format."""
-    if words["format"] != BLOCK_FORMAT or words["code"] != CODE_NAME:
-        raise ValueError(words["format"])
-    shape = CodeShape(*(_parse_number(words[name]) for name in ("size", "block", "needed", "count")))
-    index = _parse_number(words["index"])
-    is_sound = (
+def _parse_header(fields: dict[str, str]) -> BlockHeader:
+    """Parse the header fields. Raises KeyError or ValueError if they are not of this format."""
+    if fields["format"] != BLOCK_FORMAT or fields["code"] != CODE_NAME:
+        raise ValueError(fields["format"])
+    shape = CodeShape(*(_parse_number(fields[name]) for name in ("size", "block", "needed", "count")))
+    index = _parse_number(fields["index"])
+    is_valid = (
         1 <= shape.needed <= shape.count <= MAX_BLOCKS
         and index < shape.count
         and BLOCK_UNIT <= shape.block <= MAX_BLOCK_BYTES
         and shape.block % BLOCK_UNIT == 0
         and 0 < shape.size <= shape.needed * shape.block
-        and words["kind"] in {KIND_FILES, KIND_MANIFEST}
-        and words["wrap"] in _WRAPS
+        and fields["kind"] in {KIND_FILES, KIND_MANIFEST}
+        and fields["wrap"] in _WRAPS
     )
-    if not is_sound:
+    if not is_valid:
         raise ValueError(index)
-    key = words.get("key")
+    key = fields.get("key")
     return BlockHeader(
-        words["kind"],
-        _parse_hex(words["segment"], 16),
-        _parse_hex(words["version"], 64),
+        fields["kind"],
+        _parse_hex(fields["segment"], 16),
+        _parse_hex(fields["version"], 64),
         shape,
-        words["wrap"],
+        fields["wrap"],
         index,
-        _parse_hex(words["sha256"], 64),
+        _parse_hex(fields["sha256"], 64),
         None if key is None else _parse_hex(key, 64),
     )
 
@@ -199,20 +221,18 @@ def _parse_hex(text: str, length: int) -> str:
     return text
 
 
-def _has_valid_signature(label: BlockHeader, signature: str) -> bool:
+def _has_valid_signature(header: BlockHeader, signature: str) -> bool:
     try:
-        signed = b64decode(signature, validate=True)
+        signature_bytes = b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return False
-    return len(signed) == 64 and is_signed(bytes.fromhex(label.key or ""), format_header(label).encode(), signed)
-
-
-SCRIPT_TYPE = "application/x-unlost-vault"
-"""Of `script` elements that carry blocks: no browser runs a script of a type that it does not know."""
+    return len(signature_bytes) == 64 and is_signed(
+        bytes.fromhex(header.key or ""), format_header(header).encode(), signature_bytes
+    )
 
 
 class Carrier(StrEnum):
-    """How a page carries a block. Minifiers strip comments; few touch templates, fewer scripts of unknown types."""
+    """How a page carries a block. Minifiers strip comments; few change templates, fewer scripts of unknown types."""
 
     COMMENT = "comment"
     TEMPLATE = "template"
@@ -224,12 +244,10 @@ _DELIMITERS = {
     Carrier.TEMPLATE: (b"<template>", b"</template>\n"),
     Carrier.SCRIPT: (f'<script type="{SCRIPT_TYPE}">'.encode(), b"</script>\n"),
 }
-MAX_CARRIER_BYTES = 60
-"""Bytes that a carrier adds, at most."""
 
 
 def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
-    r"""Return the text of a block as an element or comment of a page.
+    r"""Return a serialized block as an element or comment of a page.
 
     >>> wrap_in_carrier(b"x", Carrier.TEMPLATE)
     b'<template>x</template>\n'
@@ -238,22 +256,16 @@ def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
     return before + text + after
 
 
-_UTF16_MARKERS = {
-    "utf-16-le": BEGIN_MARKER.decode().encode("utf-16-le"),
-    "utf-16-be": BEGIN_MARKER.decode().encode("utf-16-be"),
-}
-_MAX_BLOCK_TEXT = 2 * MAX_BLOCK_BYTES
-
-
 def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[VaultBlock]:
-    """Yield the whole blocks of a page. Its charset need not be known: blocks are ASCII, or that in UTF-16.
+    """Yield the valid blocks of a page in any encoding: blocks are ASCII, or ASCII converted to UTF-16.
 
-    problems: gets how many blocks are `cut` (the page ends in them), `damaged` (their hash says so), `forged` (their
-    signature does), or `unreadable` (of no format that is known here).
+    Args:
+        problems: Counts invalid blocks by error code: `cut` (the page ends in them), `damaged` (wrong hash), `forged`
+            (invalid signature), `unreadable` (unknown format).
     """
-    for inside in _marked_texts(_decode_utf16(body), problems):
+    for text in _marked_texts(_decode_utf16(body), problems):
         try:
-            yield parse_block(inside)
+            yield parse_block(text)
         except InvalidBlockError as error:
             problems[error.kind] += 1
 
@@ -261,20 +273,20 @@ def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[VaultBlock]:
 def _decode_utf16(body: bytes) -> bytes:
     for charset, mark in _UTF16_MARKERS.items():
         if (at := body.find(mark)) >= 0:
-            # Letters of two bytes begin at even places, unless something of odd length was put before them.
+            # UTF-16 code units start at even offsets, unless something of odd length was inserted before them.
             return body[at % 2 :].decode(charset, "replace").encode("ascii", "replace")
     return body
 
 
 def _marked_texts(body: bytes, problems: Counter[str]) -> Iterator[bytes]:
-    at, end = body.find(BEGIN_MARKER), 0
-    while at >= 0:
-        start = at + len(BEGIN_MARKER)
-        following = body.find(BEGIN_MARKER, start)
-        if 0 <= end < start:  # else it is known, and looking for it from every beginning would take forever
+    begin, end = body.find(BEGIN_MARKER), 0
+    while begin >= 0:
+        start = begin + len(BEGIN_MARKER)
+        next_begin = body.find(BEGIN_MARKER, start)
+        if 0 <= end < start:  # otherwise the end is still valid; searching from every marker would be quadratic
             end = body.find(END_MARKER, start)
-        if end < 0 or 0 <= following < end or end - start > _MAX_BLOCK_TEXT:
+        if end < 0 or 0 <= next_begin < end or end - start > _MAX_BLOCK_TEXT:
             problems["cut"] += 1
         else:
             yield body[start:end]
-        at = following
+        begin = next_begin

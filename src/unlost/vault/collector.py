@@ -1,6 +1,6 @@
-"""Collects blocks from pages.
+"""Collects blocks from WARC files, recoveries, folders of pages and archives, grouped by version.
 
-WARC files, recoveries and archives, grouped by version and stored in a temporary file.
+The data of the blocks is stored in a temporary file.
 """
 
 import asyncio
@@ -32,14 +32,25 @@ if TYPE_CHECKING:
 
 
 BlockGroup = tuple[str, str, str, int, int, int]
+T = TypeVar("T")
 _MAX_BODY = 4 * MAX_BLOCK_BYTES
+_MAX_SOURCES = 4  # stored per block
+_MAX_VARIANTS = 8  # stored per block index; all but one are forged
+_CONCURRENT_REQUESTS = 6  # the number of connections to one host
+_MAX_FAILURES = 5  # then no more captures are requested from the archive
 _RAW_PATH = re.compile(r"/unlost-vault/([0-9a-f]{16})\.([0-9a-f]{64})\.(tar\.gz|tar\.gz\.age)")
 _TEXT_TYPES = ("text/", "application/xhtml", "application/xml")
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedBlock:
-    """A block that was found. offset: in the gathering's file. sources: where it was found, at most a few."""
+    """A collected block.
+
+    Attributes:
+        header: Its header.
+        offset: Offset of its data in the collector's file.
+        sources: URLs or files where it was found, at most four.
+    """
 
     header: BlockHeader
     offset: int
@@ -48,12 +59,18 @@ class CollectedBlock:
 
 @dataclass
 class BlockCollector:
-    """What was found. groups: blocks by version, then number; of one number there may be several, if some are forged.
+    """Collected blocks.
 
-    raw: whole segments that were served as they are: where they begin in the file, by id, version and wrap.
-    problems: blocks that were none, by kind. pages: that were looked at, and how many of them had blocks.
-    newest: the last date at which a version was seen, 14 digits or empty. archives: by version, the blocks that each
-    archive or file has. keys: if there are any, only what these signed is taken.
+    Attributes:
+        trusted_keys: If not empty, only blocks signed with one of these public keys are accepted.
+        groups: Blocks by version and index. If some are forged, there may be several with one index.
+        raw: Segments served as plain files: offset and size in the collector's file, by segment id, version and wrap.
+        problems: Number of rejected blocks, by error code.
+        read_problems: Problems of reading WARC files.
+        pages: Number of pages searched.
+        pages_with_blocks: Number of pages with accepted blocks.
+        last_seen: Date of the latest capture with a block of the version: 14 digits, or empty if unknown.
+        archives: Indices of the blocks that each archive or file has, by version.
     """
 
     trusted_keys: frozenset[str] = frozenset()
@@ -67,13 +84,19 @@ class BlockCollector:
     archives: dict[BlockGroup, dict[str, set[int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Open the file that blocks are kept in; it goes with the last reference."""
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as this does
+        """Open the temporary file for block data; it is deleted with the collector."""
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115  closed by the finalizer
         weakref.finalize(self, self.file.close)
         self._end = 0
 
     def add_page(self, body: bytes, source: str, date: str = "", archive: str = "") -> int:
-        """Take the blocks of a page; return how many there were. archive: who had it."""
+        """Add the blocks of a page; return their number.
+
+        Args:
+            source: URL or path of the page.
+            date: Date of the capture: 14 digits, or empty.
+            archive: Archive or file that the capture is from.
+        """
         self.pages += 1
         count = 0
         for block in find_blocks(body, self.problems):
@@ -86,17 +109,17 @@ class BlockCollector:
         return count
 
     def _add(self, block: VaultBlock, source: str, date: str, archive: str) -> None:
-        label = block.header
-        self.last_seen[label.group] = max(self.last_seen.get(label.group, ""), date)
-        self.archives.setdefault(label.group, {}).setdefault(archive, set()).add(label.index)
-        there = self.groups.setdefault(label.group, {}).setdefault(label.index, [])
-        for number, kept in enumerate(there):
-            if kept.header.sha256 == label.sha256:
-                if source not in kept.sources and len(kept.sources) < 4:
-                    there[number] = CollectedBlock(kept.header, kept.offset, (*kept.sources, source))
+        header = block.header
+        self.last_seen[header.group] = max(self.last_seen.get(header.group, ""), date)
+        self.archives.setdefault(header.group, {}).setdefault(archive, set()).add(header.index)
+        variants = self.groups.setdefault(header.group, {}).setdefault(header.index, [])
+        for number, variant in enumerate(variants):
+            if variant.header.sha256 == header.sha256:
+                if source not in variant.sources and len(variant.sources) < _MAX_SOURCES:
+                    variants[number] = CollectedBlock(variant.header, variant.offset, (*variant.sources, source))
                 return
-        if len(there) < 8:  # more than eight forgeries of one block help nobody
-            there.append(CollectedBlock(label, self._store(block.data), (source,)))
+        if len(variants) < _MAX_VARIANTS:
+            variants.append(CollectedBlock(header, self._store(block.data), (source,)))
 
     def _store(self, data: bytes) -> int:
         offset, self._end = self._end, self._end + len(data)
@@ -105,25 +128,25 @@ class BlockCollector:
         return offset
 
     def add_raw(self, url: str, body: bytes) -> bool:
-        """Take a segment that was served as it is, if the address says that it is one, and its hash, too."""
-        found = _RAW_PATH.search(urlsplit(url).path)
-        if found is None or hashlib.sha256(body).hexdigest() != found[2]:
+        """Add a segment served as a plain file, if its URL and its hash say so; return whether it was one."""
+        match = _RAW_PATH.search(urlsplit(url).path)
+        if match is None or hashlib.sha256(body).hexdigest() != match[2]:
             return False
-        name = (found[1], found[2], found[3])
-        if name not in self.raw and body:
-            self.raw[name] = (self._store(body), len(body))
+        key = (match[1], match[2], match[3])
+        if key not in self.raw and body:
+            self.raw[key] = (self._store(body), len(body))
         return True
 
     def shapes(self) -> Iterator[tuple[BlockGroup, BlockHeader]]:
-        """Yield each version that something was found of, with the label of one of its blocks."""
+        """Yield each version with the header of one of its blocks."""
         for group, blocks in self.groups.items():
             yield group, next(iter(blocks.values()))[0].header
 
 
 def collect_blocks(path: Path, collector: BlockCollector) -> None:
-    """Take all blocks from a place: the folder of a recovery; WARC, ARC or WACZ files; a page; a folder of pages.
+    """Add all blocks of a path: the folder of a recovery, WARC, ARC or WACZ files, a page, or a folder of pages.
 
-    Every capture counts, also those that were replaced by later ones. Raises InputError for what is none of these.
+    All captures count, including those superseded by later ones. Raises InputError if the path is none of these.
     """
     if path.is_file() and not _is_archive_file(path):
         _add_file(path, path.name, collector)
@@ -155,15 +178,15 @@ def _add_file(file: Path, name: str, collector: BlockCollector) -> None:
 
 
 def _add_part(part: ArchiveFilePart, collector: BlockCollector) -> None:
-    within = None if part.length is None else (part.start, part.length)
-    found = read_warc_captures(
+    byte_range = None if part.length is None else (part.start, part.length)
+    captures = read_warc_captures(
         part.path,
         collector.read_problems,
         record_types=("response", "resource"),
         compute_digests=False,
-        byte_range=within,
+        byte_range=byte_range,
     )
-    for capture in found:
+    for capture in captures:
         mime = capture.mime or "text/html"
         is_raw = "/unlost-vault/" in capture.uri
         if capture.offset is None or not (is_raw or mime.startswith(_TEXT_TYPES)):
@@ -177,11 +200,6 @@ def _add_part(part: ArchiveFilePart, collector: BlockCollector) -> None:
             collector.add_page(body, capture.uri, capture.datetime, archive=capture.archive or part.path.name)
 
 
-T = TypeVar("T")
-_CONCURRENT_REQUESTS = 6  # questions: as many as there are connections to one host
-_MAX_FAILURES = 5  # failures after which an archive is left alone
-
-
 async def collect_from_archive(
     archive: str,
     client: ArchiveClient,
@@ -190,32 +208,38 @@ async def collect_from_archive(
     captures_per_page: int,
     collector: BlockCollector,
 ) -> str | None:
-    """Take the blocks of an archive's last copies of pages; return why it did not tell all, if it did not.
+    """Add the blocks of an archive's latest captures of pages.
 
-    site: the address that keys are below. copies: how many of each page, the last ones.
+    Args:
+        site: URL that the page keys are relative to.
+        keys: Keys of the pages.
+        captures_per_page: Number of captures to fetch of each page, the latest ones.
+
+    Returns:
+        An error message if not all captures could be listed or fetched; otherwise None.
     """
-    wanted = set(keys)
-    found: dict[str, list[Capture]] = {}
+    page_keys = set(keys)
+    captures: dict[str, list[Capture]] = {}
     try:
         async for capture in client.list_prefix(site):
-            key = _match_page_key(site, capture.uri, wanted)
+            key = _match_page_key(site, capture.uri, page_keys)
             if key is not None and capture.status in {200, None}:
-                found.setdefault(key, []).append(capture)
+                captures.setdefault(key, []).append(capture)
     except UnsupportedError:
-        pages = (page_url(site, key) for key in sorted(wanted))
+        pages = (page_url(site, key) for key in sorted(page_keys))
         return await _fetch_all(archive, client.get, pages, collector)
     except ArchiveError as error:
         return str(error)
-    last = (sorted(each, key=lambda capture: capture.datetime)[-captures_per_page:] for each in found.values())
-    return await _fetch_all(archive, client.fetch, itertools.chain.from_iterable(last), collector)
+    latest = (sorted(each, key=lambda capture: capture.datetime)[-captures_per_page:] for each in captures.values())
+    return await _fetch_all(archive, client.fetch, itertools.chain.from_iterable(latest), collector)
 
 
-def _match_page_key(site: str, uri: str, wanted: set[str]) -> str | None:
-    """Return which page of the vault a capture is of; None if it is of none. A folder is its index."""
+def _match_page_key(site: str, uri: str, page_keys: set[str]) -> str | None:
+    """Return the key of the vault's page that a capture is of, or None. A folder's URL matches its `index.html`."""
     key = page_key_below(site, uri)
-    if key is not None and key not in wanted and key.endswith("/"):
+    if key is not None and key not in page_keys and key.endswith("/"):
         key += "index.html"
-    return key if key in wanted else None
+    return key if key in page_keys else None
 
 
 async def _fetch_all(
@@ -224,7 +248,7 @@ async def _fetch_all(
     requests: "Iterator[T]",
     collector: BlockCollector,
 ) -> str | None:
-    """Fetch copies, some at once, as fast as the archive's limits allow; return why not all, if not."""
+    """Fetch captures concurrently, within the archive's rate limits; return an error message if some failed."""
     failures: list[str] = []
 
     async def work() -> None:
@@ -247,5 +271,5 @@ def _add_capture(archive: str, capture: FetchedCapture | None, collector: BlockC
 
 
 def block_indices(collector: BlockCollector) -> Mapping[tuple[object, ...], set[int]]:
-    """Return which blocks were found, by version."""
+    """Return the indices of the collected blocks, by version."""
     return {group: set(blocks) for group, blocks in collector.groups.items()}

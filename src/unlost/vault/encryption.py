@@ -1,7 +1,4 @@
-"""Encryption with age, for recipients or with a passphrase.
-
-The stock `age` tool can decrypt the result.
-"""
+"""Encryption with age, for recipients or with a passphrase. The stock `age` tool can decrypt the result."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,28 +8,38 @@ from unlost.errors import InputError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class EncryptionOptions:
-    """Who may read what is packed. recipients: `age1…` or `ssh-ed25519 …`; or a passphrase, never both."""
+    """How to encrypt.
+
+    Attributes:
+        recipients: Public keys, `age1…` or `ssh-ed25519 …`. Cannot be combined with a passphrase.
+        passphrase: None for encryption to recipients, or for none.
+    """
 
     recipients: tuple[str, ...] = ()
     passphrase: str | None = None
 
     @property
     def is_unencrypted(self) -> bool:
-        """Whether everybody may."""
+        """Whether nothing is encrypted."""
         return not self.recipients and self.passphrase is None
 
 
 @dataclass(frozen=True, slots=True)
 class DecryptionKeys:
-    """What opens seals. identities: files with `AGE-SECRET-KEY-…` lines, or OpenSSH private keys."""
+    """Keys for decryption.
+
+    Attributes:
+        identities: Files with `AGE-SECRET-KEY-…` lines, or OpenSSH private keys.
+        passphrase: None if there is none.
+    """
 
     identities: tuple[Path, ...] = ()
     passphrase: str | None = None
 
 
 def encrypt(content: bytes, options: EncryptionOptions) -> bytes:
-    """Return an age file of a content, another one each time. Raises UsageError for recipients that are none."""
-    import pyrage  # noqa: PLC0415  most vaults of a start are open
+    """Return an age file with the content. It differs on each call. Raises UsageError for an invalid recipient."""
+    import pyrage  # noqa: PLC0415  start-up: most vaults are not encrypted
 
     if options.passphrase is not None:
         return bytes(pyrage.passphrase.encrypt(content, options.passphrase))
@@ -40,7 +47,7 @@ def encrypt(content: bytes, options: EncryptionOptions) -> bytes:
 
 
 def check_encryption(options: EncryptionOptions) -> None:
-    """Raise UsageError for recipients that are none, and for recipients with a passphrase."""
+    """Raise UsageError for invalid recipients, or recipients combined with a passphrase."""
     if options.recipients and options.passphrase is not None:
         raise UsageError("age takes recipients or a passphrase, not both: leave one out")
     for text in options.recipients:
@@ -59,7 +66,7 @@ def _parse_recipient(text: str) -> object:
 
 
 def decrypt(content: bytes, keys: DecryptionKeys) -> bytes:
-    """Return what is in an age file. Raises InputError if these keys do not open it."""
+    """Decrypt an age file. Raises InputError if the keys do not fit."""
     import pyrage  # noqa: PLC0415
 
     try:

@@ -1,4 +1,4 @@
-"""The erasure code of vaults: n blocks of which any k restore the content.
+"""The erasure code of vaults (Reed-Solomon over GF(2^16)): n blocks, any r of which restore the content.
 
 `CodeShape` holds the parameters. `encode_blocks` and `decode_blocks` work in stripes, so that memory use does not grow
 with the file.
@@ -14,9 +14,16 @@ from unlost._core import MAX_VAULT_BLOCKS, decode_rows, encode_rows
 from unlost.errors import InputError
 
 MAX_BLOCKS = MAX_VAULT_BLOCKS
-"""Of one segment."""
+"""Maximum number of blocks of one segment."""
 BLOCK_UNIT = 64
-"""Bytes: blocks are multiples of it, as the code works on so many at once."""
+"""Bytes. Block sizes are multiples of it, the unit that the SIMD code processes."""
+
+STRIPE_BYTES = 32 << 20
+"""Size of one stripe over all blocks in a block file. With larger stripes, memory is allocated for each stripe, which
+takes as long as coding it.
+"""
+_DECODE_STRIPE_BYTES = 200 << 20
+"""Size of one stripe over all blocks during decoding. With smaller stripes, small writes dominate."""
 
 
 def count_needed_blocks(size: int, limit: int) -> int:
@@ -30,10 +37,13 @@ def count_needed_blocks(size: int, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CodeShape:
-    """The numbers of one code.
+    """Parameters of a code.
 
-    size: bytes that are coded. block: bytes of each block, a multiple of `UNIT`. needed: blocks that suffice, whichever
-    they are (the dissertation's r). count: blocks that are made (its n).
+    Attributes:
+        size: Bytes of the content.
+        block: Bytes of each block, a multiple of `BLOCK_UNIT`.
+        needed: Number of blocks that suffice to restore the content (the dissertation's r).
+        count: Number of blocks in total (the dissertation's n).
     """
 
     size: int
@@ -43,59 +53,60 @@ class CodeShape:
 
     @property
     def loss_tolerance(self) -> float:
-        """The share of blocks without which the rest suffices."""
+        """The fraction of blocks that may be lost."""
         return 1 - self.needed / self.count
 
 
 def smallest_shape(size: int, needed: int, count: int) -> CodeShape:
-    """Return the shape with the smallest blocks of which `needed` hold `size` bytes; fewer, if these do, too.
+    """Return the shape with the smallest blocks of which `needed` hold `size` bytes.
 
-    >>> shape_of(1000, 4, 10)
-    Shape(size=1000, block=256, needed=4, count=10)
+    Its `needed` is lower if fewer blocks of that size suffice.
+
+    >>> smallest_shape(1000, 4, 10)
+    CodeShape(size=1000, block=256, needed=4, count=10)
     """
     block = max(1, -(-size // (needed * BLOCK_UNIT))) * BLOCK_UNIT
     return CodeShape(size, block, count_needed_blocks(size, block), count)
 
 
-STRIPE_BYTES = 32 << 20
-"""Of all blocks together in one stripe of a file of blocks: with more, memory must be had anew for each stripe, which
-takes as long as coding it."""
-_DECODE_STRIPE_BYTES = 200 << 20
-"""Of all blocks together that are decoded at once: with less, much of the time goes into writing small pieces."""
-
-
 def stripe_width(shape: CodeShape) -> int:
-    """Return how many bytes of each block stand together in a file of blocks."""
+    """Return the number of consecutive bytes of each block in a block file."""
     return _stripe_step(shape, STRIPE_BYTES)
 
 
 def encode_blocks(content: BinaryIO, shape: CodeShape, target: BinaryIO) -> None:
-    """Write all blocks of a content into an empty file, for `read_block`: a stripe of all of them, then the next one.
+    """Write all blocks of a content into an empty file, in stripes: a piece of each block, then the next stripe.
 
-    Blocks that stood one behind the other would be written in small pieces, which takes longer than coding does.
-    content: a file of `shape.size` bytes. Raises InputError for a shape that no code has.
+    Blocks stored one after the other would be written in small pieces, which takes longer than the coding.
+    Use `read_block` to read a block.
+
+    Args:
+        content: A file of `shape.size` bytes.
+
+    Raises:
+        InputError: No code has this shape.
     """
-    source, sink = content.fileno(), target.fileno()
+    content_fd, target_fd = content.fileno(), target.fileno()
     stripes = list(_stripes(shape, STRIPE_BYTES))
-    # Another thread reads the next stripe and writes the last one while this one is coded.
+    # A second thread reads the next stripe and writes the previous one while this one is coded.
     with ThreadPoolExecutor(1) as disk:
-        coming = disk.submit(_read_stripe, source, shape, *stripes[0])
-        written: Future[None] | None = None
+        next_rows = disk.submit(_read_stripe, content_fd, shape, *stripes[0])
+        pending_write: Future[None] | None = None
         for number, (start, _) in enumerate(stripes):
-            rows = coming.result()
+            rows = next_rows.result()
             if number + 1 < len(stripes):
-                coming = disk.submit(_read_stripe, source, shape, *stripes[number + 1])
-            made = encode_rows(rows, shape.needed, shape.count)
-            if written is not None:
-                written.result()
-            written = disk.submit(_write_stripe, sink, start * shape.count, rows, made)
-            del rows, made  # so that the next ones take their place
-        if written is not None:
-            written.result()
+                next_rows = disk.submit(_read_stripe, content_fd, shape, *stripes[number + 1])
+            parity = encode_rows(rows, shape.needed, shape.count)
+            if pending_write is not None:
+                pending_write.result()
+            pending_write = disk.submit(_write_stripe, target_fd, start * shape.count, rows, parity)
+            del rows, parity  # free the memory before the next stripe is allocated
+        if pending_write is not None:
+            pending_write.result()
 
 
 def _read_stripe(source: int, shape: CodeShape, start: int, width: int) -> bytes:
-    """Return a stripe of the content's own blocks; the last of them is filled up by zeros."""
+    """Return a stripe of the data blocks; the last one is padded with zeros."""
     if width == shape.block:
         return os.pread(source, shape.size, 0).ljust(shape.needed * width, b"\0")
     offsets = range(start, shape.needed * shape.block, shape.block)
@@ -108,14 +119,14 @@ def _write_stripe(sink: int, offset: int, *pieces: bytes) -> None:
         offset += len(piece)
 
 
-def _write_all(sink: int, offset: int, left: memoryview) -> None:
-    while left:
-        count = os.pwrite(sink, left, offset)
-        left, offset = left[count:], offset + count
+def _write_all(sink: int, offset: int, remaining: memoryview) -> None:
+    while remaining:
+        count = os.pwrite(sink, remaining, offset)
+        remaining, offset = remaining[count:], offset + count
 
 
 def read_block(blocks: BinaryIO, shape: CodeShape, index: int) -> bytes:
-    """Return one block from what `encode` wrote. Raises InputError if the file ends before."""
+    """Return one block from a file written by `encode_blocks`. Raises InputError if the file is too short."""
     data = b"".join(
         os.pread(blocks.fileno(), width, start * shape.count + index * width)
         for start, width in _stripes(shape, STRIPE_BYTES)
@@ -126,31 +137,42 @@ def read_block(blocks: BinaryIO, shape: CodeShape, index: int) -> bytes:
 
 
 def read_content(blocks: BinaryIO, shape: CodeShape) -> bytes:
-    """Return all that was coded, from what `encode` wrote. Raises InputError if the file ends before."""
+    """Return the content from a file written by `encode_blocks`. Raises InputError if the file is too short."""
     return b"".join(read_block(blocks, shape, index) for index in range(shape.needed))[: shape.size]
 
 
 def decode_blocks(source: BinaryIO, offsets: Mapping[int, int], shape: CodeShape, target: BinaryIO) -> None:
-    """Write the content again. places: where in the source each block begins, by its number: at least `shape.needed`.
+    """Restore the content from any `shape.needed` blocks.
 
-    Whether it is what was coded is for the caller to check: its hash is the version. Raises InputError for too few.
+    The caller must check the hash of the result against the version.
+
+    Args:
+        source: A file with the blocks.
+        offsets: Offset of each available block in `source`, by index.
+
+    Raises:
+        InputError: There are too few blocks.
     """
-    # Blocks that are content are copied; the fewer others, the less there is to do.
+    # Prefer data blocks, which have the lowest indices: they are only copied.
     chosen = sorted(offsets)[: shape.needed]
     source.flush()
-    fetch, sink = source.fileno(), target.fileno()
-    os.ftruncate(sink, shape.needed * shape.block)
+    source_fd, target_fd = source.fileno(), target.fileno()
+    os.ftruncate(target_fd, shape.needed * shape.block)
     for start, width in _stripes(shape, _DECODE_STRIPE_BYTES):
-        rows = b"".join(os.pread(fetch, width, offsets[index] + start) for index in chosen)
-        made = memoryview(decode_rows(rows, chosen, shape.needed, shape.count))
+        rows = b"".join(os.pread(source_fd, width, offsets[index] + start) for index in chosen)
+        decoded = memoryview(decode_rows(rows, chosen, shape.needed, shape.count))
         for index in range(shape.needed):
-            _write_all(sink, index * shape.block + start, made[index * width : (index + 1) * width])
-        del rows, made
-    os.ftruncate(sink, shape.size)
+            _write_all(target_fd, index * shape.block + start, decoded[index * width : (index + 1) * width])
+        del rows, decoded
+    os.ftruncate(target_fd, shape.size)
 
 
 def _stripes(shape: CodeShape, total_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield where in each block a stripe begins, and how wide it is. together: bytes of all blocks in one."""
+    """Yield offset and width of each stripe within a block.
+
+    Args:
+        total_bytes: Size of one stripe over all blocks.
+    """
     step = _stripe_step(shape, total_bytes)
     for start in range(0, shape.block, step):
         yield start, min(step, shape.block - start)

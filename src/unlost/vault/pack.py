@@ -1,7 +1,7 @@
 """Packs server files into a vault: segments, blocks, the manifest, and staged updates.
 
-Unchanged segments keep their version, blocks and pages. During an update pages carry two generations, so that one of
-them can always be recovered.
+Unchanged segments keep their version, blocks and pages. During a staged update pages carry the blocks of two
+generations, so that one of them can always be recovered.
 """
 
 import hashlib
@@ -51,12 +51,14 @@ from unlost.vault.tar_archive import write_tar_gz
 
 LiveBlocks = dict[str, tuple[LiveBlock, ...]]
 
+_MANIFEST_PAGES = 32  # maximum number of pages per needed block of the manifest; each pack changes all of them
+
 
 def live_blocks(generation: Generation) -> LiveBlocks:
-    """Return what pages carry of one generation alone."""
+    """Return the blocks that each page carries of one generation alone."""
     return {
-        page: tuple((name, generation.number, index) for name, index in places)
-        for page, places in generation.placement.items()
+        page: tuple((name, generation.number, index) for name, index in locations)
+        for page, locations in generation.placement.items()
     }
 
 
@@ -69,11 +71,17 @@ def stage_update(
     signed: bool,
     unarchived: Collection[str] = (),
 ) -> LiveBlocks:
-    """Return what pages carry so that the old generation stays whole until the new one is.
+    """Return the blocks that each page carries while archives replace an old generation by a new one.
 
-    Pages that have room carry the blocks of both. Where there is none, a page carries either: the new ones as long as
-    enough old ones stay, first those pages that no archive holds (`not_held`). Raises UsageError if that leaves too few
-    of the new.
+    Pages with enough room carry the blocks of both generations. The others carry those of one: the new one as long as
+    enough blocks of the old one remain, beginning with pages that no archive has.
+
+    Args:
+        limit: Maximum size of a page in bytes.
+        unarchived: Keys of pages that no archive has.
+
+    Raises:
+        UsageError: Too few blocks of the new generation fit.
     """
     sizes = {page.key: page.size for page in pages}
     live: LiveBlocks = {}
@@ -86,10 +94,10 @@ def stage_update(
         else:
             crowded.append(key)
     _assign_crowded_pages(old, new, sorted(crowded, key=lambda key: (key not in unarchived, key)), live)
-    short = _count_missing_blocks(new, live)
-    if short:
+    missing_count = _count_missing_blocks(new, live)
+    if missing_count:
         raise UsageError(
-            f"{short} pages have no room for the blocks of both versions, and too few are left for one each: "
+            f"{missing_count} pages have no room for the blocks of both versions, and too few are left for one each: "
             "give a higher --page-limit, --extra-pages, or --at-once to do without a version that can be recovered "
             "until archives have the new one"
         )
@@ -97,12 +105,12 @@ def stage_update(
 
 
 def _merge_blocks(old: Generation, new: Generation, key: str) -> tuple[LiveBlock, ...]:
-    """Return the blocks of both on a page; those of segments that did not change once."""
-    found: dict[tuple[object, ...], LiveBlock] = {}
+    """Return the blocks of both generations on a page, without duplicates of unchanged segments."""
+    blocks: dict[tuple[object, ...], LiveBlock] = {}
     for generation in (new, old):
         for name, index in generation.placement.get(key, ()):
-            found.setdefault((*generation.segment(name).group, index), (name, generation.number, index))
-    return tuple(found.values())
+            blocks.setdefault((*generation.segment(name).group, index), (name, generation.number, index))
+    return tuple(blocks.values())
 
 
 def _block_size(old: Generation, new: Generation, block: LiveBlock) -> int:
@@ -111,17 +119,17 @@ def _block_size(old: Generation, new: Generation, block: LiveBlock) -> int:
 
 
 def _assign_crowded_pages(old: Generation, new: Generation, crowded: list[str], live: LiveBlocks) -> None:
-    left = Counter(name for places in old.placement.values() for name, _ in places)
+    old_block_counts = Counter(name for locations in old.placement.values() for name, _ in locations)
     for key in crowded:
-        is_spare = all(left[name] > old.segment(name).shape.needed for name, _ in old.placement[key])
+        is_spare = all(old_block_counts[name] > old.segment(name).shape.needed for name, _ in old.placement[key])
         chosen = new if is_spare else old
         live[key] = tuple((name, chosen.number, index) for name, index in chosen.placement[key])
         if is_spare:
-            left.subtract(name for name, _ in old.placement[key])
+            old_block_counts.subtract(name for name, _ in old.placement[key])
 
 
 def _count_missing_blocks(new: Generation, live: LiveBlocks) -> int:
-    """Return how many blocks of the new generation are missing in pages, of those that are needed."""
+    """Return how many of the needed blocks of the new generation no page carries."""
     groups = {(segment.id, new.number): segment for segment in new.segments}
     seen = Counter((name, number) for blocks in live.values() for name, number, _ in blocks)
     return sum(max(0, segment.shape.needed - seen[each]) for each, segment in groups.items())
@@ -129,7 +137,7 @@ def _count_missing_blocks(new: Generation, live: LiveBlocks) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SegmentHoldings:
-    """Of a segment, how many different blocks of its version are held, and how many are needed."""
+    """Number of distinct blocks of a segment's version that archives have, and the number needed."""
 
     name: str
     version: str
@@ -138,29 +146,36 @@ class SegmentHoldings:
 
     @property
     def is_recoverable(self) -> bool:
-        """Whether it can be recovered."""
+        """Whether archives have enough blocks."""
         return self.archived >= self.needed
 
 
 def segment_holdings(
     generation: Generation, indices: Mapping[tuple[object, ...], Collection[int]]
 ) -> list[SegmentHoldings]:
-    """Return what is held of a generation's files. indices: numbers of the blocks that are held, by their group."""
+    """Return the holdings of each segment of files.
+
+    Args:
+        indices: Indices of the blocks that archives have, by `BlockHeader.group`.
+    """
     return [
         SegmentHoldings(segment.name, segment.version, len(set(indices.get(segment.group, ()))), segment.shape.needed)
         for segment in generation.files
     ]
 
 
-_MANIFEST_PAGES = 32  # copies of the manifest, or blocks of it: enough, and few to change
-
-
 @dataclass(frozen=True, slots=True)
 class PackOptions:
     """What to pack, and how.
 
-    may_be_lost: as `planning.plan` takes it. block: the largest block, in bytes.
-    at_once: whether the old version may go.
+    Attributes:
+        files: Files to pack.
+        pages: Pages of the site.
+        settings: Settings stored in the vault.
+        encryption: Whether and how to encrypt.
+        loss_tolerance: As in `plan.plan_blocks`.
+        block_size: Maximum size of a block in bytes; None to choose it.
+        skips_staging: Whether to replace the old generation at once, without a staged update.
     """
 
     files: Sequence[ServerFile]
@@ -174,7 +189,7 @@ class PackOptions:
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """What came of packing. changed: the names of segments that are new or other than before."""
+    """Result of packing: the new vault, and the names of new and changed segments."""
 
     vault: Vault
     changed: tuple[str, ...]
@@ -182,7 +197,7 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class _PackedSegment:
-    """A segment that has been packed, in a file of its own, but not coded."""
+    """A packed segment, before encryption and coding."""
 
     name: str
     source: str
@@ -191,17 +206,24 @@ class _PackedSegment:
 
 
 def measure_packed_sizes(files: Sequence[ServerFile], segments: str, *, is_encrypted: bool) -> dict[str, int]:
-    """Return how many bytes each segment has when it is packed: they are packed for that."""
+    """Return the packed size of each segment in bytes, by packing it into a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         packed = _pack_segments(files, segments, Path(folder), None)
         return {each.name: each.content.stat().st_size + (400 if is_encrypted else 0) for each in packed}
 
 
 def pack_vault(vault: Vault, options: PackOptions, now: str) -> PackResult:
-    """Pack files into a vault, and save it. now: 14 digits.
+    """Pack files into a vault and save it.
 
-    Segments that did not change keep their version, blocks and pages. Raises UsageError if pages do not suffice,
-    InputError if another process packs into it. Whatever ends it, the vault is what it was before, or the new one.
+    Segments that did not change keep their version, blocks and pages. If the process is interrupted, the vault is
+    either unchanged or completely updated.
+
+    Args:
+        now: 14 digits, UTC.
+
+    Raises:
+        UsageError: There are too few pages.
+        InputError: Another process is using the vault.
     """
     (vault.folder / BLOCKS_FOLDER).mkdir(parents=True, exist_ok=True)
     with name_os_errors(vault.folder), lock_vault(vault.folder) as folder:
@@ -209,36 +231,39 @@ def pack_vault(vault: Vault, options: PackOptions, now: str) -> PackResult:
 
 
 def _pack_vault(vault: Vault, options: PackOptions, now: str, folder: Path) -> PackResult:
-    """Pack files. folder: for what is packed and not sealed yet."""
+    """Pack files; `folder` is for unencrypted temporary files."""
     _ensure_signing_key(vault.folder, options.settings)
-    # While an update is under way, the older generation is the one that archives are known to hold.
+    # During a staged update, the older generation is the one that archives are known to have.
     old = vault.generations[0] if vault.generations else None
     packed = _pack_segments(options.files, options.settings.segments, folder, vault)
     new, changed = _build_generation(vault, old, packed, options, folder)
     if not changed and old is not None and _has_same_placement(vault, new):
-        made = replace(vault, settings=options.settings, pages=tuple(_all_pages(options)))
-        save_vault(made)
-        return PackResult(made, ())
-    made = replace(
+        updated = replace(vault, settings=options.settings, pages=tuple(_all_pages(options)))
+        save_vault(updated)
+        return PackResult(updated, ())
+    updated = replace(
         vault, settings=options.settings, pages=tuple(_all_pages(options)), generations=(*vault.generations, new)
     )
     if old is None or options.skips_staging or _has_no_live_blocks(vault):
-        made = set_live_blocks(made, live_blocks(new), now)
-        made = replace(made, generations=(new,))
+        updated = set_live_blocks(updated, live_blocks(new), now)
+        updated = replace(updated, generations=(new,))
     else:
-        live = stage_update(old, new, made.pages, options.settings.limit, signed=options.settings.signed)
-        made = replace(set_live_blocks(made, live, now), generations=(old, new))
-    save_vault(made)
-    return PackResult(made, tuple(changed))
+        live = stage_update(old, new, updated.pages, options.settings.limit, signed=options.settings.signed)
+        updated = replace(set_live_blocks(updated, live, now), generations=(old, new))
+    save_vault(updated)
+    return PackResult(updated, tuple(changed))
 
 
 def finish_update(vault: Vault, now: str) -> Vault:
-    """Let pages carry the newest generation alone, and save that. Whether it is safe is for the caller to know."""
+    """End a staged update: let pages carry only the newest generation, and save the vault.
+
+    The caller must know that archives have enough blocks of the newest generation.
+    """
     with lock_vault(vault.folder):
-        made = set_live_blocks(vault, live_blocks(vault.newest), now)
-        made = replace(made, generations=(vault.newest,))
-        save_vault(made)
-        return made
+        updated = set_live_blocks(vault, live_blocks(vault.newest), now)
+        updated = replace(updated, generations=(vault.newest,))
+        save_vault(updated)
+        return updated
 
 
 def _has_no_live_blocks(vault: Vault) -> bool:
@@ -252,9 +277,9 @@ def _has_same_placement(vault: Vault, new: Generation) -> bool:
 def _ensure_signing_key(folder: Path, settings: VaultSettings) -> None:
     file = folder / SIGNING_KEY_NAME
     if settings.signed and not file.exists():
-        with atomic_path(file) as aside:
-            aside.chmod(0o600)
-            aside.write_text(secrets.token_bytes(32).hex() + "\n", "ascii")
+        with atomic_path(file) as temporary:
+            temporary.chmod(0o600)
+            temporary.write_text(secrets.token_bytes(32).hex() + "\n", "ascii")
 
 
 def _pack_segments(
@@ -273,17 +298,17 @@ def _pack_segments(
 
 
 def _previous_segments(files: Sequence[ServerFile], vault: Vault | None) -> dict[str, str]:
-    """Return which segment each file was in, of those that did not change; those that did go where changes are."""
+    """Return the previous segment of each unchanged file; changed files map to `changes-often`."""
     if vault is None or not vault.generations:
         return {}
-    known = {entry[0]: (entry, each.name) for each in vault.newest.files for entry in each.entries}
-    found = {}
+    entries = {entry[0]: (entry, each.name) for each in vault.newest.files for entry in each.entries}
+    segments_by_file = {}
     for file in files:
-        if file.name in known:
-            entry, name = known[file.name]
+        if file.name in entries:
+            entry, name = entries[file.name]
             is_same = (file.kind, file.size, file.mtime) == (entry[1], entry[2], entry[4])
-            found[file.name] = name if is_same else "changes-often"
-    return found
+            segments_by_file[file.name] = name if is_same else "changes-often"
+    return segments_by_file
 
 
 def _all_pages(options: PackOptions) -> list[CarrierPage]:
@@ -295,79 +320,83 @@ def _build_generation(
 ) -> tuple[Generation, list[str]]:
     known = {each.id: each for generation in vault.generations for each in generation.files}
     keys = {page.key for page in _all_pages(options)}
-    kept: dict[str, VaultSegment] = {}
+    reused: dict[str, VaultSegment] = {}
     for each in packed:
         segment = known.get(segment_id(each.name))
         if segment is not None and segment.source == each.source and _is_reusable(vault, segment, keys, options):
-            kept[each.name] = segment
-    before = _previous_locations(vault)
-    taken = {page for page, (name, _) in before.items() if name in {each.id for each in kept.values()}}
-    free = [page for page in _all_pages(options) if page.key not in taken]
-    changed = [each for each in packed if each.name not in kept]
-    placed: dict[str, BlockLocation] = {page: place for page, place in before.items() if page in taken and page in keys}
-    segments = list(kept.values())
+            reused[each.name] = segment
+    previous = _previous_locations(vault)
+    used_pages = {page for page, (name, _) in previous.items() if name in {each.id for each in reused.values()}}
+    free = [page for page in _all_pages(options) if page.key not in used_pages]
+    changed = [each for each in packed if each.name not in reused]
+    locations: dict[str, BlockLocation] = {
+        page: location for page, location in previous.items() if page in used_pages and page in keys
+    }
+    segments = list(reused.values())
     if changed:
         contents = {each.name: _encrypt_file(each.content, options.encryption) for each in changed}
-        made = _plan_update({name: file.stat().st_size for name, file in contents.items()}, free, old, options)
+        plan = _plan_update({name: file.stat().st_size for name, file in contents.items()}, free, old, options)
         sources = {each.name: each for each in changed}
-        coded = [_encode_segment(vault, sources[name], contents[name], made.shapes[name], options) for name in contents]
-        usable = {page.key for page in made.pages}
+        coded = [_encode_segment(vault, sources[name], contents[name], plan.shapes[name], options) for name in contents]
+        usable = {page.key for page in plan.pages}
         counts = {each.id: each.shape.count for each in coded}
-        placed |= assign_blocks(counts, usable, {page: spot for page, spot in before.items() if page in usable})
+        locations |= assign_blocks(
+            counts, usable, {page: location for page, location in previous.items() if page in usable}
+        )
         segments += coded
     number = max((each.number for each in vault.generations), default=0) + 1
-    placement: BlockPlacement = {page: (spot,) for page, spot in sorted(placed.items())}
-    bare = Generation(number, tuple(sorted(segments, key=lambda each: each.name)), placement)
+    placement: BlockPlacement = {page: (location,) for page, location in sorted(locations.items())}
+    files_only = Generation(number, tuple(sorted(segments, key=lambda each: each.name)), placement)
     if not changed and vault.generations and dict(placement) == _files_placement(vault.newest):
         return vault.newest, []
-    return _add_manifest(vault, bare, old, options, folder), [each.name for each in changed]
+    return _add_manifest(vault, files_only, old, options, folder), [each.name for each in changed]
 
 
 def _files_placement(generation: Generation) -> dict[str, tuple[BlockLocation, ...]]:
     manifests = {each.id for each in generation.segments if each.kind == KIND_MANIFEST}
-    found = {
-        page: tuple(spot for spot in places if spot[0] not in manifests)
-        for page, places in generation.placement.items()
+    placement = {
+        page: tuple(location for location in locations if location[0] not in manifests)
+        for page, locations in generation.placement.items()
     }
-    return {page: places for page, places in found.items() if places}
+    return {page: locations for page, locations in placement.items() if locations}
 
 
 def _is_reusable(vault: Vault, segment: VaultSegment, keys: set[str], options: PackOptions) -> bool:
-    """Return whether a segment can stay: sealed as is wanted, its blocks there, and enough of its pages."""
+    """Return whether a segment can stay unchanged: same encryption, blocks present, and enough of its pages left."""
     if not (vault.folder / BLOCKS_FOLDER / segment.blocks_name).is_file():
         return False
     if (vault.settings.sealed, vault.settings.recipients) != (options.settings.sealed, options.settings.recipients):
         return False
     generation = next(each for each in reversed(vault.generations) if segment in each.files)
-    there = sum(page in keys for page in generation.pages_of(segment).values())
-    # As many as before, within a tenth: else it would bear fewer losses than was wanted.
-    return there >= max(segment.shape.needed, segment.shape.count * 9 // 10)
+    remaining = sum(page in keys for page in generation.pages_of(segment).values())
+    # Losing more than a tenth of its pages would lower the loss tolerance too far.
+    return remaining >= max(segment.shape.needed, segment.shape.count * 9 // 10)
 
 
 def _previous_locations(vault: Vault) -> dict[str, BlockLocation]:
     if not vault.generations:
         return {}
-    return {page: places[0] for page, places in _files_placement(vault.newest).items()}
+    return {page: locations[0] for page, locations in _files_placement(vault.newest).items()}
 
 
 def _encrypt_file(content: Path, encryption: EncryptionOptions) -> Path:
     if encryption.is_unencrypted:
         return content
-    made = content.with_suffix(".gz.age")
-    made.write_bytes(encrypt(content.read_bytes(), encryption))
-    return made
+    encrypted = content.with_suffix(".gz.age")
+    encrypted.write_bytes(encrypt(content.read_bytes(), encryption))
+    return encrypted
 
 
 def _plan_update(
     sizes: Mapping[str, int], pages: Sequence[CarrierPage], old: Generation | None, options: PackOptions
 ) -> BlockPlan:
-    """Return a plan that leaves room for what pages carry already, if one such bears as much as is wanted."""
+    """Return a plan with room for the blocks that pages carry already, if its loss tolerance suffices."""
     signed = options.settings.signed
 
-    def planned(room: Sequence[CarrierPage]) -> BlockPlan:
+    def make_plan(candidates: Sequence[CarrierPage]) -> BlockPlan:
         return plan_blocks(
             sizes,
-            room,
+            candidates,
             limit=options.settings.limit,
             block_size=options.block_size,
             loss_tolerance=options.loss_tolerance,
@@ -376,20 +405,20 @@ def _plan_update(
 
     if old is not None and not options.skips_staging:
         try:
-            beside = planned(
+            staged_plan = make_plan(
                 [replace(page, size=page.size + _carried_bytes(old, page.key, signed=signed)) for page in pages]
             )
         except UsageError:
-            return planned(pages)
-        wanted = DEFAULT_LOSS_TOLERANCE if options.loss_tolerance is None else options.loss_tolerance
-        if min(shape.loss_tolerance for shape in beside.shapes.values()) >= wanted - 0.1:
-            return beside
-    return planned(pages)
+            return make_plan(pages)
+        target_tolerance = DEFAULT_LOSS_TOLERANCE if options.loss_tolerance is None else options.loss_tolerance
+        if min(shape.loss_tolerance for shape in staged_plan.shapes.values()) >= target_tolerance - 0.1:
+            return staged_plan
+    return make_plan(pages)
 
 
 def _carried_bytes(generation: Generation, key: str, *, signed: bool) -> int:
-    places = generation.placement.get(key, ())
-    return sum(page_overhead(generation.segment(name).shape.block, signed=signed) for name, _ in places)
+    locations = generation.placement.get(key, ())
+    return sum(page_overhead(generation.segment(name).shape.block, signed=signed) for name, _ in locations)
 
 
 def _encode_segment(
@@ -410,58 +439,64 @@ def _hash_file(file: Path) -> str:
 
 def _write_blocks(vault: Vault, segment: VaultSegment, content: Path) -> None:
     target = vault.folder / BLOCKS_FOLDER / segment.blocks_name
-    aside = target.with_suffix(".new")
-    with content.open("rb") as source, aside.open("w+b") as blocks:
+    temporary = target.with_suffix(".new")
+    with content.open("rb") as source, temporary.open("w+b") as blocks:
         erasure_code.encode_blocks(source, segment.shape, blocks)
         os.fsync(blocks.fileno())
-    aside.replace(target)
+    temporary.replace(target)
 
 
 def _add_manifest(
-    vault: Vault, bare: Generation, old: Generation | None, options: PackOptions, folder: Path
+    vault: Vault, files_only: Generation, old: Generation | None, options: PackOptions, folder: Path
 ) -> Generation:
-    content, source = serialize_manifest(bare)
+    content, source = serialize_manifest(files_only)
     wrap = "json.gz"
     if not options.encryption.is_unencrypted:
         content, wrap = encrypt(content, options.encryption), "json.gz.age"
-    # Beside the blocks of both versions, or if need be of the new one alone; without room, files do without.
-    room = _plan_manifest(len(content), bare, old, options) or _plan_manifest(len(content), bare, None, options)
-    if room is None:
-        return bare
-    shape, pages = room
+    # Prefer pages with room next to the blocks of both generations, then next to the new ones. It is optional.
+    manifest_plan = _plan_manifest(len(content), files_only, old, options) or _plan_manifest(
+        len(content), files_only, None, options
+    )
+    if manifest_plan is None:
+        return files_only
+    shape, pages = manifest_plan
     version = hashlib.sha256(content).hexdigest()
     segment = VaultSegment(MANIFEST_NAME, segment_id(f"/{MANIFEST_NAME}"), KIND_MANIFEST, source, version, shape, wrap)
     file = folder / MANIFEST_NAME
     file.write_bytes(content)
     _write_blocks(vault, segment, file)
-    placement = dict(bare.placement)
+    placement = dict(files_only.placement)
     for index, page in enumerate(pages):
         placement[page] = (*placement.get(page, ()), (segment.id, index))
-    return Generation(bare.number, (*bare.segments, segment), placement)
+    return Generation(files_only.number, (*files_only.segments, segment), placement)
 
 
 def _plan_manifest(
-    size: int, bare: Generation, old: Generation | None, options: PackOptions
+    size: int, files_only: Generation, old: Generation | None, options: PackOptions
 ) -> tuple[CodeShape, list[str]] | None:
-    """Return how the manifest is coded, and its pages: the root, those one link away, or more; None for no room."""
+    """Return the code and the pages of the manifest: the root, pages one link away, or more; None without room."""
     signed = options.settings.signed
-    others = {
+    pages = {
         page.key: replace(
             page,
             size=page.size
-            + _carried_bytes(bare, page.key, signed=signed)
+            + _carried_bytes(files_only, page.key, signed=signed)
             + (0 if old is None or options.skips_staging else _carried_bytes(old, page.key, signed=signed)),
         )
         for page in _all_pages(options)
     }
-    near = sorted(others.values(), key=lambda page: (9 if page.hops is None else page.hops, page.key))
-    first = max(1, sum(page.hops is not None for page in near))
-    doubled = (first << times for times in range(1, len(near).bit_length()))
-    for count in (min(first, _MANIFEST_PAGES), *(count for count in doubled if count < len(near)), len(near)):
+    sorted_pages = sorted(pages.values(), key=lambda page: (9 if page.hops is None else page.hops, page.key))
+    near_count = max(1, sum(page.hops is not None for page in sorted_pages))
+    doubled_counts = (near_count << times for times in range(1, len(sorted_pages).bit_length()))
+    for count in (
+        min(near_count, _MANIFEST_PAGES),
+        *(count for count in doubled_counts if count < len(sorted_pages)),
+        len(sorted_pages),
+    ):
         for needed in (1, max(1, count // 4), max(1, count // 2)):
             shape = smallest_shape(size, needed, count)
-            usable = pages_with_room(near[:count], options.settings.limit, shape.block, signed=signed)
-            if len(usable) >= max(1, shape.needed * 2 if shape.needed > 1 else 1) and near[0] in usable:
+            usable = pages_with_room(sorted_pages[:count], options.settings.limit, shape.block, signed=signed)
+            if len(usable) >= max(1, shape.needed * 2 if shape.needed > 1 else 1) and sorted_pages[0] in usable:
                 keys = [page.key for page in usable][: _MANIFEST_PAGES * max(1, shape.needed)]
                 return smallest_shape(size, shape.needed, len(keys)), keys
     return None

@@ -1,7 +1,4 @@
-"""Pages that carry blocks.
-
-Inserting and stripping blocks, generated extra pages, and the lists of pages of a site folder or URL list.
-"""
+"""Pages that carry blocks: inserting and stripping blocks, generated pages, and the list of pages of a site."""
 
 import re
 from collections import Counter
@@ -18,12 +15,12 @@ from unlost.vault.plan import CarrierPage
 from unlost.vault.state import VaultSegment
 
 _TAIL_BYTES = 1024
-"""Bytes at the end of a page in which the end of its body is looked for: what is behind it is short."""
+"""Bytes at the end of a page in which `</body>` is searched for."""
 NOTICE_CLASS = "unlost-vault-notice"
 VAULT_PATH = "/unlost-vault/"
-"""Where pages are that are made only to carry blocks."""
+"""Folder of generated pages."""
 INDEX_LINK = f'<link rel="archives" href="{VAULT_PATH}index.html">\n'.encode("ascii")
-"""In every page that carries blocks, if there is anything to lead to: crawlers find what something links to."""
+"""Inserted into every page with blocks if there are generated pages, so that crawlers discover them."""
 _CARRIED_BLOCK = re.compile(
     rb'(?:<!--\s*|<template>\s*|<script type="?' + re.escape(SCRIPT_TYPE.encode()) + rb'"?>\s*)'
     + re.escape(BEGIN_MARKER) + rb"(?:(?!" + re.escape(BEGIN_MARKER) + rb").)*?" + re.escape(END_MARKER)
@@ -32,17 +29,29 @@ _CARRIED_BLOCK = re.compile(
 )  # fmt: skip
 _NOTICE = re.compile(rb'<p class="' + NOTICE_CLASS.encode() + rb'">[^<]*</p>\n?')
 _BODY_END = re.compile(rb"</body\s*>", re.IGNORECASE)
-# A mark, or as pages begin with a tag, the tag's first letter.
+# A byte order mark, or the `<` of the first tag.
 _UTF16_STARTS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+
+INDEX_PATH = f"{VAULT_PATH}index.html"
+HTML_NAMES = (".html", ".htm", ".xhtml")
+ASSUMED_PAGE_BYTES = 40 << 10
+"""Assumed size of a page if it is unknown: the dissertation's upper average."""
+_BASE_URL = "http://site.invalid/"
+_MAX_PAGE_BYTES = 64 << 20
+_SAFE_CHARACTERS = "/:@!$&'()*+,;=~"  # not escaped in paths (RFC 3986, section 3.3)
 
 
 def strip_blocks(body: bytes) -> bytes:
-    """Return a page without blocks and notices: byte for byte what it was before they were put in."""
-    wide = detect_utf16(body)
-    if wide is not None:
-        mark, text = body[:2], body[2:].decode(wide, "surrogatepass").encode("utf-8", "surrogatepass")
-        bare = _strip(text)
-        return body if bare == text else mark + bare.decode("utf-8", "surrogatepass").encode(wide, "surrogatepass")
+    """Return a page without blocks and notices, byte for byte as before the insertion."""
+    charset = detect_utf16(body)
+    if charset is not None:
+        mark, text = body[:2], body[2:].decode(charset, "surrogatepass").encode("utf-8", "surrogatepass")
+        stripped = _strip(text)
+        return (
+            body
+            if stripped == text
+            else mark + stripped.decode("utf-8", "surrogatepass").encode(charset, "surrogatepass")
+        )
     return _strip(body)
 
 
@@ -51,11 +60,11 @@ def _strip(body: bytes) -> bytes:
 
 
 def insert_blocks(body: bytes, blocks: bytes) -> bytes:
-    """Return a page that carries what is given, ASCII, before the end of its body, or at its own end."""
-    wide = detect_utf16(body)
-    if wide is not None:
-        made = _insert(body[2:].decode(wide, "surrogatepass").encode("utf-8", "surrogatepass"), blocks)
-        return body[:2] + made.decode("utf-8", "surrogatepass").encode(wide, "surrogatepass")
+    """Return a page with ASCII text inserted before `</body>`, or appended if there is none."""
+    charset = detect_utf16(body)
+    if charset is not None:
+        inserted = _insert(body[2:].decode(charset, "surrogatepass").encode("utf-8", "surrogatepass"), blocks)
+        return body[:2] + inserted.decode("utf-8", "surrogatepass").encode(charset, "surrogatepass")
     return _insert(body, blocks)
 
 
@@ -65,17 +74,17 @@ def _insert(body: bytes, blocks: bytes) -> bytes:
 
 
 def insertion_point(body: bytes) -> int:
-    """Return where a page's body ends, if that is in its last bytes; else the end of all.
+    """Return the offset of `</body>` if it is near the end of the page, otherwise the length of the page.
 
     >>> insertion_point(b"<p>a</p></body></html>")
     8
     """
     tail = max(0, len(body) - _TAIL_BYTES)
-    return max((found.start() for found in _BODY_END.finditer(body, tail)), default=len(body))
+    return max((match.start() for match in _BODY_END.finditer(body, tail)), default=len(body))
 
 
 def detect_utf16(body: bytes) -> str | None:
-    """Return which UTF-16 a page is in, told by its first bytes; None if it is in something that has ASCII."""
+    """Return `utf-16-le` or `utf-16-be` if the page starts and decodes as such; None for encodings based on ASCII."""
     if len(body) % 2:
         return None
     for mark, charset in _UTF16_STARTS:
@@ -89,15 +98,12 @@ def detect_utf16(body: bytes) -> str | None:
 
 
 def render_notice(date: str) -> bytes:
-    """Return a visible line about when a page was changed: caches took comments alone for no change."""
+    """Return a visible line with the date of the last change: caches did not count changed comments as a change."""
     return f'<p class="{NOTICE_CLASS}">This page was modified on {date}.</p>\n'.encode("ascii")
 
 
-INDEX_PATH = f"{VAULT_PATH}index.html"
-
-
 def make_extra_pages(count: int) -> list[CarrierPage]:
-    """Return so many pages, as `extra_page` makes them.
+    """Return `count` pages that exist only to carry blocks.
 
     >>> [page.key for page in make_extra_pages(2)]
     ['/unlost-vault/page-1.html', '/unlost-vault/page-2.html']
@@ -107,7 +113,7 @@ def make_extra_pages(count: int) -> list[CarrierPage]:
 
 
 def render_extra_page(key: str) -> bytes:
-    """Return such a page without its block."""
+    """Return the HTML of an extra page, without blocks."""
     name = key.rpartition("/")[2].removesuffix(".html")
     return _render_page(
         f"Backup of this site, {name}",
@@ -116,12 +122,12 @@ def render_extra_page(key: str) -> bytes:
 
 
 def raw_segment_path(segment: VaultSegment) -> str:
-    """Return what a segment is called where it is served as it is: its name tells what it is and its hash."""
+    """Return the path of a segment served as a plain file; it contains id and hash."""
     return f"{VAULT_PATH}{segment.id}.{segment.version}.{segment.wrap}"
 
 
 def render_index(keys: Iterable[str]) -> bytes:
-    """Return the page that leads to all of these."""
+    """Return an HTML page with links to generated pages."""
     links = "".join(f'<li><a href="{key}">{key.rpartition("/")[2]}</a></li>\n' for key in keys)
     return _render_page(
         "Backup of this site", f"What makes this site run, for web archives:</p>\n<ul>\n{links}</ul>\n<p>"
@@ -135,23 +141,15 @@ def _render_page(title: str, text: str) -> bytes:
     ).encode("ascii")
 
 
-HTML_NAMES = (".html", ".htm", ".xhtml")
-ASSUMED_PAGE_BYTES = 40 << 10
-"""Of a page of which nobody says how long it is: the dissertation's upper average."""
-_BASE_URL = "http://site.invalid/"
-_MAX_PAGE_BYTES = 64 << 20
-_SAFE_CHARACTERS = "/:@!$&'()*+,;=~"  # what stands in paths as it is, by RFC 3986
-
-
 def iter_html_files(folder: Path) -> Iterator[Path]:
-    """Yield the HTML files of a folder that are no links, in the order of their names."""
+    """Yield the HTML files of a folder in the order of their names, without symbolic links."""
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in HTML_NAMES and path.is_file() and not path.is_symlink():
             yield path
 
 
 def read_site_folder(folder: Path) -> list[CarrierPage]:
-    """Return the pages of a static site; the root is its `index.html`. Raises InputError if there are none."""
+    """Return the pages of a static site; `index.html` is the root. Raises InputError if there are none."""
     sizes: dict[str, int] = {}
     links: dict[str, set[str]] = {}
     for path in iter_html_files(folder):
@@ -171,9 +169,11 @@ def read_site_folder(folder: Path) -> list[CarrierPage]:
 
 
 def _linked_paths(body: bytes, key: str) -> set[str]:
-    found = scan_links(body, "text/html", urljoin(_BASE_URL, key))
+    scanned = scan_links(body, "text/html", urljoin(_BASE_URL, key))
     return {
-        urlsplit(link.uri).path for link in found.links if link.kind is LinkKind.PAGE and link.uri.startswith(_BASE_URL)
+        urlsplit(link.uri).path
+        for link in scanned.links
+        if link.kind is LinkKind.PAGE and link.uri.startswith(_BASE_URL)
     }
 
 
@@ -184,9 +184,10 @@ def _resolve_file(path: str, sizes: dict[str, int]) -> str | None:
 
 
 def read_page_list(file: Path) -> list[CarrierPage]:
-    r"""Return the pages of a list: an address or path a line, the root first, perhaps a tab and its size in bytes.
+    """Read a list of pages: one URL or path per line, the root first, optionally a tab and the size in bytes.
 
-    Raises InputError if there are none, or a line is none.
+    Raises:
+        InputError: The list is empty, or a line is invalid.
     """
     problems = Problems()
     pages: list[CarrierPage] = []
@@ -195,15 +196,15 @@ def read_page_list(file: Path) -> list[CarrierPage]:
         text = line.text.decode("utf-8", "surrogateescape").strip()
         if not text or text.startswith("#"):
             continue
-        address, _, size = text.partition("\t")
+        url, _, size = text.partition("\t")
         if size and not re.fullmatch(r"\d{1,12}", size.strip()):
             raise InputError(
                 f"{file}: line {line.number}: expected an address, or one with a tab and a number of bytes"
             )
-        key = page_key(address.strip())
+        key = page_key(url.strip())
         seen[key] += 1
         if seen[key] == 1 and not is_vault_page(key):
-            # The first is the root, and those who write lists begin with what matters.
+            # The first page is the root. Lists tend to begin with the important pages.
             pages.append(
                 CarrierPage(
                     key, int(size) if size else ASSUMED_PAGE_BYTES, 0 if not pages else 1 if len(pages) < 8 else None
@@ -215,7 +216,7 @@ def read_page_list(file: Path) -> list[CarrierPage]:
 
 
 def page_key(url: str) -> str:
-    """Return what a page is called in a vault: its path as servers read it, without escapes, and its query.
+    """Return the key of a page in a vault: its unescaped path with query.
 
     >>> page_key("https://example.com/a%20b?b=1#c"), page_key("about"), page_key("https://example.com")
     ('/a b?b=1', '/about', '/')
@@ -226,7 +227,7 @@ def page_key(url: str) -> str:
 
 
 def page_key_below(site: str, url: str) -> str | None:
-    """Return what a page is called in the vault of a site that begins at an address; None if it is none of it.
+    """Return the key of a page of the site at a URL; None if the page is not below that URL.
 
     >>> page_key_below("https://example.com/blog/", "http://www.example.com/blog/a.html")
     '/a.html'
@@ -236,7 +237,7 @@ def page_key_below(site: str, url: str) -> str | None:
 
 
 def page_url(site: str, key: str) -> str:
-    """Return the address of a page of a site.
+    """Return the URL of a page of a site.
 
     >>> page_url("https://example.com/blog/", "/a b.html?c=1")
     'https://example.com/blog/a%20b.html?c=1'
@@ -246,5 +247,5 @@ def page_url(site: str, key: str) -> str:
 
 
 def is_vault_page(key: str) -> bool:
-    """Return whether a page was made only to carry blocks, or lists such: the vault itself makes them."""
+    """Return whether a page is generated by the vault."""
     return key.startswith(VAULT_PATH)

@@ -28,10 +28,15 @@ _HTML = ("text/html", "application/xhtml+xml")
 
 
 class SiteCrawl:
-    """Visits a site into a folder, as `crawl` does: robots.txt is obeyed, and what was interrupted goes on.
+    """Crawls a site into a folder, politely. An interrupted crawl is resumed.
 
-    delay: seconds between two requests, at least. contact: an address of mail or of a page.
-    result: how the last crawl ended, once it has. visited: how many addresses were visited now, not by an earlier run.
+    Args:
+        delay: Minimum seconds between two requests.
+        contact: Email address or URL for site operators.
+
+    Attributes:
+        result: Result of the last crawl; None before.
+        visited_count: Number of responses fetched by this object, without those of earlier runs.
     """
 
     def __init__(
@@ -47,46 +52,48 @@ class SiteCrawl:
         self.visited_count = 0
 
     async def list_pages(self, start: str) -> list[CarrierPage]:
-        """Follow links and sitemaps from a start, and return the pages that archives may keep.
+        """Follow links and sitemaps from a URL and return the pages that archives may store.
 
-        Raises UsageError for no web address, InputError if there are none or the site does not answer.
+        Raises:
+            UsageError: The URL is not HTTP(S).
+            InputError: There are no such pages, or the site does not respond.
         """
         folder = urlsplit(_require_web_url(start)).path.rpartition("/")[0]
-        reach = ScopeType.PREFIX if folder else ScopeType.HOST
-        await self._crawl(CrawlConfig((start,), reach, parts=False, delay=self._delay, resources=2 * MAX_BLOCKS))
-        found = [
+        scope = ScopeType.PREFIX if folder else ScopeType.HOST
+        await self._crawl(CrawlConfig((start,), scope, parts=False, delay=self._delay, resources=2 * MAX_BLOCKS))
+        pages = [
             CarrierPage(page_key(each.uri), len(strip_blocks(body)), each.hops)
             for each, body in self.iter_bodies()
-            # Whoever asks archives not to keep a page does not want it to carry anything for them.
+            # Archives do not store pages that say `noarchive`, so they cannot carry blocks.
             if each.mime in _HTML and not each.is_noarchive and each.truncated is None
         ]
-        found = [page for page in found if not is_vault_page(page.key)]
-        if not found:
+        pages = [page for page in pages if not is_vault_page(page.key)]
+        if not pages:
             raise InputError(f"{ascii(start)[:80]}: {self._explain_no_pages()}")
-        return sorted(found, key=lambda page: (page.hops is None, page.hops))
+        return sorted(pages, key=lambda page: (page.hops is None, page.hops))
 
     async def visit_pages(self, site: str, keys: Iterable[str]) -> None:
-        """Visit the pages of a vault, and nothing else. Raises UsageError for a site that has no web address."""
-        addresses = tuple(page_url(_require_web_url(site), key) for key in keys)
-        plan = CrawlConfig((), extra=addresses, links=False, parts=False, sitemaps=False, delay=self._delay)
-        await self._crawl(plan)
+        """Fetch the pages of a vault and nothing else. Raises UsageError if the site's URL is not HTTP(S)."""
+        urls = tuple(page_url(_require_web_url(site), key) for key in keys)
+        config = CrawlConfig((), extra=urls, links=False, parts=False, sitemaps=False, delay=self._delay)
+        await self._crawl(config)
 
-    async def _crawl(self, plan: CrawlConfig) -> None:
-        # Everything is kept, also what asks not to be: it is the site of whoever runs this.
-        await crawl(
-            replace(plan, keep_noarchive=True),
+    async def _crawl(self, config: CrawlConfig) -> None:
+        # The user operates the site, so pages that say `noarchive` are stored, too.
+        self.result = await crawl(
+            replace(config, keep_noarchive=True),
             self._folder,
             self._clock,
             contact=self._contact,
-            on_event=self._on_event,
+            on_event=self._count_event,
         )
 
-    def _count_event(self, word: str, about: "Mapping[str, object]") -> None:
-        self.visited_count += word == "fetched"
-        self._on_event(word, about)
+    def _count_event(self, event: str, details: "Mapping[str, object]") -> None:
+        self.visited_count += event == "fetched"
+        self._on_event(event, details)
 
     def iter_bodies(self) -> Iterator[tuple[LiveResource, bytes]]:
-        """Yield what was fetched, with status 200, and its body."""
+        """Yield each fetched URL with status 200 and its body."""
         for each in read_resources(self._folder):
             if each.status != 200 or each.file is None or each.offset is None:
                 continue
@@ -98,7 +105,6 @@ class SiteCrawl:
             yield each, body
 
     def _explain_no_pages(self) -> str:
-        """Return in words why there are no pages."""
         first = next(read_resources(self._folder), None)
         if first is not None and first.outcome is CrawlOutcome.FORBIDDEN and first.reason == "robots":
             return "its robots.txt forbids to visit it, as it does to archives: give a folder or a list of pages"

@@ -1,4 +1,4 @@
-"""The vault on disk: settings, pages, generations with their segments, the manifest, and the blocks.
+"""The vault on disk: settings, pages, generations with their segments, the manifest, and block files.
 
 A `Generation` is one complete version of all files. `save_vault` writes `vault.json` atomically.
 """
@@ -27,16 +27,38 @@ from unlost.vault.erasure_code import CodeShape, stripe_width
 from unlost.vault.plan import CarrierPage
 
 ManifestEntry = tuple[str, str, int, int, int]
-"""A file in a manifest: its name, kind, size in bytes, mode, and time of change in nanoseconds."""
+"""A file in a manifest: name, kind, size in bytes, mode, modification time in nanoseconds."""
+
+BlockPlacement = Mapping[str, tuple[tuple[str, int], ...]]
+"""The blocks that each page carries: pairs of segment id and block index, by page key."""
+MANIFEST_FORMAT = "unlost-vault-manifest-1"
+MANIFEST_NAME = "manifest"
+_MAX_MANIFEST_BYTES = 64 << 20
+"""Limit of a manifest's text: half a million files, more than pages can carry."""
+_MAX_MANIFEST_EXPANSION = 100
+"""Limit of the ratio of a manifest's text to its compressed size; names and hashes compress to a tenth at best."""
+STATE_NAME = "vault.json"
+BLOCKS_FOLDER = "blocks"
+SIGNING_KEY_NAME = "signing.key"
+STATE_FORMAT = "unlost-vault-state-1"
+_WORK_FOLDER = "at-work"
+LiveBlock = tuple[str, int, int]
+"""A block that a page carries: segment id, generation number, block index."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultSegment:
-    """A part of the files, coded.
+    """A coded part of the files.
 
-    name: what it is called; id: what it is called in pages. kind: files, or the manifest of all of them.
-    source: the SHA-256 of what was packed, before it was compressed and sealed: tells whether it changed.
-    version: the SHA-256 of what was coded. wrap: what that is. entries: the files in it.
+    Attributes:
+        name: Its name.
+        id: Its identifier in pages, derived from the name.
+        kind: `KIND_FILES` or `KIND_MANIFEST`.
+        source: SHA-256 of the content before compression and encryption; detects changes.
+        version: SHA-256 of the coded content.
+        shape: Parameters of the erasure code.
+        wrap: Type of the coded content, as a file extension.
+        entries: The files in it.
     """
 
     name: str
@@ -50,59 +72,57 @@ class VaultSegment:
 
     @property
     def blocks_name(self) -> str:
-        """The name of the file with its blocks: all that tells where in it a block is."""
+        """Name of its block file. It contains all parameters that determine the positions of the blocks."""
         shape = self.shape
         numbers = f"{shape.needed}-{shape.count}-{shape.block}-{stripe_width(shape)}"
         return f"{self.id}-{self.version[:24]}-{numbers}.blocks"
 
     def block_header(self, index: int, sha256: str) -> BlockHeader:
-        """Return what one of its blocks says of itself."""
+        """Return the header of one of its blocks."""
         return BlockHeader(self.kind, self.id, self.version, self.shape, self.wrap, index, sha256)
 
     @property
     def group(self) -> tuple[str, str, str, int, int, int]:
-        """What its blocks share, as `Label.group` has it."""
+        """The fields that its blocks share, as in `BlockHeader.group`."""
         return self.block_header(0, "").group
-
-
-BlockPlacement = Mapping[str, tuple[tuple[str, int], ...]]
-"""By the key of a page, the blocks that it carries: the id of a segment, and a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Segments and where their blocks go. number: from 1 on."""
+    """Segments and the placement of their blocks. Generations are numbered from 1."""
 
     number: int
     segments: tuple[VaultSegment, ...]
     placement: BlockPlacement
 
     def segment(self, name: str) -> VaultSegment:
-        """Return the segment with an id. Raises KeyError."""
+        """Return the segment with an id. Raises StopIteration if there is none."""
         return next(each for each in self.segments if each.id == name)
 
     @property
     def files(self) -> tuple[VaultSegment, ...]:
-        """All segments but the manifest."""
+        """All segments except the manifest."""
         return tuple(each for each in self.segments if each.kind != KIND_MANIFEST)
 
     def pages_of(self, segment: VaultSegment) -> dict[int, str]:
-        """Return which page carries which block of a segment."""
-        places = ((page, place) for page, places in self.placement.items() for place in places)
-        return {index: page for page, (name, index) in places if name == segment.id}
+        """Return the page of each block of a segment, by block index."""
+        locations = ((page, location) for page, locations in self.placement.items() for location in locations)
+        return {index: page for page, (name, index) in locations if name == segment.id}
 
 
 def generation_to_json(generation: Generation) -> dict[str, Any]:
-    """Return it as JSON has it."""
+    """Return a generation as a JSON object."""
     return {
         "number": generation.number,
         "segments": [segment_to_json(each) for each in generation.segments],
-        "placement": {page: [list(place) for place in places] for page, places in generation.placement.items()},
+        "placement": {
+            page: [list(location) for location in locations] for page, locations in generation.placement.items()
+        },
     }
 
 
 def segment_to_json(segment: VaultSegment) -> dict[str, Any]:
-    """Return it as JSON has it."""
+    """Return a segment as a JSON object."""
     shape = segment.shape
     return {
         "name": segment.name, "id": segment.id, "kind": segment.kind, "source": segment.source,
@@ -113,7 +133,7 @@ def segment_to_json(segment: VaultSegment) -> dict[str, Any]:
 
 
 def segment_from_json(value: Mapping[str, Any]) -> VaultSegment:
-    """Return what `segment_object` made. Raises KeyError, TypeError or ValueError for anything else."""
+    """Reverse `segment_to_json`. Raises KeyError, TypeError or ValueError for an invalid object."""
     shape = CodeShape(int(value["size"]), int(value["block"]), int(value["needed"]), int(value["count"]))
     entries = tuple((str(e[0]), str(e[1]), int(e[2]), int(e[3]), int(e[4])) for e in value["files"])
     name, number, kind, source, version = (str(value[each]) for each in ("name", "id", "kind", "source", "version"))
@@ -121,25 +141,17 @@ def segment_from_json(value: Mapping[str, Any]) -> VaultSegment:
 
 
 def generation_from_json(value: Mapping[str, Any]) -> Generation:
-    """Return what `generation_object` made. Raises as `segment_of`."""
+    """Reverse `generation_to_json`. Raises KeyError, TypeError or ValueError for an invalid object."""
     placement = {
-        str(page): tuple((str(name), int(index)) for name, index in places)
-        for page, places in value["placement"].items()
+        str(page): tuple((str(name), int(index)) for name, index in locations)
+        for page, locations in value["placement"].items()
     }
     return Generation(int(value["number"]), tuple(segment_from_json(each) for each in value["segments"]), placement)
 
 
-MANIFEST_FORMAT = "unlost-vault-manifest-1"
-MANIFEST_NAME = "manifest"
-_MAX_MANIFEST_BYTES = 64 << 20
-"""Of a manifest's text: of half a million files, which no pages carry."""
-_MAX_MANIFEST_EXPANSION = 100
-"""How many times as long as what is packed its text may be: names and hashes are packed to a tenth at best."""
-
-
 @dataclass(frozen=True, slots=True)
 class VaultManifest:
-    """What a manifest says. number: of its generation. pages: by segment, which page carries which block of it."""
+    """A parsed manifest: generation number, segments, and the page of each block by segment id and block index."""
 
     number: int
     segments: tuple[VaultSegment, ...]
@@ -147,7 +159,7 @@ class VaultManifest:
 
 
 def serialize_manifest(generation: Generation) -> tuple[bytes, str]:
-    """Return the manifest of all segments of files, gzipped, and the SHA-256 of its text."""
+    """Return the gzipped manifest of all file segments, and the SHA-256 of its text."""
     segments = []
     for each in generation.files:
         pages = generation.pages_of(each)
@@ -157,19 +169,19 @@ def serialize_manifest(generation: Generation) -> tuple[bytes, str]:
     text = json.dumps(
         {"format": MANIFEST_FORMAT, "number": generation.number, "segments": segments}, separators=(",", ":")
     ).encode()
-    packed = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
+    compressed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
         file.write(text)
-    return packed.getvalue(), hashlib.sha256(text).hexdigest()
+    return compressed.getvalue(), hashlib.sha256(text).hexdigest()
 
 
-def parse_manifest(packed: bytes) -> VaultManifest:
-    """Return what `manifest_bytes` made. Raises InputError for anything else."""
+def parse_manifest(compressed: bytes) -> VaultManifest:
+    """Reverse `serialize_manifest`. Raises InputError for invalid data."""
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            most = min(_MAX_MANIFEST_BYTES, max(1 << 20, _MAX_MANIFEST_EXPANSION * len(packed)))
-            text = file.read(most + 1)
-        value = json.loads(text[:most])
+        with gzip.GzipFile(fileobj=io.BytesIO(compressed)) as file:
+            max_bytes = min(_MAX_MANIFEST_BYTES, max(1 << 20, _MAX_MANIFEST_EXPANSION * len(compressed)))
+            text = file.read(max_bytes + 1)
+        value = json.loads(text[:max_bytes])
         _check_manifest_format(value["format"])
         number = int(value["number"])
         segments = tuple(segment_from_json(each) for each in value["segments"])
@@ -187,21 +199,20 @@ def _check_manifest_format(found: object) -> None:
         raise ValueError(found)
 
 
-STATE_NAME = "vault.json"
-BLOCKS_FOLDER = "blocks"
-SIGNING_KEY_NAME = "signing.key"
-STATE_FORMAT = "unlost-vault-state-1"
-_WORK_FOLDER = "at-work"
-LiveBlock = tuple[str, int, int]
-"""A block that a page carries now: the id of a segment, the number of the generation that it is of, its own number."""
-
-
 @dataclass(frozen=True, slots=True)
 class VaultSettings:
-    """What stays as it is from one pack to the next. limit: bytes of a page. recipients: of age.
+    """Settings that persist from one pack to the next.
 
-    sealed: `no`, `recipients` or `passphrase`. extra_pages: made only to carry blocks. notice: whether pages tell when
-    their blocks changed. raw: whether what was packed is served as it is, too.
+    Attributes:
+        carrier: How pages carry blocks.
+        limit: Maximum size of a page in bytes.
+        sealed: Encryption: `no`, `recipients` or `passphrase`.
+        recipients: Public keys for age.
+        segments: Division into segments, as `parse_division` reads it.
+        signed: Whether blocks are signed.
+        extra_pages: Number of pages generated only to carry blocks.
+        notice: Whether pages show the date when their blocks changed.
+        raw: Whether segments are also served as plain files.
     """
 
     carrier: Carrier = Carrier.COMMENT
@@ -217,10 +228,13 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """A vault as it is on disk.
+    """A vault as stored on disk.
 
-    pages: of the site. generations: one, or while an update is under way two, the older first. live: what each page
-    carries now. since: when that last changed, 14 digits, by page.
+    Attributes:
+        pages: Pages of the site, including extra pages.
+        generations: One, or during a staged update two, the older one first.
+        live: The blocks that each page carries, by page key.
+        since: When the blocks of a page last changed (14 digits, UTC), by page key.
     """
 
     folder: Path
@@ -232,15 +246,15 @@ class Vault:
 
     @property
     def newest(self) -> Generation:
-        """The last generation. Raises IndexError if nothing was packed."""
+        """The latest generation. Raises IndexError if nothing has been packed."""
         return self.generations[-1]
 
     def segment(self, block: LiveBlock) -> VaultSegment:
-        """Return the segment of a live block. Raises KeyError or StopIteration if there is none."""
+        """Return the segment of a live block. Raises StopIteration if there is none."""
         return next(each for each in self.generations if each.number == block[1]).segment(block[0])
 
     def read_block(self, segment: VaultSegment, index: int) -> bytes:
-        """Return the bytes of one block. Raises InputError if they are not there, OSError."""
+        """Return the data of one block. Raises InputError if it is missing, OSError if it cannot be read."""
         try:
             with (self.folder / BLOCKS_FOLDER / segment.blocks_name).open("rb") as file:
                 return erasure_code.read_block(file, segment.shape, index)
@@ -248,21 +262,21 @@ class Vault:
             raise InputError(f"{self.folder / BLOCKS_FOLDER / segment.blocks_name}: {error}") from None
 
     def page_blocks_text(self, key: str) -> bytes:
-        """Return what a page carries, in its carriers; nothing if it carries nothing."""
+        """Return the blocks of a page in their carriers; empty if it carries none."""
         return b"".join(self._block_text(block) for block in self.live.get(key, ()))
 
     def _block_text(self, live: LiveBlock) -> bytes:
         segment = self.segment(live)
         data = self.read_block(segment, live[2])
-        label = segment.block_header(live[2], hashlib.sha256(data).hexdigest())
-        return wrap_in_carrier(serialize_block(VaultBlock(label, data), self.signing_seed()), self.settings.carrier)
+        header = segment.block_header(live[2], hashlib.sha256(data).hexdigest())
+        return wrap_in_carrier(serialize_block(VaultBlock(header, data), self.signing_seed()), self.settings.carrier)
 
     def location_text(self, location: tuple[str, int]) -> bytes:
         """Return a block of the newest generation in its carrier."""
         return self._block_text((location[0], self.newest.number, location[1]))
 
     def signing_seed(self) -> bytes | None:
-        """Return the secret key that blocks are signed with; None if they are not. Raises InputError, OSError."""
+        """Return the secret key for signatures; None if blocks are not signed. Raises InputError, OSError."""
         if not self.settings.signed:
             return None
         try:
@@ -275,13 +289,13 @@ class Vault:
 
 
 def public_key(vault: Vault) -> str | None:
-    """Return the key that tells a vault's blocks from forged ones, in hexadecimal digits; None if none is signed."""
+    """Return the public key of the vault's signatures in hexadecimal digits; None if blocks are not signed."""
     seed = vault.signing_seed()
     return None if seed is None else signing_public_key(seed).hex()
 
 
 def open_vault(folder: Path) -> Vault:
-    """Return the vault in a folder. Raises InputError if there is none."""
+    """Open the vault in a folder. Raises InputError if there is none or it is damaged."""
     try:
         value = json.loads((folder / STATE_NAME).read_bytes())
     except FileNotFoundError as error:
@@ -289,8 +303,8 @@ def open_vault(folder: Path) -> Vault:
             raise unreadable_error(folder, error, "`unlost vault pack` makes a vault") from None
         raise InputError(f"{folder}: no vault is there: `unlost vault pack` makes one") from None
     except OSError as error:
-        is_closed = not folder.is_dir() or not os.access(folder, os.X_OK)
-        raise unreadable_error(folder if is_closed else folder / STATE_NAME, error) from None
+        is_unreadable = not folder.is_dir() or not os.access(folder, os.X_OK)
+        raise unreadable_error(folder if is_unreadable else folder / STATE_NAME, error) from None
     except ValueError:
         raise InputError(f"{folder / STATE_NAME}: expected JSON, found something else: pack again") from None
     try:
@@ -302,9 +316,9 @@ def open_vault(folder: Path) -> Vault:
 def _vault_from_json(folder: Path, value: Mapping[str, Any]) -> Vault:
     if value["format"] != STATE_FORMAT:
         raise ValueError(value["format"])
-    given = value["settings"]
+    stored = value["settings"]
     settings = VaultSettings(
-        **{**given, "carrier": Carrier(given["carrier"]), "recipients": tuple(given["recipients"])}
+        **{**stored, "carrier": Carrier(stored["carrier"]), "recipients": tuple(stored["recipients"])}
     )
     return Vault(
         folder,
@@ -318,10 +332,10 @@ def _vault_from_json(folder: Path, value: Mapping[str, Any]) -> Vault:
 
 @contextmanager
 def lock_vault(folder: Path) -> Iterator[Path]:
-    """Keep others from changing a vault meanwhile, and give a folder in it that goes at the end.
+    """Lock a vault and yield a temporary folder in it, which is deleted at the end.
 
-    What a process left there that was killed goes, too: it may be what is sealed in pages. Raises InputError if
-    another process is at work on it.
+    Also deletes what a killed process left in that folder: it may be unencrypted content. Raises InputError if another
+    process has the lock.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -330,25 +344,24 @@ def lock_vault(folder: Path) -> Iterator[Path]:
         except OSError:
             raise InputError(f"{folder}: another process is at work on it: wait for that one") from None
         _remove_leftovers(folder)
-        place = folder / _WORK_FOLDER
-        place.mkdir(mode=0o700)
+        work_folder = folder / _WORK_FOLDER
+        work_folder.mkdir(mode=0o700)
         try:
-            yield place
+            yield work_folder
         finally:
-            shutil.rmtree(place)
+            shutil.rmtree(work_folder)
     finally:
         os.close(lock)
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Take away what a process that was killed left behind."""
     shutil.rmtree(folder / _WORK_FOLDER, ignore_errors=True)
     for stale in (*folder.glob(".*.part"), *(folder / BLOCKS_FOLDER).glob("*.new")):
         stale.unlink()
 
 
 def save_vault(vault: Vault) -> None:
-    """Write a vault's state, whole or not at all, and take away blocks that nothing names any more."""
+    """Write the state of a vault atomically, then delete block files that it does not refer to."""
     settings = {name: getattr(vault.settings, name) for name in VaultSettings.__slots__}
     value = {
         "format": STATE_FORMAT,
@@ -358,16 +371,20 @@ def save_vault(vault: Vault) -> None:
         "live": {page: [list(block) for block in blocks] for page, blocks in vault.live.items()},
         "since": dict(vault.since),
     }
-    with atomic_path(vault.folder / STATE_NAME) as aside:
-        aside.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
-    named = {segment.blocks_name for each in vault.generations for segment in each.segments}
+    with atomic_path(vault.folder / STATE_NAME) as temporary:
+        temporary.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+    current_names = {segment.blocks_name for each in vault.generations for segment in each.segments}
     for file in (vault.folder / BLOCKS_FOLDER).glob("*.blocks"):
-        if file.name not in named:
+        if file.name not in current_names:
             file.unlink()
 
 
 def set_live_blocks(vault: Vault, live: Mapping[str, tuple[LiveBlock, ...]], now: str) -> Vault:
-    """Return a vault whose pages carry other blocks from now on."""
+    """Return a vault whose pages carry other blocks.
+
+    Args:
+        now: Date of the change for pages whose blocks differ: 14 digits, UTC.
+    """
     since = {
         page: vault.since.get(page, now) if _known_block_ids(vault, vault.live.get(page, ())) == groups else now
         for page, groups in ((page, _block_ids(vault, blocks)) for page, blocks in live.items())

@@ -21,33 +21,45 @@ from unlost.vault.server_files import ServerFile
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-
-_COMPRESSION_LEVEL = 6  # 9 takes three times as long for a percent
+_COMPRESSION_LEVEL = 6  # level 9 takes three times as long and saves one percent
 _MEMBER_TYPES = {"file": tarfile.REGTYPE, "folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
+
+MAX_EXPANSION = 200
+"""Default limit of the ratio of unpacked to packed size. Text compresses to a tenth, repetitive dumps to a fiftieth,
+decompression bombs to a thousandth.
+"""
+MIN_EXPANSION_LIMIT = 1 << 30
+"""Bytes to which any segment may unpack, however small it is."""
+_MAX_HEADER = 1 << 20  # bytes of an extended header, which tarfile reads into memory
+_MAX_MEMBERS = 2_000_000
+_CHUNK_BYTES = 1 << 18
 
 
 def write_tar_gz(files: Sequence[ServerFile], target: BinaryIO) -> str:
-    """Write files as tar.gz, in the order of their names, and return the SHA-256 of the tar: the same for same files.
+    """Write files as tar.gz in the order of their names, reproducibly, and return the SHA-256 of the tar.
 
-    Names, bytes, modes and times are kept, owners and all else is not. Raises InputError if a file changes meanwhile,
-    OSError if it cannot be read.
+    Stores names, content, modes and modification times, but no owners.
+
+    Raises:
+        InputError: A file changes while it is read.
+        OSError: A file cannot be read.
     """
-    packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION_LEVEL, fileobj=target, mtime=0)
-    with packed:
-        hashed = _HashingWriter(packed)
-        with tarfile.open(fileobj=hashed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    compressed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION_LEVEL, fileobj=target, mtime=0)
+    with compressed:
+        hashing = _HashingWriter(compressed)
+        with tarfile.open(fileobj=hashing, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for file in sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape")):
                 _add_member(tar, file)
-    return hashed.digest.hexdigest()
+    return hashing.digest.hexdigest()
 
 
 def _add_member(tar: tarfile.TarFile, file: ServerFile) -> None:
     info = tarfile.TarInfo(file.name)
     info.type, info.mode, info.linkname = _MEMBER_TYPES[file.kind], file.mode, file.link_target
-    seconds, rest = divmod(file.mtime, 10**9)
+    seconds, nanoseconds = divmod(file.mtime, 10**9)
     info.mtime = seconds
-    # Whole seconds stand in every tar's own field; parts of them need one more, as text: floats are not exact.
-    info.pax_headers = {"mtime": f"{seconds}.{rest:09d}"} if rest else {}
+    # The tar header has whole seconds. A PAX header adds the fraction, as text because floats are not exact.
+    info.pax_headers = {"mtime": f"{seconds}.{nanoseconds:09d}"} if nanoseconds else {}
     if file.path is None:
         tar.addfile(info)
         return
@@ -64,7 +76,7 @@ def _add_member(tar: tarfile.TarFile, file: ServerFile) -> None:
 
 
 class _HashingWriter(io.RawIOBase):
-    """Passes on what is written, and hashes it."""
+    """Hashes the data written to it and passes it on."""
 
     def __init__(self, target: gzip.GzipFile) -> None:
         self.digest = hashlib.sha256()
@@ -85,19 +97,16 @@ class _HashingWriter(io.RawIOBase):
         return len(view)
 
 
-MAX_EXPANSION = 200
-"""How many times as long as what is packed its files may be, unless somebody allows more: texts are packed to a tenth,
-dumps that repeat themselves to a fiftieth, and what somebody made to fill a disk to a thousandth."""
-MIN_EXPANSION_LIMIT = 1 << 30
-"""Bytes that the files of a segment may have, however short it is when it is packed."""
-_MAX_HEADER = 1 << 20  # bytes of a name or of what else a tar says of a file, which are read into memory
-_MAX_MEMBERS = 2_000_000
-_CHUNK_BYTES = 1 << 18
-
-
 @dataclass(slots=True)
 class UnpackResult:
-    """What came of unpacking. files, bytes: that were written. refused: names that would have led out of the target."""
+    """Result of unpacking.
+
+    Attributes:
+        files: Number of files and links written.
+        bytes: Total size of the files.
+        refused: Names of rejected members, such as paths outside the target folder.
+        names: Names of the files and links written.
+    """
 
     files: int = 0
     bytes: int = 0
@@ -107,39 +116,43 @@ class UnpackResult:
 
 @contextmanager
 def atomic_new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
-    """Give an empty folder that gets the name of the target when the block ends well; otherwise nothing is left.
+    """Yield an empty folder that is renamed to the target on success and deleted on failure.
 
-    option: by which the target was given. Raises UsageError if something is there already.
+    Args:
+        option: Command line option of the target, for the message.
+
+    Raises:
+        UsageError: The target exists and is not an empty folder.
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"{target}: something is there already: give another place by {option}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         with name_os_errors(target):
-            yield aside
-        aside.chmod(0o755)
-        aside.replace(target)
+            yield temporary
+        temporary.chmod(0o755)
+        temporary.replace(target)
     except BaseException:
-        _remove_folder(aside)
+        _remove_folder(temporary)
         raise
 
 
 def _remove_folder(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
-            path.chmod(0o700)  # a folder that may not be written cannot be emptied
+            path.chmod(0o700)  # read-only folders cannot be emptied
     shutil.rmtree(folder, ignore_errors=True)
 
 
 class _BoundedTarInfo(tarfile.TarInfo):
-    """A member of a tar whose header is short enough to be read into memory, as tarfile does; no sparse file."""
+    """Tar member that rejects sparse files and headers too long to be read into memory."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type == tarfile.GNUTYPE_SPARSE or (not self.isreg() and self.size > _MAX_HEADER):
             raise tarfile.HeaderError("a header of a kind or length that is never packed")
-        made: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
-        return made
+        member: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
+        return member
 
     def _refuse(self, *_: object) -> None:
         raise tarfile.HeaderError("a sparse file, which is never packed")
@@ -148,14 +161,14 @@ class _BoundedTarInfo(tarfile.TarInfo):
 
 
 class Unpacker:
-    """Puts files of several tars into one folder, which nobody else may write to meanwhile.
+    """Unpacks several tars into one folder, which no other process may write to.
 
-    Links come last, and folders get their modes and times after all that is in them: so nothing is ever written through
-    a link, and no folder is closed too early.
+    Links are created last, so that nothing is written through them. Folders get their modes and times after their
+    content, so that read-only folders can be filled.
     """
 
     def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
-        """most: bytes that a segment may have when it is unpacked; None for what is usual."""
+        """Create an unpacker; `max_bytes` is the maximum unpacked size of a segment, None for the default limits."""
         self.result = UnpackResult()
         self._max_bytes = max_bytes
         self._folder = folder
@@ -164,7 +177,7 @@ class Unpacker:
         self._seen: set[str] = set()
 
     def add(self, packed: BinaryIO, size: int) -> None:
-        """Unpack one tar.gz of so many bytes. Raises InputError if it is none."""
+        """Unpack one tar.gz of `size` bytes. Raises InputError if it is damaged or unpacks to more than the limit."""
         allowed = max(size * MAX_EXPANSION, MIN_EXPANSION_LIMIT) if self._max_bytes is None else self._max_bytes
         try:
             with (
@@ -183,7 +196,7 @@ class Unpacker:
             raise InputError(f"expected a gzipped tar, found something else, or damage: {error!s}") from None
 
     def finish(self) -> UnpackResult:
-        """Make links, and give folders their modes and times."""
+        """Create links, and set modes and times of folders."""
         for name, link, mtime in self._links:
             if not _is_link_inside(name, link) or self._exists(name):
                 self.result.refused.append(f"{name} -> {link}")
@@ -200,18 +213,18 @@ class Unpacker:
         return self.result
 
     def _remove_escaping_links(self) -> None:
-        """Take away links that lead out by way of others: each of these alone stays inside."""
+        """Remove links that point outside by way of other links, although each of them alone points inside."""
         root = self._folder.resolve()
-        made = [(name, link) for name, link, _ in self._links if (self._folder / name).is_symlink()]
-        away = [(name, link) for name, link in made if not _resolves_inside(self._folder / name, root)]
-        for name, link in away:
+        created = [(name, link) for name, link, _ in self._links if (self._folder / name).is_symlink()]
+        escaping = [(name, link) for name, link in created if not _resolves_inside(self._folder / name, root)]
+        for name, link in escaping:
             (self._folder / name).unlink()
             self.result.refused.append(f"{name} -> {link}")
             self.result.names.remove(name)
             self.result.files -= 1
 
     def _exists(self, name: str) -> bool:
-        """Return whether a folder was made, for what is in it, where a link would be."""
+        """Return whether a folder, created for its content, has the name of a link."""
         return os.path.lexists(self._folder / name)
 
     def _extract(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
@@ -233,9 +246,9 @@ class Unpacker:
         path = self._target_path(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(path, flags, 0o600), "wb") as target:
-            while piece := (source.read(_CHUNK_BYTES) if source is not None else b""):
-                target.write(piece)
-        # No program gets rights that are not its owner's: that is for whoever installs it to decide.
+            while chunk := (source.read(_CHUNK_BYTES) if source is not None else b""):
+                target.write(chunk)
+        # Drop setuid, setgid and sticky bits: the administrator must set them again.
         path.chmod(info.mode & 0o777)
         os.utime(path, ns=(_mtime_ns(info), _mtime_ns(info)))
         self._record_written(name)
@@ -255,7 +268,7 @@ class Unpacker:
 
 
 def _safe_name(name: str) -> str | None:
-    """Return a name that leads below a folder; None if it leads elsewhere, or nowhere."""
+    """Return a normalized relative name; None if it is absolute, empty, or contains `..`."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in name:
         return None
@@ -263,7 +276,7 @@ def _safe_name(name: str) -> str | None:
 
 
 def _is_link_inside(name: str, link: str) -> bool:
-    """Return whether a link leads to somewhere below the folder that its name is in."""
+    """Return whether a link's target is below the root folder."""
     if PurePosixPath(link).is_absolute() or "\0" in link or not link:
         return False
     depth = len(PurePosixPath(name).parts) - 1
@@ -277,14 +290,14 @@ def _is_link_inside(name: str, link: str) -> bool:
 def _resolves_inside(link: Path, root: Path) -> bool:
     try:
         return link.resolve().is_relative_to(root)
-    except (OSError, RuntimeError):  # it leads to itself
+    except (OSError, RuntimeError):  # a loop of links
         return True
 
 
 def _mtime_ns(info: tarfile.TarInfo) -> int:
-    """Return the time of change in nanoseconds, within what file systems can have."""
+    """Return the modification time in nanoseconds, limited to the range of file systems."""
     text = str(info.pax_headers.get("mtime", ""))
-    seconds, _, rest = text.partition(".")
-    if seconds.lstrip("-").isdigit() and (not rest or rest.isdigit()) and len(seconds) < 12:
-        return int(seconds) * 10**9 + int((rest or "0")[:9].ljust(9, "0"))
+    seconds, _, fraction = text.partition(".")
+    if seconds.lstrip("-").isdigit() and (not fraction or fraction.isdigit()) and len(seconds) < 12:
+        return int(seconds) * 10**9 + int((fraction or "0")[:9].ljust(9, "0"))
     return max(0, min(int(info.mtime), 1 << 40)) * 10**9

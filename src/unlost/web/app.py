@@ -1,4 +1,7 @@
-"""The ASGI application: the most frequent requests are answered before any router, the rest by Starlette."""
+"""The ASGI application.
+
+It serves the aggregator endpoints itself, for speed, and passes other requests to Starlette.
+"""
 
 import logging
 import re
@@ -52,10 +55,17 @@ if TYPE_CHECKING:
 
 _API_PATHS = (b"/api/jobs", b"/api/workers", b"/api/history", b"/api/statistics")
 _PAGE_PATHS = (b"/recover", b"/jobs", b"/mail", b"/preview", b"/privacy", b"/admin")
+SINGLE_MEMENTO_ENDPOINTS = ("timegate", "memento", "api")
+"""Endpoints that respond with one memento. A TimeMap from a single archive would not be complete."""
+_HTTP_URL = re.compile(rb"https?://", re.IGNORECASE)
+_log = logging.getLogger(__name__)
+_BEARER_CHALLENGE: Header = (b"www-authenticate", b"Bearer")
+_REDIRECTING_ENDPOINTS = ("timegate", "memento")  # redirect to one memento, so not all mementos are needed
+_ENDPOINTS = {name.encode(): name for name in ENDPOINT_PATTERNS}
 
 
 class JobsRouter:
-    """Answers requests about jobs: those of programs, and those of people."""
+    """Routes requests about jobs to the API or to the HTML pages."""
 
     def __init__(self, context: "ServiceContext", service: "JobService", urls: ServiceUrls | None) -> None:
         from unlost.web.jobs_api import JobsApi  # noqa: PLC0415
@@ -65,31 +75,26 @@ class JobsRouter:
         self._pages = JobPagesRouter(context, service, urls).app
 
     def classify(self, path: bytes) -> str:
-        """Return whether a request for a path is about jobs: `api` for programs, `pages` for people, else nothing.
+        """Return `api` or `pages` if a path belongs to jobs, else an empty string.
 
         >>> JobsRouter.classify(None, b"/api/jobs/1/events"), JobsRouter.classify(None, b"/api/jobsite")
         ('api', '')
         """
-        for name, places in (("api", _API_PATHS), ("pages", _PAGE_PATHS)):
-            if path.startswith(places) and any(path == each or path.startswith(each + b"/") for each in places):
+        for name, prefixes in (("api", _API_PATHS), ("pages", _PAGE_PATHS)):
+            if path.startswith(prefixes) and any(path == each or path.startswith(each + b"/") for each in prefixes):
                 return name
         return ""
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        answer = self._api if self.classify(scope["raw_path"]) == "api" else self._pages
-        await answer(scope, receive, send)
-
-
-SINGLE_MEMENTO_ENDPOINTS = ("timegate", "memento", "api")
-"""Endpoints that answer with one copy: a list of all copies is not complete if one archive made it."""
-_HTTP_URL = re.compile(rb"https?://", re.IGNORECASE)
+        """Serve one request."""
+        app = self._api if self.classify(scope["raw_path"]) == "api" else self._pages
+        await app(scope, receive, send)
 
 
 def referring_page(referer: bytes, root: str) -> str | None:
-    """Return the page that a request comes from: by its own address, or by one of ours at which it was looked at.
+    """Return the URL of the page that a request comes from, or None if the header names none.
 
-    root: our own address. None if the header names no page.
+    A referer below `root` is a replayed page; its original URL is returned.
 
     >>> referring_page(b"http://us.example/memento/proxy/2014/http://a.example/x?y", "http://us.example")
     'http://a.example/x?y'
@@ -106,11 +111,11 @@ def referring_page(referer: bytes, root: str) -> str | None:
             return parse_path(endpoint, rest, parts.query).uri if endpoint in ENDPOINT_PATTERNS else None
         return parse_typed_url(referer.partition(b"#")[0].decode("latin-1"))
     except (InputError, UsageError, ValueError):
-        return None  # a header that nobody can read is no reason to refuse
+        return None  # an invalid Referer header is no reason to reject a request
 
 
 def get_referer(scope: Scope) -> bytes:
-    """Return the header of a request that tells which page it comes from; nothing if there is none."""
+    """Return the Referer header of a request, or an empty value."""
     return next((value for name, value in scope["headers"] if name == b"referer"), b"")
 
 
@@ -120,36 +125,43 @@ def route_by_referer(
     referer: bytes,
     get_cached: Callable[[str, RoutingOptions], AggregateResult | None],
 ) -> RoutingOptions | None:
-    """Return the wish for a page's requisite: first the archive whose copy of the page is closest to the date.
+    """Return routing options that prefer the archive with the closest memento of the referring page.
 
-    kept: finds an answer that is in memory. None if there is no page, nothing is known of it, or somebody said whom to
-    ask.
+    A page and its embedded resources are often in the same archive, so it is queried first.
+
+    Args:
+        request: The request.
+        headers: Its headers.
+        referer: Its Referer header.
+        get_cached: Returns a cached result.
+
+    Returns:
+        The options, or None if there is no referring page, it is not cached, or the request selects archives itself.
     """
-    wish = headers.options
-    if request.endpoint not in SINGLE_MEMENTO_ENDPOINTS or wish.archives is not None or wish.broadcast or not referer:
+    options = headers.options
+    if (
+        request.endpoint not in SINGLE_MEMENTO_ENDPOINTS
+        or options.archives is not None
+        or options.broadcast
+        or not referer
+    ):
         return None
     page = referring_page(referer, headers.urls.base)
-    found = None if page is None or page == request.uri else get_cached(page, wish)
-    if found is None:
+    result = None if page is None or page == request.uri else get_cached(page, options)
+    if result is None:
         return None
-    place = found.closest_index(request.date)
-    if place is None:
+    index = result.closest_index(request.date)
+    if index is None:
         return None
-    return replace(wish, preferred=frozenset({found.mementos[place].archive}))
+    return replace(options, preferred=frozenset({result.mementos[index].archive}))
 
 
-_log = logging.getLogger(__name__)
-_BEARER_CHALLENGE: Header = (b"www-authenticate", b"Bearer")
-_REDIRECTING_ENDPOINTS = ("timegate", "memento")  # to one memento, so that not all have to be known
-_ENDPOINTS = {name.encode(): name for name in ENDPOINT_PATTERNS}
-
-
-def _no_cache(_uri: str, _wish: RoutingOptions) -> AggregateResult | None:
+def _no_cache(_uri: str, _options: RoutingOptions) -> AggregateResult | None:
     return None
 
 
 class Application:
-    """The service, for any ASGI server. It has no lifespan of its own: whoever made its parts ends them."""
+    """The service as an ASGI application, without lifespan events: the context's creator closes it."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -171,7 +183,7 @@ class Application:
         self._secure: tuple[Header, ...] = (HSTS,) if is_secure else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Serve one request."""
         if scope["type"] != "http":
             return
         begun = self._clock.now()
@@ -179,128 +191,128 @@ class Application:
         if self._prefix and path.startswith(self._prefix.encode()):
             scope = strip_prefix(scope, self._prefix)
             path = scope["raw_path"]
-        name, _, rest = path[1:].partition(b"/")
+        name, _, path_rest = path[1:].partition(b"/")
         endpoint = _ENDPOINTS.get(name, "")
         method: str = scope["method"]
-        about_jobs = "" if self._jobs is None else self._jobs.classify(path)
-        if self._jobs is not None and about_jobs:
+        jobs_kind = "" if self._jobs is None else self._jobs.classify(path)
+        if self._jobs is not None and jobs_kind:
             endpoint = "jobs"
-            common = COMMON_HEADERS if about_jobs == "api" else PRIVATE_HEADERS
+            common = COMMON_HEADERS if jobs_kind == "api" else PRIVATE_HEADERS
             status = await self._serve_with_headers(self._jobs.serve, scope, receive, send, common)
-        elif name == b"monitor" and not rest:
+        elif name == b"monitor" and not path_rest:
             endpoint = "monitor"
             status = await self._serve_events(method, scope, receive, send)
         elif method not in ALLOWED_METHODS:
-            status = await _send_response(
+            status = await send_response(
                 text_response(405, f"expected {', '.join(ALLOWED_METHODS)}", PREFLIGHT_HEADERS[0]), method, send
             )
         elif method == "OPTIONS":
-            status = await _send_response(WebResponse(204, b"", list(PREFLIGHT_HEADERS)), method, send)
+            status = await send_response(WebResponse(204, b"", list(PREFLIGHT_HEADERS)), method, send)
         elif len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
-            status = await _send_response(
-                text_response(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send
-            )
-        elif endpoint and not (endpoint == "api" and rest == b"find"):
-            status = await self._serve_endpoint(endpoint, rest, scope, send)
+            status = await send_response(text_response(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send)
+        elif endpoint and not (endpoint == "api" and path_rest == b"find"):
+            status = await self._serve_endpoint(endpoint, path_rest, scope, send)
         else:
             status, endpoint = await self._serve_other(scope, receive, send)
         seconds = self._clock.now() - begun
         self._metrics.count_request(endpoint or "other", status, seconds)
         if self._events.readers:
-            # Without the path: it names a page that a user looks up, or opens a job.
+            # Without the path, which contains the URL that a user looks up, or the key of a job.
             self._events.publish("request", endpoint=endpoint or "other", status=status, seconds=seconds)
 
     async def _serve_events(self, method: str, scope: Scope, receive: Receive, send: Send) -> int:
-        """Answer a request for events, which need the token of an administrator where jobs are served."""
-        answer = None
+        """Serve the event stream. It requires an administrator's token if the service has jobs."""
+        response = None
         if method == "OPTIONS":
-            answer = WebResponse(204, b"", [PREFLIGHT_HEADERS[0]])
+            response = WebResponse(204, b"", [PREFLIGHT_HEADERS[0]])
         elif method not in ALLOWED_METHODS:
-            answer = text_response(405, f"expected {', '.join(ALLOWED_METHODS)}", PREFLIGHT_HEADERS[0])
+            response = text_response(405, f"expected {', '.join(ALLOWED_METHODS)}", PREFLIGHT_HEADERS[0])
         elif self._context.job_service is not None:
             authorization = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
             try:
                 if await self._context.job_service.authenticate_admin(authorization) is None:
-                    answer = text_response(401, "expected the token of an administrator", _BEARER_CHALLENGE)
+                    response = text_response(401, "expected the token of an administrator", _BEARER_CHALLENGE)
             except DatabaseError:
-                answer = text_response(503, "the database of jobs cannot be reached", (b"retry-after", b"5"))
-        if answer is None:
+                response = text_response(503, "the database of jobs cannot be reached", (b"retry-after", b"5"))
+        if response is None:
             return await self._events.serve(method, receive, send, self._client(scope))
-        await send_response(answer, method, send, PRIVATE_HEADERS)
-        return answer.status
+        await send_response(response, method, send, PRIVATE_HEADERS)
+        return response.status
 
     def _client(self, scope: Scope) -> str:
-        """Return whence a request comes; behind a proxy that is only told where recoveries are ordered."""
+        """Return a key of the client's network. `X-Forwarded-For` is only evaluated where jobs are served."""
         if self._context.job_service is not None:
-            from starlette.requests import HTTPConnection  # noqa: PLC0415  only where there are jobs
+            from starlette.requests import HTTPConnection  # noqa: PLC0415  jobs only
 
             return self._context.job_service.clients.client_hash(HTTPConnection(scope))
         return client_network(scope["client"][0] if scope.get("client") else "")
 
     async def _serve_endpoint(self, endpoint: str, rest: bytes, scope: Scope, send: Send) -> int:
-        """Answer a request that has a page's address in its path; return the status."""
+        """Serve a request with a URL in its path, and return the status."""
         try:
-            asked = parse_path(endpoint, rest, scope["query_string"])
-            terms = parse_headers(scope, self._urls, self._context.default_options)
-            if endpoint == "timegate" and terms.accept_datetime is not None:
-                asked.date = parse_accept_datetime(terms.accept_datetime)
+            request = parse_path(endpoint, rest, scope["query_string"])
+            headers = parse_headers(scope, self._urls, self._context.default_options)
+            if endpoint == "timegate" and headers.accept_datetime is not None:
+                request.date = parse_accept_datetime(headers.accept_datetime)
             referer = b""
             if self._context.routes_by_referer and endpoint in SINGLE_MEMENTO_ENDPOINTS:
                 send, referer = _vary_on_referer(send), get_referer(scope)
-            found = await self._find_by_referer(asked, terms, referer)
-            await compute_digest(found)
-            if asked.form == "proxy":
-                return await self._proxy.serve(asked, terms, found, scope["method"], send)
-            answer = self._views.respond(asked, terms, found)
+            result = await self._find_by_referer(request, headers, referer)
+            await compute_digest(result)
+            if request.form == "proxy":
+                return await self._proxy.serve(request, headers, result, scope["method"], send)
+            response = self._views.respond(request, headers, result)
         except (InputError, UsageError, NotKeptError, BusyError) as error:
-            answer = error_response(error)
+            response = error_response(error)
             if endpoint == "timegate":
-                answer.headers.append(TIMEGATE_VARY)
-        except Exception:  # noqa: BLE001  whatever it is, the client is told, and the log tells the rest
+                response.headers.append(TIMEGATE_VARY)
+        except Exception:  # noqa: BLE001  the client gets a response, and the log has the details
             _log.exception("a request for %s failed", endpoint)
-            answer = text_response(500, "A fault of ours; it has been logged", NO_STORE)
-        return await _send_response(answer, scope["method"], send)
+            response = text_response(500, "A fault of ours; it has been logged", NO_STORE)
+        return await send_response(response, scope["method"], send)
 
-    async def _find_by_referer(self, asked: MementoRequest, terms: RequestHeaders, referer: bytes) -> AggregateResult:
-        if referer and (first := route_by_referer(asked, terms, referer, self._get_cached)) is not None:
-            found = await self._find(asked, terms, first)
-            if found.mementos:
-                return found
-            # The page's archive has it not: others may.
-        return await self._find(asked, terms, terms.options)
+    async def _find_by_referer(
+        self, request: MementoRequest, headers: RequestHeaders, referer: bytes
+    ) -> AggregateResult:
+        if referer and (options := route_by_referer(request, headers, referer, self._get_cached)) is not None:
+            result = await self._find(request, headers, options)
+            if result.mementos:
+                return result
+            # The page's archive does not have the resource; others may.
+        return await self._find(request, headers, headers.options)
 
-    async def _find(self, asked: MementoRequest, terms: RequestHeaders, wish: RoutingOptions) -> AggregateResult:
-        found = self._get_cached(asked.uri, wish) if terms.cache_control is DEFAULT_CACHE_CONTROL else None
-        if found is None:
-            if asked.endpoint in _REDIRECTING_ENDPOINTS and not asked.form:
-                wish = replace(wish, closest_to=asked.date or LAST_MEMENTO)
-            found = await self._finder.find(asked.uri, wish, terms.cache_control)
-            self._metrics.count_lookup(found.from_cache)
+    async def _find(self, request: MementoRequest, headers: RequestHeaders, options: RoutingOptions) -> AggregateResult:
+        result = self._get_cached(request.uri, options) if headers.cache_control is DEFAULT_CACHE_CONTROL else None
+        if result is None:
+            if request.endpoint in _REDIRECTING_ENDPOINTS and not request.form:
+                options = replace(options, closest_to=request.date or LAST_MEMENTO)
+            result = await self._finder.find(request.uri, options, headers.cache_control)
+            self._metrics.count_lookup(result.from_cache)
         else:
             self._metrics.count_lookup(True)
-        # It may have been found under another spelling of the same address.
-        return found if found.uri == asked.uri else replace(found, uri=asked.uri)
+        # The result may have been cached for another spelling of the URL.
+        return result if result.uri == request.uri else replace(result, uri=request.uri)
 
     async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, str]:
-        """Let Starlette answer; return the status, and the endpoint if it is one."""
+        """Serve a request by Starlette. Returns the status, and the endpoint's name if it exists."""
         endpoint = ""
 
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def handler(scope: Scope, receive: Receive, send: Send) -> None:
             nonlocal endpoint
             endpoint = await self._routes.serve(scope, receive, send)
 
-        status = await self._serve_with_headers(answer, scope, receive, send)
+        status = await self._serve_with_headers(handler, scope, receive, send)
         return status, endpoint
 
     async def _serve_with_headers(
         self,
-        answer: "Callable[[Scope, Receive, Send], Awaitable[None]]",
+        handler: "Callable[[Scope, Receive, Send], Awaitable[None]]",
         scope: Scope,
         receive: Receive,
         send: Send,
         common: tuple[Header, ...] = COMMON_HEADERS,
     ) -> int:
-        """Have a request answered with the headers that all answers have; return the status."""
+        """Serve a request, add the common headers to the response, and return its status."""
         status = 500
 
         async def with_common_headers(message: Message) -> None:
@@ -308,40 +320,35 @@ class Application:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*common, *self._secure, *map(self._add_prefix, message["headers"])]
-                # Lists that were asked for by parameters have it already.
+                # TimeMaps requested by query parameters have the link already.
                 if self._map_link and all(name != b"link" for name, _ in message["headers"]):
                     message["headers"].append((b"link", self._map_link.encode()))
             await send(message)
 
-        await answer(scope, receive, with_common_headers)
+        await handler(scope, receive, with_common_headers)
         return status
 
     def _add_prefix(self, header: Header) -> Header:
-        """Return a header, a `Location` on this server with the prefix of our URLs."""
+        """Return a header, with the service's prefix added to a `Location` on this server."""
         name, value = header
         is_local = self._prefix and name == b"location" and value.startswith(b"/") and not value.startswith(b"//")
         return (name, self._prefix.encode() + value) if is_local else header
 
 
 def strip_prefix(scope: Scope, prefix: str) -> Scope:
-    """Return a request with the prefix removed from its path; unchanged if the path is not below the prefix.
+    """Remove the prefix from the path of a request. A path that is not below the prefix is unchanged.
 
-    A reverse proxy may pass the prefix on, or remove it: both work.
+    A reverse proxy may pass the prefix on or remove it; both work.
     """
     path: bytes = scope["raw_path"]
-    rest = path.removeprefix(prefix.encode())
-    if rest and not rest.startswith(b"/"):
+    stripped = path.removeprefix(prefix.encode())
+    if stripped and not stripped.startswith(b"/"):
         return scope
-    return {**scope, "raw_path": rest or b"/", "path": scope["path"].removeprefix(unquote(prefix)) or "/"}
-
-
-async def _send_response(answer: WebResponse, method: str, send: Send) -> int:
-    await send_response(answer, method, send)
-    return answer.status
+    return {**scope, "raw_path": stripped or b"/", "path": scope["path"].removeprefix(unquote(prefix)) or "/"}
 
 
 def _vary_on_referer(send: Send) -> Send:
-    """Say of an answer that it depends on the page that a request comes from, so that caches tell them apart."""
+    """Add `Vary: Referer` to a response, since it depends on the referring page."""
 
     async def varied(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""Builds a running service from its options: HTTP clients, router, caches, aggregator, context of the application."""
+"""Builds the service from its options: HTTP clients, router, caches, aggregator, and the application's context."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -36,19 +36,28 @@ if TYPE_CHECKING:
     from unlost.aggregate.listeners import UpstreamListener
     from unlost.jobs.service import JobService
 
+_MAP_CHECK_SECONDS = 300.0  # interval of checks for newer maps
+_SAVE_SECONDS = 60.0  # interval at which learned statistics are saved
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """What the web application is made of.
+    """Components of the web application.
 
-    finds: whoever finds copies. If it has `kept(uri, wish) -> Found | None`, that is tried first, and must not wait.
-    copies: where `proxy` gets copies. stands: who knows how archives stand.
-    root: our own address, without a slash at its end; None for the one by which each request calls us.
-    published: the file of a MementoMap to publish.
-    wish: which archives to ask where a request does not say.
-    memory: bytes for bodies that were rendered.
-    by_page: whether requisites of a page are first asked of the archive that had the page.
-    desk: where recoveries are ordered; None if they are not.
+    Attributes:
+        finder: Finds mementos. If it has a method `get_cached(uri, options)` that returns a result or None without
+            blocking, that is called first.
+        replay_source: Fetches captures for the `proxy` format.
+        archive_status: Status of the archives.
+        clock: Source of time.
+        metrics: Metrics for Prometheus.
+        events: Event stream.
+        root: Base URL of the service without a trailing slash; None to use the URL of each request.
+        published_map: MementoMap file to publish.
+        default_options: Routing options of requests that set none.
+        memory: Bytes for cached response bodies.
+        job_service: The job service; None if jobs are not served.
+        routes_by_referer: Query the archive of the referring page first.
     """
 
     finder: MementoFinder
@@ -65,27 +74,31 @@ class ServiceContext:
     routes_by_referer: bool = False
 
 
-_MAP_CHECK_SECONDS = 300.0  # between two looks for newer maps
-_SAVE_SECONDS = 60.0  # between two savings of what was learnt
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What a service, or a command that asks once, is told.
+    """Options of the service, or of a single query by a command.
 
-    archives: all that there are, also those that are off. state: the folder for what must outlive the process, cache:
-        for what need not.
-    deadline: seconds that one answer may take. keep: seconds for which what was found is kept; keep_misses: for which
-        it is kept that nothing was.
-    root, published, wish: as `Parts` has them. upstream_log: where every answer of an archive is written, NDJSON.
-    exploring: the share of pages for which one archive is asked that would be passed over.
-    contact: whom archives can write to. tell: gets what people should know, a line each.
-    filter_age: days for which a filter may deny pages that a wildcard of the map covers.
-    memory: bytes for answers that are kept in memory, and as many again for how they are shown.
-    limits: where the limits of archives are counted; by default, in the folder for what must outlive the process.
-    by_page: as `Parts` has it. network: records which archives can be reached.
-    concurrency: the bounds within which the number of requests at once to one archive adapts.
-    stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
+    Attributes:
+        archives: All archives, including disabled ones.
+        state: Folder for persistent state.
+        cache: Folder for cached data.
+        tell: Called with messages for the operator, a line each.
+        deadline: Seconds that a response may take.
+        keep: Seconds for which results with mementos are cached.
+        keep_misses: Seconds for which results without mementos are cached.
+        root: See `ServiceContext`.
+        published: See `ServiceContext.published_map`.
+        wish: See `ServiceContext.default_options`.
+        upstream_log: File for a log of all upstream responses, JSON Lines.
+        exploring: Share of URLs for which one archive is queried that routing would skip.
+        contact: Contact of the operator in the user agent.
+        filter_age: Days for which a filter may exclude URLs that a wildcard of the map covers.
+        memory: Bytes for results in memory, and again for rendered bodies.
+        stays: Whether the service is long-running: cache results on disk, reload maps and save learned statistics.
+        limits: Store of rate-limit states; by default a folder in `state`.
+        by_page: See `ServiceContext.routes_by_referer`.
+        network: Records which archives can be reached.
+        concurrency: Bounds of the adaptive number of concurrent requests to one archive.
     """
 
     archives: Sequence[Archive]
@@ -114,24 +127,27 @@ class ServiceOptions:
 async def build_service(
     options: ServiceOptions, clock: Clock | None = None, previous: ServiceContext | None = None
 ) -> AsyncIterator[ServiceContext]:
-    """Yield the parts of a service, ready to ask; close everything that they opened afterwards.
+    """Create the components of a service and close them when the block ends.
 
-    previous: the parts that these replace. Metrics, event streams and circuit breakers are taken over from them.
+    Args:
+        options: The options.
+        clock: Source of time.
+        previous: Context that is replaced. Its metrics, event stream and circuit breakers are reused.
     """
     clock = clock or SystemClock()
-    metrics, monitor = (Metrics(), EventStream()) if previous is None else (previous.metrics, previous.events)
+    metrics, events = (Metrics(), EventStream()) if previous is None else (previous.metrics, previous.events)
     registry = Registry(tuple(map(without_default_limits, options.archives)))
     async with AsyncExitStack() as stack:
         store = options.limits or FileLimitStore(options.state / "limits", warn=options.tell)
-        deadlines = Timeouts(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
-        patience = min(MAX_LIMIT_WAIT, options.deadline / 2)
-        courier = await stack.enter_async_context(
+        timeouts = Timeouts(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
+        max_wait = min(MAX_LIMIT_WAIT, options.deadline / 2)
+        client = await stack.enter_async_context(
             ArchiveHttpClient(
                 store,
                 clock,
                 options.contact,
-                deadlines,
-                patience,
+                timeouts,
+                max_wait,
                 retries=0,
                 concurrency=options.concurrency,
                 max_slot_wait=options.deadline,
@@ -139,24 +155,31 @@ async def build_service(
                 connectivity=options.network,
             )
         )
-        # For maps and for copies that are passed on, which may be large.
-        patient = await stack.enter_async_context(
+        # For maps and for replayed captures, which may be large.
+        download_client = await stack.enter_async_context(
             ArchiveHttpClient(store, clock, options.contact, warn=lambda _: None, concurrency=options.concurrency)
         )
-        known = HoldingsStore(
-            registry, patient, options.cache / "maps", clock, max_age=timedelta(options.filter_age), warn=options.tell
+        holdings = HoldingsStore(
+            registry,
+            download_client,
+            options.cache / "maps",
+            clock,
+            max_age=timedelta(options.filter_age),
+            warn=options.tell,
         )
-        await known.load()
-        router = ArchiveRouter(registry, known, LearnedStats(registry), exploring=options.exploring)
-        replaced = None if previous is None else previous.finder
-        breakers = replaced.breakers if isinstance(replaced, MementoAggregator) else BreakerRegistry(clock)
-        stands = ArchiveStatusTracker(registry, known, router, breakers)
-        listeners: list[UpstreamListener] = [HitRateListener(router), MetricsListener(metrics, monitor), stands]
+        await holdings.load()
+        router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploring=options.exploring)
+        previous_finder = None if previous is None else previous.finder
+        breakers = (
+            previous_finder.breakers if isinstance(previous_finder, MementoAggregator) else BreakerRegistry(clock)
+        )
+        archive_status = ArchiveStatusTracker(registry, holdings, router, breakers)
+        listeners: list[UpstreamListener] = [HitRateListener(router), MetricsListener(metrics, events), archive_status]
         disk = None
         if options.stays:
             _restore_hit_rates(router, options)
             disk = DiskCache(options.cache / "timemaps.sqlite", clock, cache_scope(registry), warn=options.tell)
-            await stack.enter_async_context(background_task(known.watch(clock, _MAP_CHECK_SECONDS)))
+            await stack.enter_async_context(background_task(holdings.watch(clock, _MAP_CHECK_SECONDS)))
             await stack.enter_async_context(background_task(_save_periodically(router, options, clock)))
         if options.upstream_log is not None:
             log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, warn=options.tell))
@@ -164,7 +187,7 @@ async def build_service(
         aggregator = await stack.enter_async_context(
             MementoAggregator(
                 router,
-                courier,
+                client,
                 clock,
                 breakers=breakers,
                 memory=MemoryCache(clock, options.memory),
@@ -174,9 +197,9 @@ async def build_service(
                 listeners=listeners,
             )
         )
-        copies = ReplaySource(registry, patient)
+        replay_source = ReplaySource(registry, download_client)
         yield ServiceContext(
-            aggregator, copies, stands, clock, metrics, monitor,
+            aggregator, replay_source, archive_status, clock, metrics, events,
             options.root, options.published, options.wish, options.memory, routes_by_referer=options.by_page,
         )  # fmt: skip
 
@@ -186,13 +209,13 @@ def _hit_rates_file(options: ServiceOptions) -> Path:
 
 
 def _restore_hit_rates(router: ArchiveRouter, options: ServiceOptions) -> None:
-    """Take what was learnt before; if nothing was saved, from the log of upstream answers."""
+    """Restore the learned statistics; if none were saved, compute them from the upstream log."""
     if not router.stats.restore(_hit_rates_file(options), options.tell) and options.upstream_log is not None:
         router.learn_from_log(read_recent_responses(options.upstream_log, Problems()))
 
 
 async def _save_periodically(router: ArchiveRouter, options: ServiceOptions, clock: Clock) -> None:
-    """Save what is learnt now and then, and at the end."""
+    """Save the learned statistics periodically and on exit."""
     try:
         while True:
             await clock.sleep(_SAVE_SECONDS)

@@ -1,6 +1,6 @@
 """The JSON API for recovery jobs.
 
-Orders, progress, packages for owners; lists, queue and history for administrators.
+Orders, progress and packages for owners; lists, queue, history and statistics for administrators.
 """
 
 import asyncio
@@ -24,9 +24,10 @@ from unlost.aggregate.request import parse_headers
 from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.jobs import states
-from unlost.jobs.limits import OrderOrigin, normalize_host
-from unlost.jobs.models import Job, JobState, Order, parse_order
-from unlost.jobs.packages import PACKAGE_FORMATS, PACKAGE_MEDIA_TYPES
+from unlost.jobs.client_network import OrderOrigin
+from unlost.jobs.limits import normalize_host
+from unlost.jobs.models import PACKAGE_FORMATS, Job, JobState, Order, parse_order
+from unlost.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORIES
 from unlost.jobs.serializers import job_to_admin_json, job_to_json, worker_to_json, write_history
 from unlost.jobs.service import JobService
@@ -36,13 +37,19 @@ from unlost.web.responses import is_public_error, wait_for_disconnect
 from unlost.webui.render import read_body
 
 PRIVATE_JSON_HEADERS = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
-"""The headers of what is told of a job."""
+"""Headers of responses about jobs."""
+_log = logging.getLogger(__name__)
+_MAX_LISTED = 1_000
+_MAX_NUMBER = 1 << 60
+_STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
+JobHandler = Callable[[Request], Awaitable[Response]]
 
 
 class JobEventsResponse(Response):
-    """Sends the events of a job that is watched. seat: is closed at the end, whatever that is.
+    """Streams the events of a subscription, and releases its reservation at the end.
 
-    There may be hundreds that begin and end within a second: each is one task, and one that waits for its client's end.
+    Hundreds of streams may start and end within a second, so each needs only two tasks: one that sends, and one that
+    waits for a disconnect.
     """
 
     media_type = "text/event-stream"
@@ -54,21 +61,21 @@ class JobEventsResponse(Response):
         self._reservation = reservation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
+        """Send the events."""
         with self._reservation:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if scope["method"] == "HEAD":
                 await send({"type": "http.response.body", "body": b""})
                 return
-            leaving = asyncio.create_task(_close_on_disconnect(self._subscription, receive))
+            disconnect = asyncio.create_task(_close_on_disconnect(self._subscription, receive))
             try:
                 async for event in self._subscription.events():
                     await send({"type": "http.response.body", "body": event, "more_body": True})
                 await send({"type": "http.response.body", "body": b""})
             finally:
-                leaving.cancel()
+                disconnect.cancel()
                 with suppress(asyncio.CancelledError):
-                    await leaving
+                    await disconnect
 
 
 async def _close_on_disconnect(subscription: JobSubscription, receive: Receive) -> None:
@@ -76,13 +83,10 @@ async def _close_on_disconnect(subscription: JobSubscription, receive: Receive) 
     subscription.close()
 
 
-_log = logging.getLogger(__name__)
-
-
 class PackageResponse(Response):
-    """Sends a file, with `Range`, `If-Range` and a tag of its contents.
+    """Sends a package file, with support of `Range`, `If-Range` and an entity tag.
 
-    picked_up: is done once the last byte was sent; whether it arrived, nobody can tell.
+    `on_complete` is called after the last byte was sent. Whether the client received it is not known.
     """
 
     def __init__(
@@ -95,14 +99,14 @@ class PackageResponse(Response):
         self._response = FileResponse(file, media_type=media_type, filename=name, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the file."""
         if not self._file.is_file():
             message = {"error": "the files of the job cannot be reached just now"}
             await JSONResponse(message, 503, {"retry-after": "60"})(scope, receive, send)
             return
         has_end = is_ended = False
 
-        async def watched(message: Message) -> None:
+        async def track(message: Message) -> None:
             nonlocal has_end, is_ended
             if message["type"] == "http.response.start":
                 has_end = message["status"] == 200 or _reaches_end(message)
@@ -110,63 +114,63 @@ class PackageResponse(Response):
                 is_ended = True
             await send(message)
 
-        await self._response(scope, receive, watched)
+        await self._response(scope, receive, track)
         if has_end and is_ended and scope["method"] == "GET":
             try:
                 await self._on_complete()
-            except UnlostError as error:  # it was sent all the same
+            except UnlostError as error:  # the file was sent nevertheless
                 _log.warning("%s", error)
 
 
 def _reaches_end(message: Message) -> bool:
-    """Return whether the part that an answer has ends where the file does."""
-    told = dict(message["headers"]).get(b"content-range", b"").decode()
-    span, _, size = told.removeprefix("bytes ").partition("/")
+    """Return whether a response includes the last byte of the file."""
+    content_range = dict(message["headers"]).get(b"content-range", b"").decode()
+    span, _, size = content_range.removeprefix("bytes ").partition("/")
     return bool(message["status"] == 206) and size.isdigit() and span.rpartition("-")[2] == str(int(size) - 1)
-
-
-_MAX_LISTED = 1_000
-_MAX_NUMBER = 1 << 60
-_STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
-JobHandler = Callable[[Request], Awaitable[Response]]
 
 
 class JobsApi:
     """The routes below `/api/jobs`, `/api/workers`, `/api/history` and `/api/statistics`.
 
-    Owners are known by the key of their job, which is its address; administrators by a token.
+    Owners authenticate with the key in the URL of their job, administrators with a token.
     """
 
     def __init__(self, service: JobService, urls: ServiceUrls | None) -> None:
         self._service = service
         self._urls = urls
-        one = "/api/jobs/{key}"
-        answers: dict[str, dict[str, JobHandler]] = {
+        job_path = "/api/jobs/{key}"
+        handlers: dict[str, dict[str, JobHandler]] = {
             "/api/jobs": {"GET": self._list, "POST": self._submit, "DELETE": self._delete_pending},
-            one: {"GET": self._status, "DELETE": self._delete},
-            f"{one}/events": {"GET": self._events},
-            f"{one}/package/{{form}}": {"GET": self._package},
-            f"{one}/confirm": {"POST": self._confirm},
-            f"{one}/cancel": {"POST": self._cancel},
-            f"{one}/retry": {"POST": self._retry},
-            f"{one}/pause": {"POST": self._pause},
-            f"{one}/resume": {"POST": self._resume},
-            f"{one}/move": {"POST": self._move},
-            f"{one}/assign": {"POST": self._assign},
+            job_path: {"GET": self._status, "DELETE": self._delete},
+            f"{job_path}/events": {"GET": self._events},
+            f"{job_path}/package/{{form}}": {"GET": self._package},
+            f"{job_path}/confirm": {"POST": self._confirm},
+            f"{job_path}/cancel": {"POST": self._cancel},
+            f"{job_path}/retry": {"POST": self._retry},
+            f"{job_path}/pause": {"POST": self._pause},
+            f"{job_path}/resume": {"POST": self._resume},
+            f"{job_path}/move": {"POST": self._move},
+            f"{job_path}/assign": {"POST": self._assign},
             "/api/workers": {"GET": self._workers},
             "/api/history": {"GET": self._history},
             "/api/statistics": {"GET": self._statistics},
         }
-        routes = [Route(path, _dispatch_by_method(methods), methods=list(methods)) for path, methods in answers.items()]
+        routes = [
+            Route(path, _dispatch_by_method(methods), methods=list(methods)) for path, methods in handlers.items()
+        ]
         self.router = Starlette(
             routes=routes, exception_handlers={HTTPException: _handle_http_exception, UnlostError: _handle_error}
         )  # fmt: skip
         self.router.router.redirect_slashes = False
 
-    # Who asks
+    # Authentication
 
     async def _admin(self, request: Request) -> str | None:
-        """Return whose token a request has; None if it has none. Raises 401 for one that is nobody's."""
+        """Return the administrator's name of the token in a request, or None without a token.
+
+        Raises:
+            HTTPException: 401, the token is invalid.
+        """
         authorization = request.headers.get("authorization", "")
         if not authorization:
             return None
@@ -182,7 +186,11 @@ class JobsApi:
         return name
 
     async def _job_number(self, request: Request) -> int:
-        """Return the number of the job that a request is about. Raises 404 for a key that opens none."""
+        """Return the number of the job in the path of a request. Administrators may use its number instead of its key.
+
+        Raises:
+            HTTPException: 404, the key is invalid.
+        """
         key = request.path_params["key"]
         number = self._service.signer.verify_owner_key(key)
         if number is None and key.isascii() and key.isdigit() and await self._admin(request) is not None:
@@ -192,7 +200,11 @@ class JobsApi:
         return number
 
     async def _job(self, request: Request) -> Job:
-        """Return the job that a request is about. Raises 404 for a key that opens none."""
+        """Return the job in the path of a request.
+
+        Raises:
+            HTTPException: 404, the key is invalid or the job does not exist.
+        """
         number = await self._job_number(request)
         try:
             return await self._service.run_query(self._service.store.get, number)
@@ -200,11 +212,11 @@ class JobsApi:
             raise _job_not_found() from None
 
     async def _job_for_admin(self, request: Request) -> Job:
-        """Return the job that an administrator names."""
+        """Return the job in the path of an administrator's request."""
         await self._require_admin(request)
         return await self._job(request)
 
-    # What is told
+    # Serialization
 
     async def _job_response(self, request: Request, job: Job, status: int = 200) -> Response:
         place = await self._service.queue_place(job)
@@ -212,8 +224,8 @@ class JobsApi:
 
     async def _job_object(self, request: Request, job: Job, place: int | None) -> dict[str, object]:
         is_admin = "authorization" in request.headers and await self._admin(request) is not None
-        tell = job_to_admin_json if is_admin else job_to_json
-        return tell(job, place, self._service.store.retention, self._link(request, job))
+        serialize = job_to_admin_json if is_admin else job_to_json
+        return serialize(job, place, self._service.store.retention, self._link(request, job))
 
     def _link(self, request: Request, job: Job) -> str:
         base = parse_headers(request.scope, self._urls).urls.base
@@ -227,12 +239,12 @@ class JobsApi:
         origin = self._service.clients.order_origin(request)
         job, place = await self._service.run_order(self._submit_job, order, origin, is_confirmed=is_admin)
         link = self._link(request, job)
-        found = {
+        body = {
             "key": self._service.signer.owner_key(job.number),
             "link": link,
             **job_to_json(job, place, self._service.store.retention, link),
         }
-        return JSONResponse(found, 201, {**PRIVATE_JSON_HEADERS, "location": link})
+        return JSONResponse(body, 201, {**PRIVATE_JSON_HEADERS, "location": link})
 
     def _submit_job(self, order: Order, origin: OrderOrigin, *, is_confirmed: bool) -> tuple[Job, int | None]:
         job = self._service.store.submit(order, is_confirmed=is_confirmed, origin=origin)
@@ -242,16 +254,16 @@ class JobsApi:
         return await self._job_response(request, await self._job(request))
 
     async def _events(self, request: Request) -> Response:
-        number, following = await self._job_number(request), self._service.watcher
+        number, watcher = await self._job_number(request), self._service.watcher
         with ExitStack() as stack:
-            stack.enter_context(following.reserve(number, self._service.clients.client_hash(request)))
-            seen = await following.get_snapshot(number)
-            if seen is None:
+            stack.enter_context(watcher.reserve(number, self._service.clients.client_hash(request)))
+            snapshot = await watcher.get_snapshot(number)
+            if snapshot is None:
                 raise _job_not_found()
-            watch = stack.enter_context(
-                following.subscribe(number, self._serialize, self._link(request, seen[0]), seen)
+            subscription = stack.enter_context(
+                watcher.subscribe(number, self._serialize, self._link(request, snapshot[0]), snapshot)
             )
-            return JobEventsResponse(watch, stack.pop_all())
+            return JobEventsResponse(subscription, stack.pop_all())
 
     def _serialize(self, job: Job, place: int | None, link: str) -> dict[str, object]:
         return job_to_json(job, place, self._service.store.retention, link)
@@ -279,12 +291,12 @@ class JobsApi:
         form = request.path_params["form"]
         package = next((each for each in job.packages if each.form == form), None)
         if package is None or not job.is_offered:
-            what = (
+            reason = (
                 f"expected one of {', '.join(PACKAGE_FORMATS)}"
                 if form not in PACKAGE_FORMATS
                 else f"the job is {job.state}"
             )
-            raise HTTPException(404, f"there is nothing to pick up: {what}")
+            raise HTTPException(404, f"there is nothing to pick up: {reason}")
         file = self._service.folders.folder_of(job.number) / package.file
 
         async def picked_up() -> None:
@@ -303,9 +315,9 @@ class JobsApi:
         state = None if name is None else JobState(name)
         limit = _parse_number(query.get("limit", "100"), "limit", 1, _MAX_LISTED)
         after = _parse_number(query.get("after", "0"), "after", 0, _MAX_NUMBER)
-        found = await self._service.run_query(self._service.store.list_jobs, state, limit, after)
-        places = range(after + 1, after + 1 + len(found)) if state is JobState.QUEUED else [None] * len(found)
-        jobs = [await self._job_object(request, job, place) for job, place in zip(found, places, strict=True)]
+        listed = await self._service.run_query(self._service.store.list_jobs, state, limit, after)
+        places = range(after + 1, after + 1 + len(listed)) if state is JobState.QUEUED else [None] * len(listed)
+        jobs = [await self._job_object(request, job, place) for job, place in zip(listed, places, strict=True)]
         counts = await self._service.run_query(self._service.store.count_by_state)
         return JSONResponse(
             {"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=PRIVATE_JSON_HEADERS
@@ -371,32 +383,37 @@ class JobsApi:
         form = request.query_params.get("format", "json")
         if form not in HISTORIES:
             raise UsageError(f"format: expected one of {', '.join(HISTORIES)}")
-        pieces: AsyncIterator[str] = iterate_in_threadpool(write_history(self._service.store.history(), form))
+        chunks: AsyncIterator[str] = iterate_in_threadpool(write_history(self._service.store.history(), form))
         headers = {**PRIVATE_JSON_HEADERS, "content-disposition": f'attachment; filename="jobs.{form}"'}
-        return StreamingResponse(pieces, media_type=HISTORIES[form], headers=headers)
+        return StreamingResponse(chunks, media_type=HISTORIES[form], headers=headers)
 
     async def _statistics(self, request: Request) -> Response:
         await self._require_admin(request)
-        found = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
-        return JSONResponse(found, headers=PRIVATE_JSON_HEADERS)
+        statistics = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
+        return JSONResponse(statistics, headers=PRIVATE_JSON_HEADERS)
 
 
-def _dispatch_by_method(answers: Mapping[str, JobHandler]) -> JobHandler:
-    async def answer(request: Request) -> Response:
-        return await answers["GET" if request.method == "HEAD" else request.method](request)
+def _dispatch_by_method(handlers: Mapping[str, JobHandler]) -> JobHandler:
+    async def dispatch(request: Request) -> Response:
+        return await handlers["GET" if request.method == "HEAD" else request.method](request)
 
-    return answer
+    return dispatch
 
 
 def _download_name(job: Job, form: str) -> str:
-    """Return what a package is called when it is saved: its site's host, in letters that every system takes."""
+    """Return the file name of a download: the host of its site, in ASCII characters that are valid on every system."""
     host = normalize_host(job.order.url)
     plain = "".join(char if char.isascii() and (char.isalnum() or char in ".-") else "_" for char in host)
     return f"{plain.strip('.')[:100] or 'site'}.{form}"
 
 
 async def _read_json(request: Request) -> object:
-    """Return the JSON in a request. Raises UsageError, and 408, 413 and 415."""
+    """Parse the JSON body of a request.
+
+    Raises:
+        UsageError: The body is not valid JSON.
+        HTTPException: 408, 413 or 415.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
     data = await read_body(request)
@@ -430,7 +447,7 @@ async def _handle_error(_: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
     message = str(error)
     if isinstance(error, DatabaseError) or not is_public_error(error):
-        # The message may have a URL of a database or a path of a file.
+        # The message may contain the URL of a database or the path of a file.
         _log.error("%s", error)
         status, message = 503, "the database or a file of the service cannot be reached: try again later"
     seconds = {429: 3_600, 503: 5}.get(status)

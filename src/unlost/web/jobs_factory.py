@@ -10,10 +10,11 @@ from pathlib import Path
 
 from unlost.clock import Clock
 from unlost.jobs.auth import AdminTokens, LinkSigner, load_secret
+from unlost.jobs.client_network import TrustedProxies
 from unlost.jobs.database import Database
 from unlost.jobs.folders import DiskSpaceLimits, JobFolders
 from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import JobService, TrustedProxies
+from unlost.jobs.service import JobService
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import JobStore
 from unlost.jobs.tasks import background_task
@@ -23,20 +24,27 @@ from unlost.mail.smtp import MailServer
 FIRST_TOKEN_FILE = "admin-token"  # noqa: S105  the name of a file
 WORK_FOLDER = "work"
 
-# After which a thread that reads hundreds of jobs lets the event loop go on. Python's own 5 ms would be waited for at
+# Switch interval of Python threads. With Python's default of 5 ms, a thread that reads hundreds of jobs would delay
 # every step of every request.
 _SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class JobServiceConfig:
-    """What a service is told that takes orders.
+    """Options of the job service.
 
-    folder: of jobs. archives: ids of those that may be ordered from. root: our own address, for links in letters.
-    mail: where letters are handed over; None to show their links. terms: for how long jobs are kept.
-    proxies: whose word is taken for whom they ask for; none if there is no proxy. contact: whom visitors can ask.
-    allows_private: whether sites of loopback and private hosts may be ordered.
-    space: limits of the disk space that jobs use.
+    Attributes:
+        folder: Folder of the secret, the first token and the jobs.
+        database: The job database.
+        archives: Ids of the archives that may be ordered from.
+        root: Base URL of the service, for links in emails.
+        on_message: Called with messages for the operator.
+        mail: The mail server; None to report links with `on_message` instead.
+        retention: When jobs are removed and reminders sent.
+        proxies: Networks of reverse proxies whose `X-Forwarded-For` header is trusted.
+        contact: Contact of the operator, for visitors.
+        allows_private: Whether sites on loopback and private hosts may be ordered.
+        space: Limits of disk space.
     """
 
     folder: Path
@@ -54,40 +62,40 @@ class JobServiceConfig:
 
 @asynccontextmanager
 async def open_job_service(options: JobServiceConfig, clock: Clock) -> AsyncIterator[JobService]:
-    """Yield a desk, with letters being sent and jobs being looked after meanwhile."""
+    """Open the job service, and send emails and run retention until the block ends."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-    keys = LinkSigner(load_secret(options.folder / "secret"))
+    signer = LinkSigner(load_secret(options.folder / "secret"))
     _create_first_token(AdminTokens(options.database), options)
-    jobs = JobStore(options.database, options.retention, allows_private=options.allows_private)
-    letters = MailOutbox(options.database)
-    desk = JobService.create(
-        jobs, JobFolders(options.folder / WORK_FOLDER), keys, letters, options.archives,
+    store = JobStore(options.database, options.retention, allows_private=options.allows_private)
+    outbox = MailOutbox(options.database)
+    service = JobService.create(
+        store, JobFolders(options.folder / WORK_FOLDER), signer, outbox, options.archives,
         proxies=options.proxies, sends_mail=options.mail is not None, contact=options.contact,
         space=options.space,
     )  # fmt: skip
-    texts = MailRenderer(keys, options.retention, options.root)
+    renderer = MailRenderer(signer, options.retention, options.root)
     async with AsyncExitStack() as stack:
-        stack.callback(desk.order_threads.shutdown)
-        stack.callback(desk.login_pool.shutdown)
-        stack.callback(desk.report_pool.shutdown)
-        stack.callback(desk.watcher.close)
-        await stack.enter_async_context(background_task(desk.run_retention(clock)))
-        await stack.enter_async_context(background_task(desk.run_checkpoints(clock)))
-        post = MailSender(letters, texts, options.mail, clock, options.on_message)
-        stack.push_async_callback(asyncio.to_thread, post.close)
-        await stack.enter_async_context(background_task(post.run()))
-        yield desk
+        stack.callback(service.order_threads.shutdown)
+        stack.callback(service.login_pool.shutdown)
+        stack.callback(service.report_pool.shutdown)
+        stack.callback(service.watcher.close)
+        await stack.enter_async_context(background_task(service.run_retention(clock)))
+        await stack.enter_async_context(background_task(service.run_checkpoints(clock)))
+        sender = MailSender(outbox, renderer, options.mail, clock, options.on_message)
+        stack.push_async_callback(asyncio.to_thread, sender.close)
+        await stack.enter_async_context(background_task(sender.run()))
+        yield service
 
 
 def _create_first_token(tokens: AdminTokens, options: JobServiceConfig) -> None:
-    """Where nobody has a token yet, leave one in a file for whoever runs the service."""
+    """Write a token to a file for the operator, if none exists."""
     file = options.folder / FIRST_TOKEN_FILE
     if tokens.count() or file.exists():
         return
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:  # of several that begin at once, another one was first
+    except FileExistsError:  # another process that started at the same time was first
         return
-    with os.fdopen(descriptor, "w") as opened:
-        opened.write(tokens.create("first") + "\n")
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(tokens.create("first") + "\n")
     options.on_message(f"a token for administrators is in {file}")

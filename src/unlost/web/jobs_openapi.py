@@ -95,7 +95,7 @@ def _schemas() -> _Object:
 
 
 def _statistics_schema() -> _Object:
-    """Return the shape of the statistics: shares are from 0 to 1, null of nothing."""
+    """Return the schema of the statistics. Shares are from 0 to 1, or null if undefined."""
     share: _Object = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
     number: _Object = {"type": ["number", "null"], "minimum": 0}
     part = _object_schema({"jobs": _COUNT, "share": share})
@@ -124,7 +124,7 @@ def _statistics_schema() -> _Object:
 
 
 def _object_schema(properties: Mapping[str, object]) -> _Object:
-    """Return the shape of an object that has these fields and no others."""
+    """Return the schema of an object with exactly these fields."""
     return {
         "type": "object", "required": list(properties), "additionalProperties": False, "properties": {**properties},
     }  # fmt: skip
@@ -135,7 +135,7 @@ def _array_schema(properties: Mapping[str, object]) -> _Object:
 
 
 def components() -> _Object:
-    """Return the shapes that the paths refer to, and how administrators are known."""
+    """Return the schemas and the authentication scheme of administrators."""
     return {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
 
 
@@ -165,7 +165,7 @@ def _operation(summary: str, responses: _Object, **more: object) -> _Object:
 
 
 def paths() -> _Object:
-    """Return the paths."""
+    """Return the paths of the jobs API."""
     order = _request_body({"$ref": "#/components/schemas/Order"})
     code = _request_body({"type": "object", "required": ["code"], "properties": {"code": _TEXT}})
     place = _request_body(

@@ -1,7 +1,7 @@
-"""Metrics in the text format of Prometheus, and a stream of events (server-sent events).
+"""Metrics in the Prometheus text format, and a stream of server-sent events.
 
-A client that reads slowly loses events and receives their number; other clients are not affected. Events have no URLs,
-and responses have no CORS headers.
+A slow client misses events and is sent their number; other clients are not affected. Events contain no URLs, and
+responses have no CORS headers, since look-ups of users are private.
 """
 
 import asyncio
@@ -16,19 +16,23 @@ from unlost.aggregate.archive_status import ArchiveStatus
 from unlost.aggregate.models import AggregateResult
 from unlost.web.responses import PRIVATE_HEADERS, Receive, Send, send_response, text_response, wait_for_disconnect
 
-_QUEUE = 256  # events that wait for one reader: some seconds of a busy service
+_QUEUE = 256  # events queued for one reader: a few seconds of a busy service
 _MAX_READERS = 100
-_MAX_READERS_PER_CLIENT = 25  # from one network address: nobody has all places
-_HEARTBEAT_SECONDS = 15.0  # less than the half minute after which proxies close what is silent
+_MAX_READERS_PER_CLIENT = 25  # limit per client network, so that one client cannot use up all connections
+_HEARTBEAT_SECONDS = 15.0  # many proxies close a connection after 30 s without data
 _EVENT_STREAM_HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # nginx would keep events until it has a few kilobytes of them
+    (b"x-accel-buffering", b"no"),  # nginx would buffer events until it has several kilobytes
 )
+METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+_BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
+MetricLabels = tuple[tuple[str, str], ...]
 
 
 class _EventReader:
-    """Somebody who watches. waiting: what it has not been sent. lost: how many events it was too slow for."""
+    """A client of the event stream, with its queued events and the number of lost ones."""
 
     def __init__(self) -> None:
         self.waiting: deque[bytes] = deque()
@@ -36,7 +40,7 @@ class _EventReader:
         self.has_news = asyncio.Event()
 
     def add(self, event: bytes) -> bool:
-        """Keep an event for it; return False if there is no room."""
+        """Queue an event. Returns False if the queue is full."""
         self.has_news.set()
         if len(self.waiting) >= _QUEUE:
             self.lost += 1
@@ -45,7 +49,7 @@ class _EventReader:
         return True
 
     def drain(self) -> bytes:
-        """Return all that waits, with what was lost behind it, since that came later."""
+        """Return and remove all queued events, followed by the number of lost ones."""
         self.has_news.clear()
         data = b"".join(self.waiting)
         self.waiting.clear()
@@ -56,7 +60,7 @@ class _EventReader:
 
 
 class EventStream:
-    """Tells readers what happens. heartbeat: seconds of silence after which a line is sent that says nothing."""
+    """Publishes events to clients. A comment is sent after `heartbeat` seconds without events."""
 
     def __init__(self, heartbeat: float = _HEARTBEAT_SECONDS) -> None:
         self._heartbeat = heartbeat
@@ -67,26 +71,33 @@ class EventStream:
 
     @property
     def readers(self) -> int:
-        """How many watch."""
+        """Number of connected readers."""
         return len(self._readers)
 
     def publish(self, name: str, **fields: object) -> None:
-        """Tell everybody who watches; it costs nothing if nobody does."""
+        """Publish an event to all readers. Costs nothing without readers."""
         if self._readers:
             event = _format_event(name, fields)
             for reader in self._readers:
                 self.lost += not reader.add(event)
 
     def close(self) -> None:
-        """Let every reader go once it has what waits for it."""
+        """Disconnect each reader after its queued events were sent."""
         self._closed = True
         for reader in self._readers:
             reader.has_news.set()
 
     async def serve(self, method: str, receive: Receive, send: Send, client: str = "") -> int:
-        """Answer a request with everything that happens from now on, until the reader or the service ends.
+        """Serve the event stream until the client disconnects or the stream is closed.
 
-        client: whence it comes. Returns the status.
+        Args:
+            method: GET or HEAD.
+            receive: ASGI receive function.
+            send: ASGI send function.
+            client: Key of the client's network, for the limit per client.
+
+        Returns:
+            The status.
         """
         if method == "HEAD":
             await send(
@@ -115,49 +126,43 @@ class EventStream:
         reader = _EventReader()
         self._readers.add(reader)
         self._clients[client] += 1
-        gone = asyncio.ensure_future(wait_for_disconnect(receive))
+        disconnect = asyncio.ensure_future(wait_for_disconnect(receive))
         try:
             await send(
                 {"type": "http.response.start", "status": 200, "headers": [*PRIVATE_HEADERS, *_EVENT_STREAM_HEADERS]}
             )
-            await self._send_events(reader, gone, send)
+            await self._send_events(reader, disconnect, send)
         finally:
             self._readers.discard(reader)
             self._clients[client] -= 1
-            self._clients += Counter()  # whoever has no reader is forgotten
-            gone.cancel()
+            self._clients += Counter()  # drops clients without readers
+            disconnect.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await gone
+                await disconnect
         return 200
 
-    async def _send_events(self, reader: _EventReader, gone: "asyncio.Future[None]", send: Send) -> None:
+    async def _send_events(self, reader: _EventReader, disconnect: "asyncio.Future[None]", send: Send) -> None:
         data = b": unlost\n\n"
-        while not gone.done():
-            # Whoever takes nothing at all is let go by the connection, and is gone then.
+        while not disconnect.done():
+            # A client that receives nothing is disconnected by `BoundedConnection`.
             await send({"type": "http.response.body", "body": data, "more_body": True})
             if self._closed and not reader.waiting:
                 await send({"type": "http.response.body", "body": b""})
                 return
-            news = asyncio.ensure_future(reader.has_news.wait())
-            await asyncio.wait((news, gone), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
-            news.cancel()
+            wakeup = asyncio.ensure_future(reader.has_news.wait())
+            await asyncio.wait((wakeup, disconnect), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
+            wakeup.cancel()
             data = reader.drain() or b":\n\n"
 
 
 def _format_event(name: str, fields: dict[str, object]) -> bytes:
-    # JSON escapes the ends of lines: no text of anybody can begin an event of its own.
+    # JSON escapes line breaks, so text in a field cannot start another event.
     return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode()
-
-
-METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
-_BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
-MetricLabels = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
 class _Histogram:
-    """How many took how long. counts: by the first bound that is not less, then those beyond all."""
+    """A histogram of durations. `counts` has one entry per bound, and one for values above all bounds."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(_BOUNDS) + 1))
     total: float = 0.0
@@ -167,16 +172,19 @@ class _Histogram:
         self.total += seconds
 
     def lines(self, name: str, labels: MetricLabels) -> Iterator[str]:
-        below = 0
+        cumulative = 0
         for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
-            below += count
-            yield _line(f"{name}_bucket", (*labels, ("le", bound)), below)
+            cumulative += count
+            yield _line(f"{name}_bucket", (*labels, ("le", bound)), cumulative)
         yield _line(f"{name}_sum", labels, round(self.total, 6))
-        yield _line(f"{name}_count", labels, below)
+        yield _line(f"{name}_count", labels, cumulative)
 
 
 class Metrics:
-    """What happened since the service began. Every label has few values: endpoints, statuses, archives, outcomes."""
+    """Counters since the start of the service.
+
+    Every label has few values: endpoint, status, archive, outcome, reason.
+    """
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -186,7 +194,7 @@ class Metrics:
         self._finds: Counter[bool] = Counter()
 
     def count_request(self, endpoint: str, status: int, seconds: float) -> None:
-        """Count one answer of ours."""
+        """Count a response."""
         self._requests[endpoint, status] += 1
         histogram = self._seconds.get(endpoint)
         if histogram is None:
@@ -194,17 +202,17 @@ class Metrics:
         histogram.add(seconds)
 
     def count_lookup(self, from_cache: bool) -> None:
-        """Count one page that was looked for, and whether what was kept was enough."""
+        """Count a look-up, and whether it was served from the cache."""
         self._finds[from_cache] += 1
 
-    def count_upstream(self, found: AggregateResult) -> None:
-        """Count what came of every archive. To be called once for each time that archives were asked."""
-        for report in found.reports:
+    def count_upstream(self, result: AggregateResult) -> None:
+        """Count the outcome of each archive. Must be called once per upstream query."""
+        for report in result.reports:
             self._upstream[report.archive, report.outcome, report.reason] += 1
             self._upstream_seconds.setdefault(report.archive, _Histogram()).add(report.duration_ms / 1_000)
 
     def render(self, statuses: Sequence[ArchiveStatus], gauges: Mapping[str, tuple[str, float]]) -> bytes:
-        """Return all of it. gauges: other numbers, with what each means."""
+        """Render all metrics in the Prometheus text format. `gauges` has further values with their help texts."""
         return ("\n".join(self._lines(statuses, gauges)) + "\n").encode()
 
     def _lines(self, statuses: Sequence[ArchiveStatus], gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
@@ -215,8 +223,8 @@ class Metrics:
         for endpoint, histogram in sorted(self._seconds.items()):
             yield from histogram.lines("unlost_request_seconds", (("endpoint", endpoint),))
         yield from _head("unlost_finds_total", "counter", "Pages that were looked for, by whether a kept answer did.")
-        for kept in (True, False):
-            yield _line("unlost_finds_total", (("from_cache", str(kept).lower()),), self._finds[kept])
+        for from_cache in (True, False):
+            yield _line("unlost_finds_total", (("from_cache", str(from_cache).lower()),), self._finds[from_cache])
         yield from _head("unlost_upstream_total", "counter", "What came of asking archives, and why they were asked.")
         for (archive, outcome, reason), count in sorted(self._upstream.items()):
             labels = (("archive", archive), ("outcome", outcome), ("reason", reason))
@@ -290,17 +298,17 @@ def _escape_label(text: str) -> str:
 
 
 class MetricsListener:
-    """A listener of the aggregator: it is told of every answer for which archives were asked, once."""
+    """Counts and publishes the results of the aggregator. Called once for each result that queried archives."""
 
     def __init__(self, metrics: Metrics, events: EventStream) -> None:
         self._metrics = metrics
         self._events = events
 
     def on_upstream_result(self, result: object) -> None:
-        """Do nothing: what came of single archives is told with the whole answer."""
+        """Ignored: the results of single archives are reported with the complete result."""
 
     def on_result(self, result: AggregateResult) -> None:
-        """Count the outcome of every archive, and publish it without the URL: what users look up is private."""
+        """Count the outcome of each archive, and publish it without the URL, since look-ups of users are private."""
         self._metrics.count_upstream(result)
         if not self._events.readers:
             return

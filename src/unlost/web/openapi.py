@@ -56,7 +56,7 @@ def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
 
 
 def _responses(success: _Object, *statuses: int) -> _Object:
-    said = {
+    descriptions = {
         302: "Found: Location is the address of the copy",
         400: "A request, an address or a date that is malformed; what was expected is said",
         404: "No mementos: every routed archive answered",
@@ -67,8 +67,8 @@ def _responses(success: _Object, *statuses: int) -> _Object:
         "see Retry-After",
         504: "Nothing was kept, or the archive did not answer in time",
     }
-    answers: _Object = {str(status): {"description": said[status], "content": _TEXT} for status in statuses}
-    return {**success, **answers}
+    errors: _Object = {str(status): {"description": descriptions[status], "content": _TEXT} for status in statuses}
+    return {**success, **errors}
 
 
 def _ok(*types: str) -> _Object:
@@ -80,11 +80,17 @@ def _get(summary: str, parameters: list[_Object], responses: _Object) -> _Object
 
 
 def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Object:
-    """Return it, as JSON has it. base: our own address. jobs: what is added where recoveries can be ordered."""
+    """Return the OpenAPI description as a JSON object.
+
+    Args:
+        base: Base URL of the service.
+        has_map: Whether a MementoMap is published.
+        jobs: Paths and components of the jobs API, if it is served.
+    """
     lists = [_TYPES[form] for form in TIMEMAP_FORMATS]
-    told = [_TYPES[form] for form in MEMENTO_FORMATS if form in _TYPES]
-    faults = (400, 404, 414, 503, 504)
-    of_copy = _responses(_ok(*told, "*/*"), 302, *faults, 451, 502)
+    memento_types = [_TYPES[form] for form in MEMENTO_FORMATS if form in _TYPES]
+    error_statuses = (400, 404, 414, 503, 504)
+    memento_responses = _responses(_ok(*memento_types, "*/*"), 302, *error_statuses, 451, 502)
     find = [
         {**_PAGE, "in": "query"},
         _choice(TIMEMAP_FORMATS, "query"),
@@ -96,27 +102,31 @@ def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Obj
         health = {**health, "503": {"description": "No database", "content": {"application/json": {}}}}
     paths: _Object = {
         "/timemap/{format}/{uri}": _get(
-            "All copies of a page", [_choice(TIMEMAP_FORMATS), _PAGE, _PREFER], _responses(_ok(*lists), *faults)
+            "All copies of a page", [_choice(TIMEMAP_FORMATS), _PAGE, _PREFER], _responses(_ok(*lists), *error_statuses)
         ),
         "/timegate/{uri}": _get(
-            "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _responses({}, 302, *faults)
+            "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _responses({}, 302, *error_statuses)
         ),
         "/memento/{date}/{uri}": _get(
-            "The copy closest to a date, which is in the path", [_DATE, _PAGE, _PREFER], _responses({}, 302, *faults)
+            "The copy closest to a date, which is in the path",
+            [_DATE, _PAGE, _PREFER],
+            _responses({}, 302, *error_statuses),
         ),
         "/memento/{format}/{date}/{uri}": _get(
             "What there is to say of the closest copy; `proxy`: the copy itself",
             [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
-            of_copy,
+            memento_responses,
         ),
         "/api/{format}/{date}/{uri}": _get(
-            "The same by another name, as MemGator has it", [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER], of_copy
+            "The same by another name, as MemGator has it",
+            [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
+            memento_responses,
         ),
-        "/api/find": _get("All copies, with every option a parameter", find, _responses(_ok(*lists), *faults)),
+        "/api/find": _get("All copies, with every option a parameter", find, _responses(_ok(*lists), *error_statuses)),
         "/summary/{format}/{uri}": _get(
             "How many copies, by archive and year",
             [_choice(SUMMARY_FORMATS), _PAGE, _PREFER],
-            _responses(_ok(*(_TYPES[form] for form in SUMMARY_FORMATS)), *faults),
+            _responses(_ok(*(_TYPES[form] for form in SUMMARY_FORMATS)), *error_statuses),
         ),
         "/about": _get("Archives: which are asked, and why", [], _ok("application/json", "text/html")),
         "/metrics": _get("Numbers, for Prometheus", [], _ok("text/plain")),

@@ -40,25 +40,27 @@ _PROBLEMS = {403: "form", 400: "form", 408: "form", 413: "large", 415: "form", 4
 
 
 class JobPagesRouter:
-    """Answers requests for pages for people."""
+    """Serves the HTML pages for recovery jobs."""
 
     def __init__(self, context: ServiceContext, service: JobService, urls: ServiceUrls | None) -> None:
         names = {each.archive.id: each.archive.name for each in context.archive_status.archive_statuses()}
         is_secure = context.root is not None and context.root.startswith("https://")
-        forms = CsrfForms(service.signer, is_secure=is_secure)
-        self._renderer = PageRenderer(forms, names, urls.prefix if urls else "")
-        owner = JobPages(service, self._renderer, forms)
-        sessions = AdminSessions(service, self._renderer, forms)
+        csrf_forms = CsrfForms(service.signer, is_secure=is_secure)
+        self._renderer = PageRenderer(csrf_forms, names, urls.prefix if urls else "")
+        job_pages = JobPages(service, self._renderer, csrf_forms)
+        sessions = AdminSessions(service, self._renderer, csrf_forms)
         routes = [
             *SubmitPages(
-                service, context.finder, self._renderer, forms, LookupRateLimit(service.store.database)
+                service, context.finder, self._renderer, csrf_forms, LookupRateLimit(service.store.database)
             ).routes,
-            *owner.routes,
-            *UnsubscribePages(service, self._renderer, forms).routes,
+            *job_pages.routes,
+            *UnsubscribePages(service, self._renderer, csrf_forms).routes,
             *PreviewPages(service, self._renderer, urls).routes,
             *sessions.routes,
-            *AdminJobPages(service, self._renderer, forms, sessions).routes,
-            *AdminServicePages(service, context.archive_status, context.clock, self._renderer, forms, sessions).routes,
+            *AdminJobPages(service, self._renderer, csrf_forms, sessions).routes,
+            *AdminServicePages(
+                service, context.archive_status, context.clock, self._renderer, csrf_forms, sessions
+            ).routes,
         ]
         handlers = {
             HTTPException: self._handle_http_exception,
@@ -70,14 +72,14 @@ class JobPagesRouter:
 
     @property
     def app(self) -> Starlette:
-        """Whoever answers."""
+        """The ASGI application."""
         return self._router
 
     async def _handle_http_exception(self, request: Request, error: HTTPException) -> Response:
         name = _PROBLEMS.get(error.status_code, "fault")
-        answer = self._renderer.render_problem(request, name, error.status_code)
-        answer.headers.update(error.headers or {})
-        return answer
+        response = self._renderer.render_problem(request, name, error.status_code)
+        response.headers.update(error.headers or {})
+        return response
 
     async def _handle_error(self, request: Request, error: UnlostError) -> Response:
         if isinstance(error, LimitError):

@@ -1,4 +1,4 @@
-"""Replays a capture: fetched by the client of the archive that lists it, sandboxed, without headers of the archive."""
+"""Replay of captures, fetched by the client of their archive: sandboxed, and without headers of the archive."""
 
 import asyncio
 import math
@@ -32,14 +32,19 @@ from unlost.web.responses import (
 )
 from unlost.web.timemap_views import TimeMapViews
 
-_MAX_CONCURRENT = (
-    32  # copies that are fetched or passed on at the same time: each may take a quarter of a gigabyte of disk
+_MAX_CONCURRENT = 32  # captures that are fetched or sent at a time; each may need a quarter of a gigabyte of disk space
+_FETCH_SECONDS = 60.0  # to fetch one capture, including the wait for a rate-limit permit
+_PIECE = 1 << 16
+# No scripts, origin or forms, and nothing from the live web: a page can only load resources from this service.
+_REPLAY_POLICY = (
+    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
+    "style-src 'self' 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 )
-_FETCH_SECONDS = 60.0  # for one of them to be there, waiting for its turn included
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+(?:\s*;[ -~]*)?", re.IGNORECASE)
 
 
 class ReplaySource:
-    """The copies of archives that are registered, and of no others."""
+    """Fetches captures from registered archives."""
 
     def __init__(self, archives: Iterable[Archive], client: HttpClient) -> None:
         self._archives = {archive.id: archive for archive in archives}
@@ -49,24 +54,28 @@ class ReplaySource:
 
     @asynccontextmanager
     async def open_capture(self, uri: str, memento: MementoTuple) -> AsyncIterator[FetchedCapture | None]:
-        """Yield a copy of a page, with its body, while the block lasts; None if the archive has none after all.
+        """Fetch a capture, with its body available within the block.
 
-        Raises ArchiveError.
+        Yields:
+            The capture, or None if the archive does not have it.
+
+        Raises:
+            ArchiveError: The archive failed, or is not registered.
         """
-        repository = self._archive_client(memento.archive)
+        archive_client = self._archive_client(memento.archive)
         capture = Capture(uri, addresses.key(uri), memento.datetime, archive=memento.archive, urim=memento.uri)
-        is_taken = False
+        has_slot = False
         try:
             try:
                 async with asyncio.timeout(_FETCH_SECONDS):
-                    is_taken = await self._slots.acquire()
-                    copy = await repository.fetch(capture)
+                    has_slot = await self._slots.acquire()
+                    fetched = await archive_client.fetch(capture)
             except TimeoutError:
                 raise FailedError(f"no copy within {_FETCH_SECONDS:g} s", memento.archive, "timeout") from None
-            with nullcontext() if copy is None else copy.body:
-                yield copy
+            with nullcontext() if fetched is None else fetched.body:
+                yield fetched
         finally:
-            if is_taken:
+            if has_slot:
                 self._slots.release()
 
     def _archive_client(self, name: str) -> ArchiveClient:
@@ -78,17 +87,8 @@ class ReplaySource:
         return self._archive_clients[name]
 
 
-_PIECE = 1 << 16
-# No scripts, no origin, no forms, and nothing from the live web: what an old page refers to is ours or does not come.
-_REPLAY_POLICY = (
-    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
-    "style-src 'self' 'unsafe-inline'; form-action 'none'; base-uri 'none'"
-)
-_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+(?:\s*;[ -~]*)?", re.IGNORECASE)
-
-
 class ReplayProxy:
-    """Answers with the copy itself."""
+    """Responds with the closest capture itself."""
 
     def __init__(self, source: ReplaySource, views: TimeMapViews, clock: Clock) -> None:
         self._source = source
@@ -96,37 +96,45 @@ class ReplayProxy:
         self._clock = clock
 
     async def serve(
-        self, request: MementoRequest, terms: RequestHeaders, found: AggregateResult, method: str, send: Send
+        self, request: MementoRequest, request_headers: RequestHeaders, result: AggregateResult, method: str, send: Send
     ) -> int:
-        """Send the copy that is closest to the date; return the status."""
-        place = found.closest_index(request.date)
-        if place is None:
-            return await _send_response(self._views.not_found_response(found), method, send)
-        memento = found.mementos[place]
+        """Send the capture that is closest to the requested date, and return the status."""
+        index = result.closest_index(request.date)
+        if index is None:
+            return await send_response(self._views.not_found_response(result), method, send)
+        memento = result.mementos[index]
         try:
-            async with self._source.open_capture(found.uri, memento) as copy:
-                if copy is None:
-                    answer = text_response(502, f"{memento.archive} lists a copy that it does not have")
-                    return await _send_response(answer, method, send)
-                return await self._replay(copy, place, terms, found, method, send)
+            async with self._source.open_capture(result.uri, memento) as fetched:
+                if fetched is None:
+                    response = text_response(502, f"{memento.archive} lists a copy that it does not have")
+                    return await send_response(response, method, send)
+                return await self._replay(fetched, index, request_headers, result, method, send)
         except (ArchiveError, InputError) as error:
-            return await _send_response(self._error_response(error), method, send)
+            return await send_response(self._error_response(error), method, send)
 
     async def _replay(
-        self, copy: FetchedCapture, place: int, terms: RequestHeaders, found: AggregateResult, method: str, send: Send
+        self,
+        fetched: FetchedCapture,
+        index: int,
+        request_headers: RequestHeaders,
+        result: AggregateResult,
+        method: str,
+        send: Send,
     ) -> int:
-        headers = self._views.common_headers(found, memento_link_header(found, place, terms.urls))
+        headers = self._views.common_headers(result, memento_link_header(result, index, request_headers.urls))
         headers += [
-            (b"memento-datetime", dates.to_http(copy.capture.datetime).encode()),
+            (b"memento-datetime", dates.to_http(fetched.capture.datetime).encode()),
             (b"content-security-policy", _REPLAY_POLICY.encode()),
             (b"referrer-policy", b"no-referrer"),
         ]
-        return await _stream(copy, _replay_status(copy), [*headers, *_original_headers(copy, terms)], method, send)
+        return await _stream(
+            fetched, _replay_status(fetched), [*headers, *_original_headers(fetched, request_headers)], method, send
+        )
 
     def _error_response(self, error: ArchiveError | InputError) -> WebResponse:
-        """Return what to say where an archive does not give its copy."""
+        """Return the response to an error of the archive."""
         name = error.archive if isinstance(error, ArchiveError) else "the archive"
-        reason = error if isinstance(error, ArchiveError) else "its file cannot be read"  # the message has its path
+        reason = error if isinstance(error, ArchiveError) else "its file cannot be read"  # the message has a path
         message = f"{name} does not give its copy: {reason}"
         match error:
             case NotNowError():
@@ -140,39 +148,37 @@ class ReplayProxy:
                 return text_response(502, message, NO_STORE)
 
 
-def _replay_status(copy: FetchedCapture) -> int:
-    """Return the captured status, as far as it can be said again: a redirect leads on here, others are contents."""
-    status = copy.capture.status
-    if copy.capture.redirect is not None:
+def _replay_status(fetched: FetchedCapture) -> int:
+    """Return the status to replay: 302 for redirects, captured 200, 4xx and 5xx unchanged, else 200."""
+    status = fetched.capture.status
+    if fetched.capture.redirect is not None:
         return 302
     return status if status is not None and (status == 200 or 400 <= status <= 599) else 200
 
 
-def _original_headers(copy: FetchedCapture, terms: RequestHeaders) -> list[Header]:
-    """Return what of the original's own headers is passed on: what it is, and where a redirect led."""
-    found: list[Header] = []
-    kind = copy.header("content-type") or ""
-    found.append(
-        (b"content-type", encode_header_value(kind) if _MEDIA_TYPE.fullmatch(kind) else b"application/octet-stream")
+def _original_headers(fetched: FetchedCapture, request_headers: RequestHeaders) -> list[Header]:
+    """Return the headers of the original response that are replayed: its media type and redirect target."""
+    headers: list[Header] = []
+    media_type = fetched.header("content-type") or ""
+    headers.append(
+        (
+            b"content-type",
+            encode_header_value(media_type) if _MEDIA_TYPE.fullmatch(media_type) else b"application/octet-stream",
+        )
     )
-    if copy.capture.redirect is not None:
-        target = terms.urls.memento(copy.capture.datetime, copy.capture.redirect, "proxy")
-        found.append((b"location", encode_header_value(target)))
-    return found
+    if fetched.capture.redirect is not None:
+        target = request_headers.urls.memento(fetched.capture.datetime, fetched.capture.redirect, "proxy")
+        headers.append((b"location", encode_header_value(target)))
+    return headers
 
 
-async def _stream(copy: FetchedCapture, status: int, headers: list[Header], method: str, send: Send) -> int:
-    size = copy.body.seek(0, SEEK_END)
-    copy.body.seek(0)
+async def _stream(fetched: FetchedCapture, status: int, headers: list[Header], method: str, send: Send) -> int:
+    size = fetched.body.seek(0, SEEK_END)
+    fetched.body.seek(0)
     headers = [*COMMON_HEADERS, *headers, (b"content-length", b"%d" % size)]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    while method != "HEAD" and (piece := copy.body.read(_PIECE)):
-        # Each waits until the client has taken enough of those before it.
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    while method != "HEAD" and (chunk := fetched.body.read(_PIECE)):
+        # Sending waits until the client has received enough.
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
     return status
-
-
-async def _send_response(answer: WebResponse, method: str, send: Send) -> int:
-    await send_response(answer, method, send)
-    return answer.status

@@ -18,20 +18,20 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 ALLOWED_METHODS = ("GET", "HEAD", "OPTIONS")
-"""What every endpoint can be asked by."""
+"""Methods of the endpoints that are served without Starlette."""
 COMMON_HEADERS: tuple[Header, ...] = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"Link, Location, X-Memento-Count, Server, X-Archives-Failed, Retry-After"),
     (b"server", f"unlost/{VERSION}".encode()),
     (b"x-content-type-options", b"nosniff"),
 )
-"""What every answer has."""
+"""Headers of all public responses."""
 PRIVATE_HEADERS = tuple(each for each in COMMON_HEADERS if not each[0].startswith(b"access-control-"))
-"""What every page has that is for one person alone: scripts of other sites may not read it."""
+"""Headers of responses for one user only; without CORS headers, so that scripts of other sites cannot read them."""
 HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
-"""What every page has where the service is reached by TLS: browsers then never try without."""
+"""Header of all responses if the service is reached by TLS."""
 NO_STORE: Header = (b"cache-control", b"no-store")
-"""What a response has that no cache may store."""
+"""Header of responses that must not be cached."""
 PREFLIGHT_HEADERS: tuple[Header, ...] = (
     (b"allow", ", ".join(ALLOWED_METHODS).encode()),
     (b"access-control-allow-methods", ", ".join(ALLOWED_METHODS).encode()),
@@ -40,13 +40,18 @@ PREFLIGHT_HEADERS: tuple[Header, ...] = (
 )
 _PLAIN = re.compile(r"[ -~]*")
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class WebResponse:
-    """One answer. headers: beside those that all have and the length of the body.
+    """A response.
 
-    pieces: a long body, rendered while it is sent; its length is not known before.
+    Attributes:
+        status: HTTP status.
+        body: The body, if it is not streamed.
+        headers: Headers except common ones and Content-Length.
+        pieces: A long body, rendered while it is sent. Its length is unknown.
     """
 
     status: int
@@ -56,7 +61,7 @@ class WebResponse:
 
 
 def text_response(status: int, message: str, *headers: Header) -> WebResponse:
-    """Return an answer for people and logs: a line of text, in which nothing acts on a terminal."""
+    """Create a response with one line of plain text. Control characters are removed, for safe display in a terminal."""
     line = message[:2_000]
     if not line.isprintable():
         line = "".join(char if char.isprintable() else " " for char in line)
@@ -66,7 +71,7 @@ def text_response(status: int, message: str, *headers: Header) -> WebResponse:
 
 
 def encode_header_value(text: str) -> bytes:
-    r"""Return text as the value of a header: whatever is in it, it stays one value of printable ASCII.
+    r"""Encode text as the value of a header: printable ASCII on a single line.
 
     >>> encode_header_value("http://a/\r\nSet-Cookie: é")
     b'http://a/%0D%0ASet-Cookie: %C3%A9'
@@ -77,12 +82,12 @@ def encode_header_value(text: str) -> bytes:
 
 
 def compute_etag(body: bytes) -> bytes:
-    """Return the entity tag of a body: the same for the same bytes, on every machine."""
+    """Return the entity tag of a body. It depends only on the bytes."""
     return b'"' + blake2b(body, digest_size=12).hexdigest().encode() + b'"'
 
 
 def matches_etag(etag: bytes, if_none_match: bytes) -> bool:
-    """Return whether a client that sent If-None-Match has the body with this tag already."""
+    """Return whether an If-None-Match header matches an entity tag (weak comparison, RFC 9110, section 8.8.3.2)."""
     return if_none_match.strip() == b"*" or etag.removeprefix(b"W/") in (
         part.strip().removeprefix(b"W/") for part in if_none_match.split(b",")
     )
@@ -90,38 +95,39 @@ def matches_etag(etag: bytes, if_none_match: bytes) -> bool:
 
 async def send_response(
     response: WebResponse, method: str, send: Send, common: tuple[Header, ...] = COMMON_HEADERS
-) -> None:
-    """Send an answer; to HEAD all but its body. common: headers in addition to those of the answer."""
+) -> int:
+    """Send a response, without its body for HEAD, and return its status.
+
+    The `common` headers precede those of the response.
+    """
     headers = [*common, *response.headers]
     if response.status != 304 and response.pieces is None:
         headers.append((b"content-length", b"%d" % len(response.body)))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     for piece in response.pieces or () if method != "HEAD" else ():
-        # Each waits until the client has taken enough of those before it.
+        # Sending waits until the client has received enough.
         await send({"type": "http.response.body", "body": piece, "more_body": True})
         await asyncio.sleep(0)
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else response.body})
+    return response.status
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Wait until a client has closed its connection."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-_log = logging.getLogger(__name__)
-
-
 def is_public_error(error: Exception) -> bool:
-    """Return whether clients may read the message of an error.
+    """Return whether the message of an error may be sent to clients.
 
-    That of an input which is not part of the request has the path of a file, or the URL of a database.
+    The message of an InputError about a file or database contains its path or URL.
     """
     return not isinstance(error, InputError) or isinstance(error, UriError | DateError)
 
 
 def error_response(error: InputError | UsageError | NotKeptError | BusyError) -> WebResponse:
-    """Return the response: 400 for a malformed request, 503 and 504 for what is not available now."""
+    """Create the response to an error: 400 for a malformed request, 503 or 504 for a temporary failure."""
     match error:
         case NotKeptError():
             return text_response(504, str(error), NO_STORE)

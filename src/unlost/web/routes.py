@@ -1,6 +1,6 @@
-"""The endpoints without a page's URL in their path.
+"""The endpoints without a URL in their path.
 
-Search page, /about, /api/find, health, metrics, files, published map.
+Search page, `/about`, `/api/find`, health, metrics, static files, published MementoMap.
 """
 
 from collections.abc import Mapping
@@ -43,41 +43,39 @@ from unlost.webui.templating import remember_language, strings_for_request
 MAP_PATH = "/mementomap"
 MAP_RELATION = "mementomap"
 _COMPRESSED_TYPES = {b"\x1f\x8b": "application/gzip", b"\x28\xb5": "application/zstd"}  # by the first bytes
-_MAX_AGE_SECONDS = 3_600  # for which a map may be kept without asking: maps are made anew once a day at most
+_MAX_AGE_SECONDS = 3_600  # cache lifetime of the map; maps are rebuilt at most once a day
+_PLAIN_PATHS = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
+_SEARCH_PARAMETERS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
+_STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
 class PublishedMap:
-    """A file, looked at anew for every request: it may be replaced at any time, by renaming."""
+    """Serves a MementoMap file. The file may be replaced at any time by renaming."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._unmodified = StaticFiles().is_not_modified
 
     async def respond(self, request: Request) -> Response:
-        """Return the file, a part of it, or that it has not changed."""
+        """Serve the file or a range of it, or respond that it has not been modified."""
         try:
             status = await run_in_threadpool(self._file.stat)
             media_type = await run_in_threadpool(self._media_type)
         except OSError:
             return PlainTextResponse("The map is not there just now\n", 503, {"retry-after": "60"})
         headers = {"cache-control": f"max-age={_MAX_AGE_SECONDS}"}
-        answer = FileResponse(self._file, media_type=media_type, stat_result=status, headers=headers)
-        if self._unmodified(Headers(raw=answer.raw_headers), request.headers):
-            return NotModifiedResponse(Headers(raw=answer.raw_headers))
-        return answer
+        response = FileResponse(self._file, media_type=media_type, stat_result=status, headers=headers)
+        if self._unmodified(Headers(raw=response.raw_headers), request.headers):
+            return NotModifiedResponse(Headers(raw=response.raw_headers))
+        return response
 
     def _media_type(self) -> str:
         with self._file.open("rb") as file:
             return _COMPRESSED_TYPES.get(file.read(2), "text/plain; charset=utf-8")
 
 
-_PLAIN_PATHS = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
-_SEARCH_PARAMETERS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
-_STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
-
-
 class SecondaryRoutes:
-    """Answers by Starlette's router."""
+    """Serves the endpoints without a URL in their path, by Starlette's router."""
 
     def __init__(self, context: ServiceContext, views: TimeMapViews, urls: ServiceUrls | None) -> None:
         self._context = context
@@ -109,85 +107,90 @@ class SecondaryRoutes:
         self._router.router.redirect_slashes = False
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> str:
-        """Answer a request; return the endpoint's name for counting, nothing if there is no such endpoint."""
+        """Serve a request. Returns the endpoint's name for metrics, or an empty string if it does not exist."""
         path: str = scope["path"]
         await self._router(scope, receive, send)
         return (path[1:] or "home") if path in self._endpoints else ""
 
     async def _not_found(self, _: Request, error: Exception) -> Response:
-        """Say what there is, where somebody looked for something else."""
-        there_is = [*ENDPOINT_PATTERNS.values(), *sorted(self._endpoints)]
+        """Respond with a list of the endpoints."""
+        endpoints = [*ENDPOINT_PATTERNS.values(), *sorted(self._endpoints)]
         status = error.status_code if isinstance(error, HTTPException) else 500
-        return PlainTextResponse("There is nothing here. There is:\n" + "\n".join(there_is) + "\n", status)
+        return PlainTextResponse("There is nothing here. There is:\n" + "\n".join(endpoints) + "\n", status)
 
     async def _home(self, request: Request) -> Response:
         options = {name: request.query_params.get(name, "") for name in _SEARCH_PARAMETERS}
-        found, problem, status = None, "", 200
+        result, problem, status = None, "", 200
         if options["uri"].strip():
             try:
-                found = await self._lookup(options["uri"], request.query_params)
+                result = await self._lookup(options["uri"], request.query_params)
             except (InputError, UsageError, NotKeptError, BusyError) as error:
-                refused = error_response(error)
-                problem, status = refused.body.decode().strip(), refused.status
+                error_page = error_response(error)
+                problem, status = error_page.body.decode().strip(), error_page.status
         choice = search_page.CaptureFilter(options["archive"], options["year"])
         text = await self._page.render_home(
-            options, found, problem, choice, strings_for_request(request), request.url.query
+            options, result, problem, choice, strings_for_request(request), request.url.query
         )
         return _with_language(request, _html_response(text, status))
 
-    async def _lookup(self, address: str, options: Mapping[str, str]) -> AggregateResult:
-        wish = merge_routing_options(parse_routing_parameters(options), self._context.default_options)
-        found = await self._context.finder.find(parse_typed_url(address), wish)
-        self._context.metrics.count_lookup(found.from_cache)
-        return found
+    async def _lookup(self, url: str, options: Mapping[str, str]) -> AggregateResult:
+        routing = merge_routing_options(parse_routing_parameters(options), self._context.default_options)
+        result = await self._context.finder.find(parse_typed_url(url), routing)
+        self._context.metrics.count_lookup(result.from_cache)
+        return result
 
     async def _find(self, request: Request) -> Response:
-        """Answer as a TimeMap does, or with a date as a description does; every option is a parameter."""
+        """Respond with a TimeMap, or with a memento description if a date is given.
+
+        All options are query parameters.
+        """
         options = request.query_params
         try:
-            asked = _parse_find_query(options)
-            terms = parse_headers(request.scope, self._urls, self._context.default_options)
-            terms.options = merge_routing_options(parse_routing_parameters(options), terms.options)
-            found = await self._context.finder.find(asked.uri, terms.options, terms.cache_control)
-            self._context.metrics.count_lookup(found.from_cache)
-            await compute_digest(found)
+            query = _parse_find_query(options)
+            headers = parse_headers(request.scope, self._urls, self._context.default_options)
+            headers.options = merge_routing_options(parse_routing_parameters(options), headers.options)
+            result = await self._context.finder.find(query.uri, headers.options, headers.cache_control)
+            self._context.metrics.count_lookup(result.from_cache)
+            await compute_digest(result)
         except (InputError, UsageError, NotKeptError, BusyError) as error:
             return _to_starlette(error_response(error))
-        return _to_starlette(self._views.respond(asked, terms, found))
+        return _to_starlette(self._views.respond(query, headers, result))
 
     async def _about(self, request: Request) -> Response:
-        told = describe_archives(self._context.archive_status.archive_statuses(), self._context.clock, is_public=True)
-        wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
-        if wants == "html":
+        description = describe_archives(
+            self._context.archive_status.archive_statuses(), self._context.clock, is_public=True
+        )
+        media_type = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
+        if media_type == "html":
             return _with_language(
                 request,
                 _html_response(
-                    self._page.render_about(told, strings_for_request(request), request.url.query),
+                    self._page.render_about(description, strings_for_request(request), request.url.query),
                     headers={"vary": "accept"},
                 ),
             )
-        return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
+        return JSONResponse(description, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:
-        found, status = {"status": "ok"}, 200
+        body, status = {"status": "ok"}, 200
         if self._context.job_service is not None:
             try:
                 await self._context.job_service.run_query(self._context.job_service.store.check_connection)
             except DatabaseError:
-                found, status = {"status": "the database of jobs cannot be reached"}, 503
+                body, status = {"status": "the database of jobs cannot be reached"}, 503
             else:
                 if shortage := await self._context.job_service.run_query(self._context.job_service.space.shortage):
-                    found = {"status": shortage}  # everything but jobs works, so there is no reason for a restart
-        return JSONResponse(found, status, {"cache-control": "no-store"})
+                    body = {"status": shortage}  # all but jobs works, so the service should not be restarted
+        return JSONResponse(body, status, {"cache-control": "no-store"})
 
     async def _metrics(self, _: Request) -> Response:
-        monitor = self._context.events
+        events = self._context.events
         gauges: dict[str, tuple[str, float]] = {
-            "unlost_monitor_readers": ("How many watch what happens.", monitor.readers),
-            "unlost_monitor_lost_total": ("Events that readers were too slow for.", monitor.lost),
+            "unlost_monitor_readers": ("How many watch what happens.", events.readers),
+            "unlost_monitor_lost_total": ("Events that readers were too slow for.", events.lost),
         }
         if self._context.job_service is not None:
-            with suppress(DatabaseError, OSError):  # the other numbers are wanted all the more then
+            with suppress(DatabaseError, OSError):  # the other metrics are still useful
                 gauges |= await self._context.job_service.gauges()
         text = self._context.metrics.render(self._context.archive_status.archive_statuses(), gauges)
         return Response(text, headers={"content-type": monitoring.METRICS_MEDIA_TYPE, "cache-control": "no-store"})
@@ -196,7 +199,7 @@ class SecondaryRoutes:
         base = parse_headers(request.scope, self._urls).urls.base
         jobs: dict[str, object] | None = None
         if self._context.job_service is not None:
-            from unlost.web import jobs_openapi  # noqa: PLC0415  only where there are jobs
+            from unlost.web import jobs_openapi  # noqa: PLC0415  jobs only
 
             jobs = {"paths": jobs_openapi.paths(), "components": jobs_openapi.components()}
         return JSONResponse(build_openapi(base, self._context.published_map is not None, jobs))
@@ -209,14 +212,20 @@ class SecondaryRoutes:
         return Response(self._files[name], headers=headers)
 
 
-def _with_language(request: Request, answer: Response) -> Response:
-    """Keep the language that somebody chose."""
-    remember_language(request, answer, is_secure=False)
-    return answer
+def _with_language(request: Request, response: Response) -> Response:
+    """Store the language that the user selected in a cookie."""
+    remember_language(request, response, is_secure=False)
+    return response
 
 
 def _parse_find_query(options: Mapping[str, str]) -> MementoRequest:
-    """Return what the parameters of a query ask for. Raises UsageError, UriError, DateError."""
+    """Parse the query parameters of `/api/find`.
+
+    Raises:
+        UsageError: A parameter is invalid.
+        UriError: The URL is invalid.
+        DateError: The date is invalid.
+    """
     form = options.get("format", "json")
     date = options.get("date", "")
     formats = ("link", "json", "cdxj") if date else TIMEMAP_FORMATS
@@ -245,19 +254,19 @@ def _html_response(text: str, status: int = 200, headers: Mapping[str, str] | No
     return HTMLResponse(text, status, more)
 
 
-def _to_starlette(answer: WebResponse) -> Response:
-    if answer.pieces is not None:
-        long = StreamingResponse(answer.pieces, answer.status)
-        long.raw_headers = list(answer.headers)
-        return long
-    response = Response(answer.body, answer.status)
-    length = [] if answer.status == 304 else [(b"content-length", b"%d" % len(answer.body))]
-    response.raw_headers = [*answer.headers, *length]
+def _to_starlette(web_response: WebResponse) -> Response:
+    if web_response.pieces is not None:
+        streaming = StreamingResponse(web_response.pieces, web_response.status)
+        streaming.raw_headers = list(web_response.headers)
+        return streaming
+    response = Response(web_response.body, web_response.status)
+    length = [] if web_response.status == 304 else [(b"content-length", b"%d" % len(web_response.body))]
+    response.raw_headers = [*web_response.headers, *length]
     return response
 
 
 def _preferred_type(accept: str) -> str:
-    """Return `html` if somebody would rather have that than JSON, which programs take that say nothing."""
+    """Return `html` if the client prefers it over JSON, which is the default."""
     kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     html = kinds.index("text/html") if "text/html" in kinds else None
     json = kinds.index("application/json") if "application/json" in kinds else len(kinds)

@@ -27,15 +27,28 @@ if TYPE_CHECKING:
 
 
 OpenContext = Callable[[ServiceContext | None], AbstractAsyncContextManager[ServiceContext]]
-"""Opens the parts of a service by the configuration as it is now. It gets the parts that are in use, if there are."""
+"""Opens the context of a service from the current configuration. Receives the context in use, if any."""
+_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line, headers and trailers
+_MAX_HEADERS = 256  # each takes more memory than its bytes; browsers and proxies send a few dozen
+_HEAD_SECONDS = 20.0  # from the connection, or from the first byte of a request, to the end of its headers
+_STALLED_SECONDS = 60.0  # after which a client that receives nothing is disconnected; its response occupies memory
+_TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of request line and headers"
+_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
+_FIELD_NAMES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
+_BACKLOG = 2_048
+_MAX_CONNECTIONS = 10_000  # more are answered with 503; memory per connection is limited, so the total is, too
+_MAX_OPEN_FILES = 1 << 15  # open files: connections of clients and to archives, and fetched captures on disk
+GRACE_SECONDS = 5.0
+"""Seconds in addition to the deadline for pending responses on shutdown."""
 
 
 class _Generation:
-    """One set of parts, and the requests that use it."""
+    """A context of the service, and the number of requests that use it."""
 
-    def __init__(self, parts: ServiceContext, stack: AsyncExitStack) -> None:
-        self.context = parts
-        self.application = Application(parts)
+    def __init__(self, context: ServiceContext, stack: AsyncExitStack) -> None:
+        self.context = context
+        self.application = Application(context)
         self.requests = 0
         self.is_unused = asyncio.Event()
         self._stack = stack
@@ -45,14 +58,14 @@ class _Generation:
 
 
 class ReloadableApplication:
-    """An ASGI application whose parts can be replaced. Use it as an async context manager.
+    """An ASGI application that can be reloaded without interruption. An async context manager.
 
-    Requests in progress finish with the parts they began with.
+    Requests in progress finish with the context that they began with.
 
     Args:
-        open_parts: Opens the parts.
-        grace: Seconds after which replaced parts are closed even if a request, such as an event stream, uses them.
-        tell: Gets messages for the operator, a line each.
+        open_context: Opens a context.
+        grace: Seconds after which a replaced context is closed even if a request, such as an event stream, uses it.
+        on_message: Called with messages for the operator, a line each.
     """
 
     def __init__(self, open_context: OpenContext, grace: float, on_message: Callable[[str], None]) -> None:
@@ -63,12 +76,12 @@ class ReloadableApplication:
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        """Open the first parts. Raises what opening them raises."""
+        """Open the first context. Raises what opening it raises."""
         self._current = await self._open(None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close all parts."""
+        """Close all contexts."""
         for task in self._retiring:
             task.cancel()
         await asyncio.gather(*self._retiring, return_exceptions=True)
@@ -76,11 +89,11 @@ class ReloadableApplication:
 
     @property
     def context(self) -> ServiceContext:
-        """The parts in use."""
+        """The context in use."""
         return self._current.context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to one request."""
+        """Serve one request."""
         generation = self._current
         generation.requests += 1
         try:
@@ -91,23 +104,26 @@ class ReloadableApplication:
                 generation.is_unused.set()
 
     async def reload(self) -> None:
-        """Open new parts and use them from now on. If that fails, the old parts stay in use and a message says why."""
+        """Open a new context and use it from now on.
+
+        If that fails, the old one remains in use and a message is reported.
+        """
         async with self._reloading:
             try:
-                opened = await self._open(self.context)
+                generation = await self._open(self.context)
             except (UnlostError, OSError) as error:
                 self._on_message(f"not reloaded, the configuration in use stays: {error}")
                 return
-            replaced, self._current = self._current, opened
-            task = asyncio.create_task(self._retire(replaced))
+            previous, self._current = self._current, generation
+            task = asyncio.create_task(self._retire(previous))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
             self._on_message("reloaded the archives and their maps")
 
     async def _open(self, previous: ServiceContext | None) -> _Generation:
         async with AsyncExitStack() as stack:
-            parts = await stack.enter_async_context(self._open_context(previous))
-            return _Generation(parts, stack.pop_all())
+            context = await stack.enter_async_context(self._open_context(previous))
+            return _Generation(context, stack.pop_all())
 
     async def _retire(self, generation: _Generation) -> None:
         try:
@@ -121,43 +137,33 @@ class ReloadableApplication:
             await generation.close()
 
 
-_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line, headers and trailers
-_MAX_HEADERS = 256  # each takes more memory than its bytes; browsers and proxies send a few dozen
-_HEAD_SECONDS = 20.0  # from connecting, or from the first byte of a request, to the end of its headers
-_STALLED_SECONDS = 60.0  # for which a client may take nothing of an answer; what waits for it takes memory
-_TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of request line and headers"
-_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
-_FIELD_NAMES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
-
-
 class BoundedConnection(HttpToolsProtocol):
-    """A connection on which no request is endless before the application sees it, and no answer waits for ever."""
+    """A connection with limits on the size and duration of request headers, and on the time a response may stall."""
 
     _stall_timer: asyncio.TimerHandle | None = None
     _unsent = 0
     _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _headers = 0
-    _unparsed_bytes = 0  # received since the parser last completed something
+    _unparsed_bytes = 0  # received since the parser last completed an element
     _has_progress = False
     _refusal = ""
     _current_cycle: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Begin to wait for a request."""
+        """Start the timer for the request headers."""
         super().connection_made(transport)
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Cancel the timers."""
         self._cancel_head_timer()
         self._cancel_stall_timer()
         self._disconnect()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes. The parser buffers a header until it is complete, so bytes without a result are bounded, too."""
+        """Parse data. The parser buffers a header until it is complete, so bytes without a result are limited, too."""
         self._has_progress = False
         super().data_received(data)
         self._unparsed_bytes = 0 if self._has_progress else self._unparsed_bytes + len(data)
@@ -176,17 +182,21 @@ class BoundedConnection(HttpToolsProtocol):
         self._count(len(name) + len(value) + 4)
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a part of the body."""
+        """Process a part of the body."""
         self._has_progress = True
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
+        """Complete a request."""
         self._has_progress = True
         super().on_message_complete()
 
     def _count(self, count: int) -> None:
-        """Raise ValueError, which ends the parser, if a request has too many headers or bytes of them."""
+        """Count bytes of headers.
+
+        Raises:
+            ValueError: There are too many headers or bytes. The exception stops the parser.
+        """
         self._has_progress = True
         self._head_bytes += count
         if self._headers > _MAX_HEADERS or self._head_bytes > _MAX_HEAD:
@@ -194,7 +204,7 @@ class BoundedConnection(HttpToolsProtocol):
             raise ValueError(_TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not valid HTTP, and end the connection. Responses in progress are not sent any more."""
+        """Reject a request that is not valid HTTP and close the connection. Pending responses are dropped."""
         super().send_400_response(self._refusal or msg)
         self._disconnect()
 
@@ -203,18 +213,18 @@ class BoundedConnection(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _disconnect(self) -> None:
-        """Have the application stop writing: uvicorn does so only for the last one of several pipelined requests."""
+        """Notify the application of the disconnect. uvicorn notifies only the last of several pipelined requests."""
         if self._current_cycle is not None and not self._current_cycle.response_complete:
             self._current_cycle.disconnected = True
             self._current_cycle.message_event.set()
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the end of the headers."""
+        """Start the timer for the request headers."""
         super().on_message_begin()
         self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        """Have the request answered."""
+        """Start processing the request."""
         self._cancel_head_timer()
         self._has_progress = True
         before = self.cycle
@@ -223,12 +233,12 @@ class BoundedConnection(HttpToolsProtocol):
             self.cycle.__class__ = _UsualCaseResponse  # its task has not started yet
 
     def pause_writing(self) -> None:
-        """Have the application wait, since the client takes nothing; it must take something soon."""
+        """Pause the application, since the client's buffer is full, and start the stall timer."""
         super().pause_writing()
         self._start_stall_timer()
 
     def resume_writing(self) -> None:
-        """Have the application go on."""
+        """Resume the application."""
         self._cancel_stall_timer()
         super().resume_writing()
 
@@ -259,10 +269,10 @@ class BoundedConnection(HttpToolsProtocol):
 
 
 class _UsualCaseResponse(RequestResponseCycle):
-    """A response with field names in their usual case.
+    """A response whose header names have their usual case.
 
-    uvicorn writes them in lower case. Clients that compare names with their usual case, such as LANL's
-    memento-validator, do not find them then.
+    uvicorn writes them in lower case. Clients that compare names case-sensitively, such as LANL's memento-validator,
+    would not find them.
     """
 
     async def send(self, message: "ASGISendEvent") -> None:
@@ -304,23 +314,21 @@ class _UsualCaseResponse(RequestResponseCycle):
 
 @lru_cache(maxsize=256)
 def _usual_case(name: bytes) -> bytes:
-    """Return a field name in its usual case. Raises RuntimeError if it is invalid."""
+    """Return a header name in its usual case.
+
+    Raises:
+        RuntimeError: The name is invalid.
+    """
     if not _FIELD_NAME.fullmatch(name):
         raise RuntimeError("Invalid HTTP header name.")
     return _FIELD_NAMES.get(name.lower()) or name.title()
 
 
-_BACKLOG = 2_048
-_MAX_CONNECTIONS = 10_000  # more are told to come later: what each has in memory is bounded, so all is
-_MAX_OPEN_FILES = 1 << 15  # that may be open: connections of clients, to archives, and their copies on disk
-GRACE_SECONDS = 5.0
-"""Seconds beyond the deadline that responses in progress have to end."""
-
-
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; `::` accepts IPv4, too.
+    """Open a listening socket. `::` accepts IPv4, too.
 
-    Raises UsageError if the port is taken or the host is not this machine.
+    Raises:
+        UsageError: The port is in use, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     is_dual = host == "::" and socket.has_dualstack_ipv6()
@@ -336,10 +344,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def socket_url(listening: socket.socket) -> str:
-    """Return the address at which a socket is reached.
+    """Return the URL of a listening socket.
 
     >>> with listen("127.0.0.1", 0) as listening:
-    ...     address_of(listening)
+    ...     socket_url(listening)
     'http://127.0.0.1:...'
     """
     host, port = listening.getsockname()[:2]
@@ -349,9 +357,16 @@ def socket_url(listening: socket.socket) -> str:
 async def serve(
     application: ReloadableApplication, listening: socket.socket, on_ready: Callable[[], None], deadline: float
 ) -> int | None:
-    """Respond to requests until SIGINT or SIGTERM, and reload on SIGHUP; return the signal that stopped it.
+    """Serve requests until SIGINT or SIGTERM, and reload on SIGHUP.
 
-    ready: called once requests are answered. deadline: seconds that one answer may take.
+    Args:
+        application: The application.
+        listening: A listening socket.
+        on_ready: Called when the server accepts requests.
+        deadline: Seconds that a response may take.
+
+    Returns:
+        The signal that stopped the server.
     """
     config = uvicorn.Config(
         application,
@@ -359,7 +374,7 @@ async def serve(
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",  # what strangers send that is no request is their matter, and would fill the log
+        log_level="error",  # invalid requests are the clients' fault and would fill the log
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -368,12 +383,12 @@ async def serve(
     )
     _raise_file_limit()
 
-    def ending() -> None:
+    def on_shutdown() -> None:
         application.context.events.close()
         if application.context.job_service is not None:
             application.context.job_service.watcher.close()
 
-    server = _Server(config, on_ready, ending)
+    server = _Server(config, on_ready, on_shutdown)
     with _reloading(application):
         await server.serve([listening])
     return server.signal
@@ -395,32 +410,31 @@ def _reloading(application: ReloadableApplication) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # one that comes while the process ends does not kill it
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a late signal must not kill the ending process
         for task in tasks:
             task.cancel()
 
 
 def _raise_file_limit() -> None:
-    """Let as many files be open as the system allows: by default, a thousand idle clients would keep out all others."""
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MAX_OPEN_FILES if most == resource.RLIM_INFINITY else min(_MAX_OPEN_FILES, most)
-    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+    """Raise the limit of open files as far as allowed. With the usual 1,024, idle clients would block all others."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    target = _MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(_MAX_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
 
 
 def _freeze_garbage_collector() -> None:
-    """Have the garbage collector pass over what was loaded to begin with, for it stays until the end.
+    """Exclude the objects that exist at startup from garbage collection, since they live as long as the process.
 
-    Otherwise it looks at all of it, some hundred thousand objects, every few seconds of a busy service, and everybody
-    who waits for an answer then waits for a tenth of a second more.
+    Otherwise each full collection would examine several hundred thousand objects and delay responses by about 0.1 s.
     """
     gc.collect()
     gc.freeze()
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which leaves it to the command how the process ends, and lets watchers go first."""
+    """uvicorn's server, except that it does not re-raise signals, and disconnects watchers before the shutdown."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_shutdown: Callable[[], None]) -> None:
         super().__init__(config)
@@ -429,7 +443,7 @@ class _Server(uvicorn.Server):
 
     @property
     def signal(self) -> int | None:
-        """The first signal that it was told to stop by."""
+        """The first signal that stopped the server."""
         return self._captured_signals[0] if self._captured_signals else None
 
     @contextmanager

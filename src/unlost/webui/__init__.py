@@ -1,1 +1,11 @@
-"""Pages for people: to order a recovery, to follow it and pick it up, and to look after all of them."""
+"""HTML pages of the web service, with their templates, translations and static files.
+
+Modules in reading order:
+
+- `templating`, `render`: templates, languages, forms with CSRF tokens, security headers
+- `search_page`: the search page and the page about archives
+- `submit`, `job_pages`, `preview`: order a recovery, follow it, download the result
+- `admin`: pages of administrators
+
+Must not import `unlost.web` or `unlost.cli`. `unlost.web.page_router` combines the pages into one application.
+"""

@@ -28,11 +28,16 @@ from unlost.webui.templating import strings_for_request
 SESSION_COOKIE = "unlost_session"
 _ADMIN_PATH = "/admin"
 _LOGIN_PATH = "/admin/login"
+_PAGE_SIZE = 50
+_MAX_PLACE = 1 << 40
+_MAX_NUMBER = 1 << 60
+_MAX_MAILS = 200
+_LIMIT_NAMES = tuple(each.name for each in fields(OrderLimits))
 
 
 @dataclass(frozen=True, slots=True)
 class AdminSession:
-    """Somebody who is logged in. secret: of the session; forms are good for that one alone."""
+    """A logged-in administrator. CSRF tokens are bound to the secret of the session."""
 
     name: str
     secret: str
@@ -42,7 +47,7 @@ AdminHandler = Callable[[Request, AdminSession], Awaitable[Response]]
 
 
 class AdminSessions:
-    """Lets administrators in and out."""
+    """Login and logout of administrators."""
 
     def __init__(self, service: JobService, renderer: PageRenderer, forms: CsrfForms) -> None:
         self._service = service
@@ -55,7 +60,7 @@ class AdminSessions:
         ]
 
     def require_login(self, handler: AdminHandler) -> Callable[[Request], Awaitable[Response]]:
-        """Return what answers those who are logged in; all others are led to where they can."""
+        """Wrap a handler so that it requires a login. Other requests are redirected to the login page."""
 
         async def guarded(request: Request) -> Response:
             secret = request.cookies.get(SESSION_COOKIE, "")
@@ -77,15 +82,15 @@ class AdminSessions:
         except BusyError as error:
             t = strings_for_request(request)
             problem = t("problem.throttled", span=t.span(error.seconds))
-            answer = self._form(request, problem, 429)
-            answer.headers["retry-after"] = str(int(error.seconds))
-            return answer
+            response = self._form(request, problem, 429)
+            response.headers["retry-after"] = str(int(error.seconds))
+            return response
         if secret is None:
             return self._form(request, strings_for_request(request)("problem.login"), 403)
-        come = RedirectResponse(_ADMIN_PATH, 303, PAGE_HEADERS)
+        response = RedirectResponse(_ADMIN_PATH, 303, PAGE_HEADERS)
         secure = self._forms.is_secure
-        come.set_cookie(SESSION_COOKIE, secret, path=_ADMIN_PATH, httponly=True, samesite="strict", secure=secure)
-        return come
+        response.set_cookie(SESSION_COOKIE, secret, path=_ADMIN_PATH, httponly=True, samesite="strict", secure=secure)
+        return response
 
     def _form(self, request: Request, problem: str = "", status: int = 200) -> Response:
         return self._renderer.render(request, "admin/login.html", status, problem=problem)
@@ -93,18 +98,13 @@ class AdminSessions:
     async def _log_out(self, request: Request, session: AdminSession) -> Response:
         await self._forms.read(request, session.secret)
         await self._service.run_query(self._admins.log_out, session.secret)
-        gone = RedirectResponse(_LOGIN_PATH, 303, PAGE_HEADERS)
-        gone.delete_cookie(SESSION_COOKIE, path=_ADMIN_PATH)
-        return gone
-
-
-_PAGE_SIZE = 50
-_MAX_PLACE = 1 << 40
-_MAX_NUMBER = 1 << 60
+        response = RedirectResponse(_LOGIN_PATH, 303, PAGE_HEADERS)
+        response.delete_cookie(SESSION_COOKIE, path=_ADMIN_PATH)
+        return response
 
 
 class AdminJobPages:
-    """The pages below `/admin` that are about jobs."""
+    """The pages about jobs below `/admin`."""
 
     def __init__(self, service: JobService, renderer: PageRenderer, forms: CsrfForms, sessions: AdminSessions) -> None:
         self._service = service
@@ -121,36 +121,36 @@ class AdminJobPages:
             "move": self._move,
             "assign": self._assign,
         }
-        only = sessions.require_login
+        require_login = sessions.require_login
         self.routes = [
-            Route("/admin", only(self._list), methods=["GET"]),
-            Route("/admin/pending/delete", only(self._delete_pending), methods=["POST"]),
-            Route("/admin/history", only(self._history), methods=["GET"]),
-            Route("/admin/jobs/{number:int}", only(self._job), methods=["GET"]),
-            Route("/admin/jobs/{number:int}/delete", only(self._delete), methods=["GET", "POST"]),
-            Route("/admin/jobs/{number:int}/{action}", only(self._act), methods=["POST"]),
+            Route("/admin", require_login(self._list), methods=["GET"]),
+            Route("/admin/pending/delete", require_login(self._delete_pending), methods=["POST"]),
+            Route("/admin/history", require_login(self._history), methods=["GET"]),
+            Route("/admin/jobs/{number:int}", require_login(self._job), methods=["GET"]),
+            Route("/admin/jobs/{number:int}/delete", require_login(self._delete), methods=["GET", "POST"]),
+            Route("/admin/jobs/{number:int}/{action}", require_login(self._act), methods=["POST"]),
         ]
 
     async def _list(self, request: Request, session: AdminSession) -> Response:
-        desk, query = self._service, request.query_params
-        asked = query.get("state", "")
-        state = JobState(asked) if asked in set(JobState) else None
+        service, query = self._service, request.query_params
+        selected = query.get("state", "")
+        state = JobState(selected) if selected in set(JobState) else None
         after = _parse_number(query.get("after", "0"), 0, _MAX_NUMBER, 0)
-        counts = await desk.run_query(desk.store.count_by_state)
-        if not asked:
+        counts = await service.run_query(service.store.count_by_state)
+        if not selected:
             states_shown: tuple[JobState | None, ...] = (JobState.PROCESSING, JobState.QUEUED)
         else:
             states_shown = (state,)
         lists = []
         for each in states_shown:
-            found = await desk.run_query(desk.store.list_jobs, each, _PAGE_SIZE, after)
-            lists.append((each, found, _next_page_start(found, each, after)))
-        workers = await desk.run_query(desk.store.workers)
-        usage = await desk.run_query(desk.space.usage)
+            jobs = await service.run_query(service.store.list_jobs, each, _PAGE_SIZE, after)
+            lists.append((each, jobs, _next_page_start(jobs, each, after)))
+        workers = await service.run_query(service.store.workers)
+        usage = await service.run_query(service.space.usage)
         return self._renderer.render(
             request, "admin/jobs.html", session=session.secret, who=session.name, tab="jobs", counts=counts,
-            lists=lists, workers=workers, usage=usage, asked=asked, after=after,
-            until=desk.store.retention.removal_time, waiting=await desk.run_query(desk.outbox.count_waiting),
+            lists=lists, workers=workers, usage=usage, selected=selected, after=after,
+            until=service.store.retention.removal_time, waiting=await service.run_query(service.outbox.count_waiting),
         )  # fmt: skip
 
     async def _find_job(self, request: Request) -> Job:
@@ -161,15 +161,15 @@ class AdminJobPages:
         return job
 
     async def _job(self, request: Request, session: AdminSession) -> Response:
-        desk, job = self._service, await self._find_job(request)
+        service, job = self._service, await self._find_job(request)
         return self._renderer.render(
             request, "admin/job.html", session=session.secret, who=session.name, tab="jobs", job=job,
-            place=await desk.queue_place(job), events=await desk.run_query(list_events, desk.store.database,
-            job.number),
-            letters=await desk.run_query(desk.outbox.log, job.number), size=await desk.run_query(desk.folders.size,
-            job.number),
-            workers=await desk.run_query(desk.store.workers), until=desk.store.retention.removal_time(job),
-            link=f"/jobs/{desk.signer.owner_key(job.number)}",
+            place=await service.queue_place(job),
+            events=await service.run_query(list_events, service.store.database, job.number),
+            mails=await service.run_query(service.outbox.log, job.number),
+            size=await service.run_query(service.folders.size, job.number),
+            workers=await service.run_query(service.store.workers), until=service.store.retention.removal_time(job),
+            link=f"/jobs/{service.signer.owner_key(job.number)}",
         )  # fmt: skip
 
     async def _act(self, request: Request, session: AdminSession) -> Response:
@@ -211,44 +211,42 @@ class AdminJobPages:
         if worker is not None and worker not in {each.name for each in self._service.store.workers()}:
             raise UsageError("worker: expected one that is there")
         job = self._service.store.change(number, lambda job, _: states.assign(job, worker))
-        # Whoever starts a job on a worker wants it to be the next one there.
+        # An assigned job should be the next one of its worker.
         return self._service.store.move(number, 1) if worker is not None and job.state is JobState.QUEUED else job
 
     async def _history(self, request: Request, session: AdminSession) -> Response:
         form = request.query_params.get("format", "")
         if form in HISTORY_MEDIA_TYPES:
-            pieces = iterate_in_threadpool(write_history(self._service.store.history(), form))
+            chunks = iterate_in_threadpool(write_history(self._service.store.history(), form))
             headers = {**PAGE_HEADERS, "content-disposition": f'attachment; filename="jobs.{form}"'}
-            return StreamingResponse(pieces, media_type=HISTORY_MEDIA_TYPES[form], headers=headers)
+            return StreamingResponse(chunks, media_type=HISTORY_MEDIA_TYPES[form], headers=headers)
         after = _parse_number(request.query_params.get("after", "0"), 0, _MAX_NUMBER, 0)
-        found = await self._service.run_query(partial(self._service.store.list_jobs, None, _PAGE_SIZE, after))
+        jobs = await self._service.run_query(partial(self._service.store.list_jobs, None, _PAGE_SIZE, after))
         return self._renderer.render(
-            request, "admin/history.html", session=session.secret, who=session.name, tab="history", jobs=found,
-            forms=list(HISTORY_MEDIA_TYPES), after=_next_page_start(found, None, after),
+            request, "admin/history.html", session=session.secret, who=session.name, tab="history", jobs=jobs,
+            forms=list(HISTORY_MEDIA_TYPES), after=_next_page_start(jobs, None, after),
         )  # fmt: skip
 
 
-def _next_page_start(found: list[Job], state: JobState | None, after: int) -> int | None:
-    """Return behind what the next part of a list begins; None if this was the last."""
-    if len(found) < _PAGE_SIZE:
+def _next_page_start(jobs: list[Job], state: JobState | None, after: int) -> int | None:
+    """Return the `after` parameter of the next page, or None if this is the last one."""
+    if len(jobs) < _PAGE_SIZE:
         return None
-    return after + len(found) if state is JobState.QUEUED else found[-1].number
+    return after + len(jobs) if state is JobState.QUEUED else jobs[-1].number
 
 
 def _redirect_back(values: FormValues) -> Response:
-    """Lead back to the page of administrators that a form was sent from, and to no other."""
-    to = values.text("back")
-    is_ours = to.startswith("/admin") and to.isascii() and to.isprintable() and not set(to) & set('\\"<> ')
-    return RedirectResponse(to if is_ours and "//" not in to else "/admin", 303, PAGE_HEADERS)
+    """Redirect to the administrators' page that a form was sent from. Other targets are not allowed."""
+    target = values.text("back")
+    is_local = (
+        target.startswith("/admin") and target.isascii() and target.isprintable() and not set(target) & set('\\"<> ')
+    )
+    return RedirectResponse(target if is_local and "//" not in target else "/admin", 303, PAGE_HEADERS)
 
 
 def _parse_number(text: str, least: int, most: int, otherwise: int) -> int:
     is_number = text.isascii() and text.isdigit() and len(text) < 20
     return int(text) if is_number and least <= int(text) <= most else otherwise
-
-
-_MAX_MAILS = 200
-_LIMIT_NAMES = tuple(each.name for each in fields(OrderLimits))
 
 
 class AdminServicePages:
@@ -268,16 +266,16 @@ class AdminServicePages:
         self._clock = clock
         self._renderer = renderer
         self._forms = forms
-        only = sessions.require_login
+        require_login = sessions.require_login
         self.routes = [
-            Route("/admin/workers", only(self._workers), methods=["GET"]),
-            Route("/admin/archives", only(self._archives), methods=["GET"]),
-            Route("/admin/mail", only(self._mail), methods=["GET"]),
-            Route("/admin/statistics", only(self._statistics), methods=["GET"]),
-            Route("/admin/limits", only(self._limits), methods=["GET", "POST"]),
-            Route("/admin/domains", only(self._domains), methods=["GET", "POST"]),
-            Route("/admin/clock", only(self._clock_page), methods=["GET", "POST"]),
-            Route("/admin/takedown", only(self._takedown), methods=["POST"]),
+            Route("/admin/workers", require_login(self._workers), methods=["GET"]),
+            Route("/admin/archives", require_login(self._archives), methods=["GET"]),
+            Route("/admin/mail", require_login(self._mail), methods=["GET"]),
+            Route("/admin/statistics", require_login(self._statistics), methods=["GET"]),
+            Route("/admin/limits", require_login(self._limits), methods=["GET", "POST"]),
+            Route("/admin/domains", require_login(self._domains), methods=["GET", "POST"]),
+            Route("/admin/clock", require_login(self._clock_page), methods=["GET", "POST"]),
+            Route("/admin/takedown", require_login(self._takedown), methods=["POST"]),
         ]
 
     def _page(
@@ -286,55 +284,57 @@ class AdminServicePages:
         session: AdminSession,
         tab: str,
         status: int = 200,
-        **context: Any,  # noqa: ANN401  whatever the template wants
+        **context: Any,  # noqa: ANN401  passed to the template
     ) -> Response:
         return self._renderer.render(
             request, f"admin/{tab}.html", status, session=session.secret, who=session.name, tab=tab, **context
         )  # fmt: skip
 
     async def _workers(self, request: Request, session: AdminSession) -> Response:
-        desk = self._service
-        workers, now = await desk.run_query(desk.store.workers), await desk.run_query(desk.store.now)
-        jobs = {number: await desk.find_job(number) for each in workers for number in each.jobs}
+        service = self._service
+        workers, now = await service.run_query(service.store.workers), await service.run_query(service.store.now)
+        jobs = {number: await service.find_job(number) for each in workers for number in each.jobs}
         return self._page(request, session, "workers", workers=workers, now=now, jobs=jobs)
 
     async def _archives(self, request: Request, session: AdminSession) -> Response:
-        told = describe_archives(self._archive_status.archive_statuses(), self._clock)
-        return self._page(request, session, "archives", told=told)
+        description = describe_archives(self._archive_status.archive_statuses(), self._clock)
+        return self._page(request, session, "archives", description=description)
 
     async def _mail(self, request: Request, session: AdminSession) -> Response:
-        letters = await self._service.run_query(self._service.outbox.log, None, _MAX_MAILS)
+        mails = await self._service.run_query(self._service.outbox.log, None, _MAX_MAILS)
         waiting = await self._service.run_query(self._service.outbox.count_waiting)
         sends = self._service.sends_mail
-        return self._page(request, session, "mail", letters=letters, waiting=waiting, sends_mail=sends)
+        return self._page(request, session, "mail", mails=mails, waiting=waiting, sends_mail=sends)
 
     async def _statistics(self, request: Request, session: AdminSession) -> Response:
-        found = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
-        return self._page(request, session, "statistics", figures=found)
+        statistics = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
+        return self._page(request, session, "statistics", figures=statistics)
 
     async def _limits(self, request: Request, session: AdminSession) -> Response:
         rules = self._service.store.rules
         limits = await self._service.run_query(rules.limits)
         if request.method != "POST":
-            return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, said="")
+            return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, notice="")
         values = await self._forms.read(request, session.secret)
         t = strings_for_request(request)
         given = {name: values.text(name) for name in _LIMIT_NAMES if name in values}
         if any(not (text.isascii() and text.isdigit() and len(text) < 12) for text in given.values()):
-            said = t("admin.limits_wrong")
-            return self._page(request, session, "limits", 400, limits=limits, names=_LIMIT_NAMES, said=said)
+            notice = t("admin.limits_wrong")
+            return self._page(request, session, "limits", 400, limits=limits, names=_LIMIT_NAMES, notice=notice)
         limits = replace(limits, **{name: int(text) for name, text in given.items()})
         await self._service.run_query(rules.set_limits, limits)
-        return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, said=t("admin.saved"))
+        return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, notice=t("admin.saved"))
 
     async def _clock_page(self, request: Request, session: AdminSession) -> Response:
-        desk = self._service
+        service = self._service
         if request.method == "POST":
             await self._forms.read(request, session.secret)
-            await desk.run_query(desk.clock_guard.confirm)
+            await service.run_query(service.clock_guard.confirm)
             return RedirectResponse("/admin/clock", 303, PAGE_HEADERS)
-        now = await desk.run_query(desk.store.now)
-        return self._page(request, session, "clock", now=now, jumped=await desk.run_query(desk.clock_guard.reason))
+        now = await service.run_query(service.store.now)
+        return self._page(
+            request, session, "clock", now=now, jumped=await service.run_query(service.clock_guard.reason)
+        )
 
     async def _domains(self, request: Request, session: AdminSession) -> Response:
         if request.method == "POST":
@@ -346,7 +346,7 @@ class AdminServicePages:
                 domain = parse_domain(values.text("domain"))
             except UsageError:
                 return await self._render_domains(request, session, problem=True)
-            # What is to be removed is shown before it is.
+            # Show the jobs to be removed before anything is removed.
             jobs = await self._service.run_query(self._service.store.list_below_domain, domain)
             return self._page(request, session, "takedown", domain=domain, reason=values.text("reason"), jobs=jobs)
         return await self._render_domains(request, session)
@@ -356,9 +356,9 @@ class AdminServicePages:
         return self._page(request, session, "domains", 400 if problem else 200, blocked=blocked, problem=problem)
 
     async def _takedown(self, request: Request, session: AdminSession) -> Response:
-        """Have a domain recovered no more, then remove all that was."""
+        """Block a domain, then remove all jobs below it."""
         values = await self._forms.read(request, session.secret)
-        # First the one, so that nobody orders it between.
+        # Block first, so that no order arrives in between.
         domain = await self._service.run_query(
             self._service.store.rules.block, values.text("domain"), values.text("reason")
         )

@@ -1,4 +1,7 @@
-"""The pages that private links open: confirm, follow, estimate, report, download and delete a job; unsubscribe."""
+"""The pages that private links open: confirm, follow, download and delete a job; unsubscribe.
+
+Also the estimates of start and remaining time.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,8 +23,7 @@ from unlost.errors import BusyError, InputError, JobError
 from unlost.jobs import states
 from unlost.jobs.folders import CHECKPOINT_FILE, LOW_SPACE, QUOTA_REACHED
 from unlost.jobs.limits import normalize_host
-from unlost.jobs.models import UNFINISHED_STATES, Job, JobState
-from unlost.jobs.packages import PACKAGE_FORMATS
+from unlost.jobs.models import PACKAGE_FORMATS, UNFINISHED_STATES, Job, JobState
 from unlost.jobs.service import JobService
 from unlost.recover.state.reader import StateReader
 from unlost.report.recovery.stats import RESOURCE_KINDS, collect_stats
@@ -29,21 +31,39 @@ from unlost.report.recovery.writer import ReportPageOptions, render_report
 from unlost.webui.render import PAGE_HEADERS, CsrfForms, PageRenderer, read_body
 from unlost.webui.templating import strings_for_request
 
-_MIN_SAMPLES = 5  # jobs that ended: of fewer, nobody knows whether they are like the others
-_MIN_SHARE = 0.05  # of a job: before that, more is found faster than it is done
+_MIN_SAMPLES = 5  # finished jobs; with fewer, no estimate is made
+_MIN_SHARE = 0.05  # of a job; earlier, resources are discovered faster than they are recovered
 _MIN_SECONDS = 10.0
+_MAX_CACHED = 200  # recoveries
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Policy of the report, which has inline styles and no script."""
+_PIECE = 1 << 16
+_MAX_REPORTS = 50  # concurrent reports: each is a file until it is sent, of 170 MB for a million resources
+_REPORT_RETRY_SECONDS = 10.0
+_WORKER_TIMEOUT_SECONDS = 120.0  # since the last heartbeat of a worker, which sends three a minute
+_SHORTAGE_TEXTS = {LOW_SPACE: "low_space", QUOTA_REACHED: "full"}  # keys of translations
+_STEPS = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.COMPLETE)
 
 
 def estimate_start(place: int, running: int, workers: int, durations: Sequence[float]) -> tuple[float, float] | None:
-    """Return between how many seconds a job that waits will probably begin; None if that cannot be told.
+    """Estimate the earliest and latest start of a queued job in seconds from now.
 
-    place: in the queue, from 1 on. running: jobs that are worked on. workers: that live; each has one job, or more if
-    more are running. durations: seconds that the last jobs took.
+    The earliest start assumes that jobs take no longer than the first quartile of recent durations, and that one ends
+    immediately. The latest assumes the third quartile or the mean, whichever is longer, as a few jobs may be very
+    large. Since a running job is likely a long one, its expected remaining time can exceed the typical duration of a
+    job.
 
-    The first is what it comes to if jobs take as long as the quick quarter of those did at most, and one ends as soon
-    as can be hoped; the second if they take as long as the slow quarter did at least, or as all did in the mean, which
-    is more where few very large ones are among them. One of those is what is most likely met at work: so what is left
-    of a running job may be more than a whole one mostly takes.
+    Args:
+        place: Position in the queue, from 1.
+        running: Number of running jobs.
+        workers: Number of live workers. Each runs one job, or more if `running` is larger.
+        durations: Durations of recent jobs in seconds.
+
+    Returns:
+        The earliest and latest start, or None without enough data.
 
     >>> estimate_start(3, 1, 1, [60, 60, 120, 240, 240, 240])
     (120.0, 720.0)
@@ -52,19 +72,19 @@ def estimate_start(place: int, running: int, workers: int, durations: Sequence[f
     """
     if workers < 1 or len(durations) < _MIN_SAMPLES:
         return None
-    at_once = max(workers, running)
-    ends = max(0, place + running - at_once)  # that must come before it begins
+    concurrency = max(workers, running)
+    ends = max(0, place + running - concurrency)  # that must occur first
     ordered = sorted(durations)
     quick, slow = ordered[len(ordered) // 4], ordered[-1 - len(ordered) // 4]
     slow = max(slow, sum(ordered) / len(ordered))
     if not ends:
         return 0.0, 0.0
-    left = sum(each * each for each in ordered) / (2 * sum(ordered) or 1)  # in the mean, of a job that is met at work
-    return (ends - 1) / at_once * quick, float((math.ceil(ends / at_once) - 1) * slow + max(slow, left))
+    remaining = sum(each * each for each in ordered) / (2 * sum(ordered) or 1)  # mean remaining time of a running job
+    return (ends - 1) / concurrency * quick, float((math.ceil(ends / concurrency) - 1) * slow + max(slow, remaining))
 
 
 def estimate_remaining(seconds: float, share: float) -> float | None:
-    """Return in how many seconds a job will probably be done that has come so far in so many; None if nobody knows.
+    """Estimate the remaining seconds of a job from its elapsed time and progress, or return None if it is too early.
 
     >>> estimate_remaining(60, 0.25)
     180.0
@@ -74,12 +94,16 @@ def estimate_remaining(seconds: float, share: float) -> float | None:
     return seconds * (1 - share) / share
 
 
-_MAX_CACHED = 200  # recoveries that are remembered
-
-
 @dataclass(frozen=True, slots=True)
 class FoundSummary:
-    """Numbers of files that came back: by kind, and by archive. first, last: dates of copies, 14 digits."""
+    """Summary of the recovered files.
+
+    Attributes:
+        kinds: Number of files by kind.
+        archives: Number of files by archive.
+        first: Date of the earliest capture, 14 digits.
+        last: Date of the latest capture, 14 digits.
+    """
 
     kinds: Mapping[str, int] = field(default_factory=dict)
     archives: Mapping[str, int] = field(default_factory=dict)
@@ -88,69 +112,56 @@ class FoundSummary:
 
 
 class CheckpointReader:
-    """Reads checkpoints, each once: many may watch the same recovery."""
+    """Reads checkpoints, with a cache, since many clients may follow the same recovery."""
 
     def __init__(self) -> None:
         self._cache: dict[Path, tuple[int, FoundSummary]] = {}
         self._lock = Lock()
 
     def read(self, folder: Path) -> FoundSummary | None:
-        """Return what the last checkpoint in a folder knows; None if there is none, or if it cannot be read."""
+        """Return the summary of the last checkpoint in a folder, or None if it cannot be read."""
         file = folder / CHECKPOINT_FILE
         try:
-            changed = file.stat().st_mtime_ns
+            modified = file.stat().st_mtime_ns
             with self._lock:
-                seen = self._cache.get(file)
-            if seen is not None and seen[0] == changed:
-                return seen[1]
+                cached = self._cache.get(file)
+            if cached is not None and cached[0] == modified:
+                return cached[1]
             with StateReader(folder, CHECKPOINT_FILE) as state:
                 figures = collect_stats(state)
-        except (InputError, OSError):  # it was replaced meanwhile, or removed
+        except (InputError, OSError):  # replaced or removed in the meantime
             return None
         kinds = {kind: figures.kinds[kind] for kind in RESOURCE_KINDS if figures.kinds[kind]}
-        found = FoundSummary(kinds, dict(figures.archives.most_common()), figures.first, figures.last)
+        summary = FoundSummary(kinds, dict(figures.archives.most_common()), figures.first, figures.last)
         with self._lock:
             while len(self._cache) >= _MAX_CACHED:
                 del self._cache[next(iter(self._cache))]
-            self._cache[file] = changed, found
-        return found
-
-
-_REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
-"""Of the report, which has its style in itself, and no script."""
-_PIECE = 1 << 16
-_MAX_REPORTS = 50  # at once: each is a file until its client has received it, 170 MB with a million files
-_REPORT_RETRY_SECONDS = 10.0
-_WORKER_TIMEOUT_SECONDS = 120.0  # since a worker was last heard of; they say three times a minute that they are there
-_SHORTAGE_TEXTS = {LOW_SPACE: "low_space", QUOTA_REACHED: "full"}  # the names of texts
-_STEPS = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.COMPLETE)
+            self._cache[file] = modified, summary
+        return summary
 
 
 class JobPages:
-    """The pages below `/jobs`. Whoever has a link has the job: there is nobody to log in."""
+    """The pages below `/jobs`. The key in the URL grants access; there is no login."""
 
     def __init__(self, service: JobService, renderer: PageRenderer, forms: CsrfForms) -> None:
         self._service = service
         self._renderer = renderer
         self._forms = forms
         self._checkpoints = CheckpointReader()
-        self._reports: WeakSet[IO[bytes]] = WeakSet()  # that are being rendered or sent
-        one = "/jobs/{key}"
+        self._reports: WeakSet[IO[bytes]] = WeakSet()  # being rendered or sent
+        job_path = "/jobs/{key}"
         self.routes = [
             Route("/jobs/confirm/{code}", self._confirm, methods=["GET", "POST"]),
-            Route(one, self._status, methods=["GET"]),
-            Route(f"{one}/cancel", self._cancel, methods=["POST"]),
-            Route(f"{one}/retry", self._retry, methods=["POST"]),
-            Route(f"{one}/delete", self._delete, methods=["GET", "POST"]),
-            Route(f"{one}/report", self._report, methods=["GET"]),
-            Route(f"{one}/preview", self._preview, methods=["GET"]),
+            Route(job_path, self._status, methods=["GET"]),
+            Route(f"{job_path}/cancel", self._cancel, methods=["POST"]),
+            Route(f"{job_path}/retry", self._retry, methods=["POST"]),
+            Route(f"{job_path}/delete", self._delete, methods=["GET", "POST"]),
+            Route(f"{job_path}/report", self._report, methods=["GET"]),
+            Route(f"{job_path}/preview", self._preview, methods=["GET"]),
         ]
 
     async def _confirm(self, request: Request) -> Response:
-        """Show a button: to look at it confirms nothing, since programs that check mail follow links, too."""
+        """Show a confirmation button on GET, since mail scanners follow links; POST confirms."""
         code = request.path_params["code"]
         number = self._service.signer.verify_confirmation(code)
         job = await self._service.find_job(number)
@@ -175,28 +186,34 @@ class JobPages:
         return self._renderer.render(request, "order/status.html", **await self.status_context(job))
 
     async def status_context(self, job: Job) -> dict[str, Any]:
-        """Return what the page of a job shows."""
-        desk = self._service
-        place = await desk.queue_place(job)
+        """Return the template context of the status page."""
+        service = self._service
+        place = await service.queue_place(job)
         found: FoundSummary | None = None
         begin = done = None
         if job.state is JobState.QUEUED and place is not None:
-            counts, workers = await desk.run_query(desk.store.count_by_state), await desk.run_query(desk.store.workers)
-            durations, now = await desk.run_query(desk.store.recent_durations), await desk.run_query(desk.store.now)
-            # Those that were killed never said that they end.
+            counts, workers = (
+                await service.run_query(service.store.count_by_state),
+                await service.run_query(service.store.workers),
+            )
+            durations, now = (
+                await service.run_query(service.store.recent_durations),
+                await service.run_query(service.store.now),
+            )
+            # Workers that were killed remain registered.
             living = sum(now - each.seen <= _WORKER_TIMEOUT_SECONDS for each in workers)
             begin = estimate_start(place, counts[JobState.PROCESSING], living, durations)
         if job.is_offered:
             found = found_in_figures(job.figures)
         elif job.state is JobState.PROCESSING:
-            now = await desk.run_query(desk.store.now)
+            now = await service.run_query(service.store.now)
             done = estimate_remaining(now - job.changed, job.progress.share)
-            folder = desk.folders.generation_folder(job.number, job.generation)
-            found = await desk.run_query(self._checkpoints.read, folder)
+            folder = service.folders.generation_folder(job.number, job.generation)
+            found = await service.run_query(self._checkpoints.read, folder)
         elif job.figures:
             found = found_in_figures(job.figures)
-        wanted = [each for form in (job.order.form, *PACKAGE_FORMATS) for each in job.packages if each.form == form]
-        key = desk.signer.owner_key(job.number)
+        ordered = [each for form in (job.order.form, *PACKAGE_FORMATS) for each in job.packages if each.form == form]
+        key = service.signer.owner_key(job.number)
         return {
             "job": job,
             "host": normalize_host(job.order.url),
@@ -206,8 +223,8 @@ class JobPages:
             "found": found,
             "link": f"/jobs/{key}",
             "api": f"/api/jobs/{key}",
-            "packages": list(dict.fromkeys(wanted)),
-            "until": desk.store.retention.removal_time(
+            "packages": list(dict.fromkeys(ordered)),
+            "until": service.store.retention.removal_time(
                 replace(job, state=JobState.COMPLETE) if job.is_offered else job
             ),
             "unlisted": unlisted_archives(job.figures),
@@ -273,7 +290,7 @@ class JobPages:
 
         if sum(not each.closed for each in self._reports) >= _MAX_REPORTS:
             raise BusyError("too many reports are being sent", _REPORT_RETRY_SECONDS)
-        # A page of many files is written to disk: it takes no memory, and a slow client holds nothing else open.
+        # A large report is written to disk, so that a slow client occupies neither memory nor an open state file.
         file = TemporaryFile()  # noqa: SIM115  closed after the response
         self._reports.add(file)
         try:
@@ -281,19 +298,19 @@ class JobPages:
         except BaseException:
             file.close()
             raise
-        pieces = iter(partial(file.read, _PIECE), b"")
+        chunks = iter(partial(file.read, _PIECE), b"")
         headers = {
             **PAGE_HEADERS,
             "content-security-policy": _REPORT_POLICY,
             "content-type": "text/html; charset=utf-8",
         }
-        answer = StreamingResponse(
-            iterate_in_threadpool(pieces),
+        response = StreamingResponse(
+            iterate_in_threadpool(chunks),
             headers={**headers, "content-language": language},
             background=BackgroundTask(file.close),
         )
-        self._renderer.remember_language(request, answer)
-        return answer
+        self._renderer.remember_language(request, response)
+        return response
 
     async def _preview(self, request: Request) -> Response:
         job = await self._complete(request)
@@ -312,7 +329,7 @@ class JobPages:
 
 
 def found_in_figures(figures: Mapping[str, object]) -> FoundSummary:
-    """Return what the figures of a job say, as far as pages show it."""
+    """Return the summary of recovered files in the figures of a job."""
     found: Any = figures
     archives = {name: each.get("recovered", 0) for name, each in found.get("archives", {}).items()}
     copies = found.get("copies", {})
@@ -322,9 +339,9 @@ def found_in_figures(figures: Mapping[str, object]) -> FoundSummary:
 
 
 def unlisted_archives(figures: Mapping[str, object]) -> dict[str, str]:
-    """Return the archives that may have more than is known, with the outcome of their listing, from a job's figures.
+    """Return the archives that may have further captures, with the outcome of their listing, from a job's figures.
 
-    An archive that was queried for single URLs alone is among them if it answered no query.
+    An archive that was only queried for single URLs is included if no query succeeded.
     """
     found: Any = figures
     unlisted: dict[str, str] = {}
@@ -338,7 +355,7 @@ def unlisted_archives(figures: Mapping[str, object]) -> dict[str, str]:
 
 
 class UnsubscribePages:
-    """The pages below `/mail`. Only emails to the mail address have the code in the URL."""
+    """The pages below `/mail`. The code in the URL is only sent to the email address that it unsubscribes."""
 
     def __init__(self, service: JobService, renderer: PageRenderer, forms: CsrfForms) -> None:
         self._service = service
@@ -350,7 +367,7 @@ class UnsubscribePages:
         ]
 
     async def _stop(self, request: Request) -> Response:
-        """Show a button on GET, as programs that check email follow links; POST is the one click of RFC 8058."""
+        """Show a button on GET, since mail scanners follow links; POST unsubscribes (one-click, RFC 8058)."""
         code = request.path_params["code"]
         customer = self._service.signer.verify_unsubscribe_code(code)
         if customer is None:

@@ -1,9 +1,8 @@
-"""A preview of a recovered site: untrusted content, served so that nothing in it can act.
+"""Preview of a recovered site: untrusted content, served without any capabilities.
 
-Each response has a policy under which the page has no origin, runs no script, submits no form, opens no window, does
-not
-refresh elsewhere and loads only files of the same preview. Its URL has a key that opens the preview alone: pages know
-their own URL.
+Each response has a Content-Security-Policy under which the page has no origin, runs no scripts, submits no forms, opens
+no windows, cannot navigate away and loads only files of the same preview. The key in its URL grants access to the
+preview only, since pages can read their own URL.
 """
 
 import mimetypes
@@ -27,19 +26,22 @@ from unlost.webui.render import PageRenderer
 from unlost.webui.templating import strings_for_request
 
 _PIECE = 1 << 16
-_MAX_INDEXES = 4  # packages whose lists of contents are kept in memory
+_MAX_INDEXES = 4  # packages whose directories are cached
 _INDEX = "index.html"
 
 
 class ZipPackageReader:
-    """Zip files that are read from: the lists of contents of the last few are kept."""
+    """Reads entries of zip packages. The directories of the most recently used packages are cached."""
 
     def __init__(self) -> None:
         self._indexes: OrderedDict[Path, dict[str, zipfile.ZipInfo]] = OrderedDict()
         self._lock = Lock()
 
     def find_entry(self, file: Path, name: str) -> tuple[str, zipfile.ZipInfo] | None:
-        """Return the name and the entry that a path leads to: itself, or the index of a folder; None if none does."""
+        """Return the name and entry for a path, or None.
+
+        A path is a file or a folder with an index page.
+        """
         names = self._names(file)
         for each in (name, f"{name.rstrip('/')}/{_INDEX}".lstrip("/")):
             if each in names and not each.endswith("/"):
@@ -51,8 +53,8 @@ class ZipPackageReader:
             if file in self._indexes:
                 self._indexes.move_to_end(file)
                 return self._indexes[file]
-        with zipfile.ZipFile(file) as opened:
-            names = {each.filename: each for each in opened.infolist()}
+        with zipfile.ZipFile(file) as package:
+            names = {each.filename: each for each in package.infolist()}
         with self._lock:
             self._indexes[file] = names
             while len(self._indexes) > _MAX_INDEXES:
@@ -61,10 +63,10 @@ class ZipPackageReader:
 
 
 def read_entry(file: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield what an entry has, some at a time."""
-    with zipfile.ZipFile(file) as opened, opened.open(entry) as body:
-        while piece := body.read(_PIECE):
-            yield piece
+    """Yield the content of an entry in chunks."""
+    with zipfile.ZipFile(file) as package, package.open(entry) as body:
+        while chunk := body.read(_PIECE):
+            yield chunk
 
 
 class PreviewPages:
@@ -85,26 +87,24 @@ class PreviewPages:
             package = next((each for each in job.packages if each.form == "zip"), None)
         if job is None or package is None:
             return self._not_found(request)
-        place = (
-            f"{parse_headers(request.scope, self._urls).urls.base}/preview/{key}/"  # a key that is one: plain letters
-        )
+        # The key is valid, so it has only characters that are safe in a header.
+        base = f"{parse_headers(request.scope, self._urls).urls.base}/preview/{key}/"
         if not path and package.start:
-            return RedirectResponse(f"/preview/{key}/{relative_url(package.start)}", 307, self._headers(place))
+            return RedirectResponse(f"/preview/{key}/{relative_url(package.start)}", 307, self._headers(base))
         file = self._service.folders.folder_of(job.number) / package.file
         found = await self._service.run_query(self._packages.find_entry, file, path)
         if found is None:
             return self._not_found(request)
         name, entry = found
         if name != path and path and not path.endswith("/"):
-            return RedirectResponse(
-                f"/preview/{key}/{relative_url(name)}", 307, self._headers(place)
-            )  # so that links fit
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        headers = {**self._headers(place), "content-type": kind, "content-length": str(entry.file_size)}
+            # Relative links in the index page need the URL of the folder.
+            return RedirectResponse(f"/preview/{key}/{relative_url(name)}", 307, self._headers(base))
+        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        headers = {**self._headers(base), "content-type": media_type, "content-length": str(entry.file_size)}
         return StreamingResponse(iterate_in_threadpool(read_entry(file, entry)), headers=headers)
 
-    def _headers(self, place: str) -> dict[str, str]:
-        return {**sandbox_headers(place), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
+    def _headers(self, source: str) -> dict[str, str]:
+        return {**sandbox_headers(source), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
 
     def _not_found(self, request: Request) -> Response:
         text = strings_for_request(request)("preview.gone")

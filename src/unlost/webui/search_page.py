@@ -1,4 +1,4 @@
-"""The search page: captures of a page on a timeline by archive and year; and the page about archives."""
+"""The search page, which shows captures on a timeline by archive and year, and the page about archives."""
 
 import asyncio
 from collections import Counter
@@ -18,28 +18,34 @@ from unlost.memento.timemap import MementoTuple
 from unlost.report.i18n import Translations
 from unlost.webui.templating import layout_context, load_template
 
-_MAX_SHOWN = 500  # copies in one page; the rest is one click away
-_MAX_TIMELINE_YEARS = 120  # in a time line
+_MAX_SHOWN = 500  # captures per page
+_MAX_TIMELINE_YEARS = 120  # columns of a timeline
 _SHADES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureFilter:
-    """Which of the copies are listed below the time line. Texts are as they were given, and may be empty."""
+    """Selects the captures that are listed below the timeline. Values are unvalidated; empty ones match all."""
 
     archive: str = ""
     year: str = ""
 
     def matches(self, archive: str, year: str) -> bool:
-        """Return whether copies of an archive and a year are among them."""
+        """Return whether captures of an archive and year are selected."""
         return self.archive in ("", archive) and self.year in ("", year)
 
 
 class SearchPage:
-    """Renders the pages. Everything that is put into them is escaped."""
+    """Renders the pages with automatic escaping."""
 
     def __init__(self, archive_names: Mapping[str, str], base: str = "", *, takes_orders: bool = False) -> None:
-        """names: of archives, by id. base: path prefix of our URLs. takes_orders: whether recoveries can be ordered."""
+        """Create the renderer.
+
+        Args:
+            archive_names: Names of archives by id.
+            base: Path prefix of the service's URLs.
+            takes_orders: Whether recoveries can be ordered.
+        """
         self._names = archive_names
         self._base = base
         self._templates = jinja2.Environment(
@@ -60,8 +66,8 @@ class SearchPage:
         strings: Translations | None = None,
         query: str = "",
     ) -> str:
-        """Return the page with the search box, and below it what was found, or what is wrong."""
-        # Of a page with very many copies it takes long, and others want to be answered meanwhile.
+        """Render the search page, with a result or an error message if given."""
+        # In a thread, since rendering a page with many captures takes long.
         return await asyncio.to_thread(self._render_home, options, found, problem, choice, strings, query)
 
     def _render_home(
@@ -84,34 +90,34 @@ class SearchPage:
         return self._templates.get_template("home.html").render(context)
 
     def _timeline(self, counts: Mapping[str, Mapping[str, int]], options: Mapping[str, str]) -> dict[str, object]:
-        """Return the time line: years without a gap, and a row of counts for each archive."""
+        """Return the timeline: years without gaps, and a row of counts for each archive."""
         years = _timeline_years(counts)
-        most = max((count for row in counts.values() for count in row.values()), default=1)
+        maximum = max((count for row in counts.values() for count in row.values()), default=1)
 
         def cell(archive: str, year: str) -> tuple[int, int, str]:
             count = counts[archive].get(year, 0)
-            shade = -(-count.bit_length() * _SHADES // most.bit_length()) if count else 0
+            shade = -(-count.bit_length() * _SHADES // maximum.bit_length()) if count else 0
             return count, shade, self.link(options, archive=archive, year=year)
 
         rows = [(archive, sum(counts[archive].values()), [cell(archive, year) for year in years]) for archive in counts]
         return {"years": years, "rows": rows, "link": lambda **more: self.link(options, **more)}
 
     def link(self, options: Mapping[str, str], **more: str) -> str:
-        """Return the address of this page with other options."""
-        kept = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
-        return f"{self._base}/?{urlencode({**kept, **more})}#copies"
+        """Return the URL of this page with other options."""
+        retained = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
+        return f"{self._base}/?{urlencode({**retained, **more})}#copies"
 
     def render_about(
         self, description: Mapping[str, object], strings: Translations | None = None, query: str = ""
     ) -> str:
-        """Return the page about archives. told: as `service.about` tells it."""
+        """Render the page about archives from the result of `describe_archives`."""
         return self._templates.get_template("about.html").render(
-            told=description, **layout_context("/about", strings, query)
+            description=description, **layout_context("/about", strings, query)
         )
 
 
 def _timeline_years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return the years of a time line: without a gap, but where archives list dates of no web that there ever was."""
+    """Return the years of a timeline, without gaps unless the range is too long: some archives list invalid dates."""
     totals: Counter[str] = Counter()
     for row in counts.values():
         totals.update(row)
@@ -123,20 +129,20 @@ def _timeline_years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     return sorted(year for year, _ in totals.most_common(_MAX_TIMELINE_YEARS))
 
 
-def _filter_captures(found: AggregateResult, choice: CaptureFilter) -> list[MementoTuple]:
-    """Return the first of the copies that are chosen: no more than are shown, since there may be very many."""
-    copies = found.mementos
+def _filter_captures(result: AggregateResult, choice: CaptureFilter) -> list[MementoTuple]:
+    """Return the first selected captures, at most `_MAX_SHOWN`."""
+    captures = result.mementos
     if choice.year:
         try:
-            copies = copies.between(f"{choice.year}0101000000", f"{choice.year}1231235959")
+            captures = captures.between(f"{choice.year}0101000000", f"{choice.year}1231235959")
         except DateError:
-            return []  # no year
-    return list(islice((each for each in copies if choice.archive in ("", each.archive)), _MAX_SHOWN))
+            return []  # not a year
+    return list(islice((each for each in captures if choice.archive in ("", each.archive)), _MAX_SHOWN))
 
 
-def _linkable_url(address: str) -> str:
-    """Return an address to link to; nothing if it is not one of the web, or that of a record in a file."""
-    return address if is_web_url(address) else ""
+def _linkable_url(url: str) -> str:
+    """Return a URL if it is a web URL, else an empty string."""
+    return url if is_web_url(url) else ""
 
 
 def _format_moment(datetime: str) -> str:

@@ -1,4 +1,4 @@
-"""The page that submits an order: validation of each field, and what archives hold. Works without scripts."""
+"""The order form, with validation of each field and a look-up of holdings. Works without scripts."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from unlost.webui.render import PAGE_HEADERS, CsrfForms, FormValues, PageRendere
 from unlost.webui.templating import strings_for_request
 
 FORM_FIELDS = ("url", "mail", "name", "what", "when", "at", "from", "to", "windows", "format")
-"""What the form has one value of."""
+"""Fields of the form with a single value."""
 
 _CHOICES = {
     "what": ("site", "page"),
@@ -28,14 +28,14 @@ _CHOICES = {
     "format": PACKAGE_FORMATS,
 }
 _EXPLAINED_FIELDS = ("url", "mail", "name", "at", "from", "to", "archives", "format")
-_VALID_VALUES: dict[str, object] = {"url": "http://example.com/", "mail": "a@example.com"}  # in place of what is wrong
+_VALID_VALUES: dict[str, object] = {"url": "http://example.com/", "mail": "a@example.com"}  # replace invalid values
 _EMPTY_FORM = {**dict.fromkeys(FORM_FIELDS, ""), "what": "site", "when": "newest", "windows": "yes", "format": "zip"}
-_MAX_ECHOED = 3_000  # letters of what somebody typed that are given back
+_MAX_ECHOED = 3_000  # characters of input that are shown again in the form
 
 
 @dataclass(frozen=True, slots=True)
 class HoldingsSummaryRow:
-    """What an archive holds of a page. first, last: years."""
+    """Number of captures of a page in one archive, and the years of the first and last."""
 
     archive: str
     copies: int
@@ -45,7 +45,15 @@ class HoldingsSummaryRow:
 
 @dataclass(frozen=True, slots=True)
 class HoldingsSummary:
-    """What archives hold of a page. first, last: dates of 14 digits; None if there is nothing. failed: archives."""
+    """Captures of a page in all archives.
+
+    Attributes:
+        copies: Number of captures.
+        first: Date of the first capture, 14 digits; None if there are none.
+        last: Date of the last capture, 14 digits; None if there are none.
+        rows: Captures by archive, most first.
+        failed: Archives that did not respond.
+    """
 
     copies: int
     first: str | None
@@ -54,23 +62,23 @@ class HoldingsSummary:
     failed: tuple[str, ...]
 
 
-def summarize_holdings(found: AggregateResult) -> HoldingsSummary:
-    """Return what there is to say before somebody orders."""
-    copies = found.mementos
-    counts = found.mementos.by_archive_and_year()
+def summarize_holdings(result: AggregateResult) -> HoldingsSummary:
+    """Summarize a look-up for the order form."""
+    mementos = result.mementos
+    counts = result.mementos.by_archive_and_year()
     rows = [
         HoldingsSummaryRow(name, sum(years.values()), min(years), max(years)) for name, years in counts.items() if years
     ]
     rows.sort(key=lambda row: (-row.copies, row.archive))
-    count = len(copies)
-    first, last = (copies[0].datetime, copies[count - 1].datetime) if count else (None, None)
+    count = len(mementos)
+    first, last = (mementos[0].datetime, mementos[count - 1].datetime) if count else (None, None)
     return HoldingsSummary(
-        count, first, last, tuple(rows), tuple(dict.fromkeys(each.archive for each in found.failures))
+        count, first, last, tuple(rows), tuple(dict.fromkeys(each.archive for each in result.failures))
     )
 
 
 class SubmitPages:
-    """The pages below `/recover`. limit: how often one visitor may have archives asked."""
+    """The pages below `/recover`. `limit` restricts how often a client may query archives."""
 
     def __init__(
         self,
@@ -101,18 +109,18 @@ class SubmitPages:
             return self._form(request, {**_EMPTY_FORM, "url": request.query_params.get("url", "")[:_MAX_ECHOED]}, [])
         values = await self._forms.read(request)
         archives = values.get_all("archives")
-        shown = {name: values.text(name)[:_MAX_ECHOED] for name in FORM_FIELDS}
-        shown |= {name: _EMPTY_FORM[name] for name, known in _CHOICES.items() if shown[name] not in known}
+        echoed = {name: values.text(name)[:_MAX_ECHOED] for name in FORM_FIELDS}
+        echoed |= {name: _EMPTY_FORM[name] for name, known in _CHOICES.items() if echoed[name] not in known}
         if "look" in values:
-            return self._form(request, shown, archives, look=await self._lookup(request, shown["url"]))
-        sent = form_to_json(values, strings_for_request(request).language)
-        faults = await self._find_faults(sent)
+            return self._form(request, echoed, archives, look=await self._lookup(request, echoed["url"]))
+        order_json = form_to_json(values, strings_for_request(request).language)
+        faults = await self._find_faults(order_json)
         if faults:
-            return self._form(request, shown, archives, faults=faults, status=400)
-        order = parse_order(sent, self._service.archives)
+            return self._form(request, echoed, archives, faults=faults, status=400)
+        order = parse_order(order_json, self._service.archives)
         origin = self._service.clients.order_origin(request)
         job = await self._service.run_order(self._service.store.submit, order, origin=origin)
-        # Reloading what comes now must not order it twice.
+        # Redirect, so that a reload does not submit the order again.
         return RedirectResponse(f"/recover/sent/{self._service.signer.owner_key(job.number)}", 303, PAGE_HEADERS)
 
     def _form(
@@ -126,54 +134,54 @@ class SubmitPages:
         status: int = 200,
     ) -> Response:
         t = strings_for_request(request)
-        told = {name: t(f"fault.{fault}") for name, fault in (faults or {}).items()}
+        fault_texts = {name: t(f"fault.{fault}") for name, fault in (faults or {}).items()}
         return self._renderer.render(
-            request, "order/submit.html", status, values=values, chosen=archives, faults=told,
+            request, "order/submit.html", status, values=values, chosen=archives, faults=fault_texts,
             archives=sorted(self._service.archives), holdings=look,
         )  # fmt: skip
 
-    async def _find_faults(self, sent: Mapping[str, object]) -> dict[str, str]:
-        """Return what is wrong, by field, as the names of texts."""
-        faults = find_order_faults(sent, self._service.archives)
+    async def _find_faults(self, order_json: Mapping[str, object]) -> dict[str, str]:
+        """Return the invalid fields, with the keys of their fault texts."""
+        faults = find_order_faults(order_json, self._service.archives)
         if "url" not in faults:
-            rules, url = self._service.store.rules, normalize_input_url(str(sent["url"]))
+            rules, url = self._service.store.rules, normalize_input_url(str(order_json["url"]))
             if rules.refuses_private(normalize_host(url)):
                 faults["url"] = "private"
             elif await self._service.run_query(rules.is_blocked, url):
                 faults["url"] = "blocked"
-        customer = hash_customer(str(sent["mail"]))
+        customer = hash_customer(str(order_json["mail"]))
         if "mail" not in faults and await self._service.run_query(self._service.store.is_unsubscribed, customer):
             faults["mail"] = "stopped"
         return faults
 
-    async def _lookup(self, request: Request, address: str) -> HoldingsSummary | str:
-        """Return what archives hold of a page; the name of a text if they cannot be asked, or if it is none.
+    async def _lookup(self, request: Request, url: str) -> HoldingsSummary | str:
+        """Look up the captures of a page, or return the key of an error text.
 
-        What is known already is told to everybody; archives are asked for one visitor only so often.
+        Cached results are always returned. New queries to archives are rate limited per client.
         """
         try:
-            uri = parse_typed_url(address)
-            found = self._get_cached(uri, RoutingOptions())
-            if found is None:
+            uri = parse_typed_url(url)
+            result = self._get_cached(uri, RoutingOptions())
+            if result is None:
                 if not await self._service.run_query(
                     self._limit.try_acquire, self._service.clients.client_hash(request)
                 ):
                     return "later"
-                found = await self._finder.find(uri)
-            return summarize_holdings(found)
+                result = await self._finder.find(uri)
+            return summarize_holdings(result)
         except (InputError, UsageError, NotKeptError, BusyError):
             return "problem"
 
     async def _check(self, request: Request) -> Response:
-        """Say what is wrong with each field, for a script that asks while somebody types."""
+        """Return the faults of all fields as JSON, for validation while the user types."""
         values = await self._forms.read(request)
         t = strings_for_request(request)
         faults = await self._find_faults(form_to_json(values, t.language))
         return JSONResponse({name: t(f"fault.{fault}") for name, fault in faults.items()}, headers=PAGE_HEADERS)
 
     async def _holdings(self, request: Request) -> Response:
-        look = await self._lookup(request, request.query_params.get("url", "")[:_MAX_ECHOED])
-        return self._renderer.render(request, "order/holdings.html", holdings=look)
+        holdings = await self._lookup(request, request.query_params.get("url", "")[:_MAX_ECHOED])
+        return self._renderer.render(request, "order/holdings.html", holdings=holdings)
 
     async def _sent(self, request: Request) -> Response:
         job = await self._service.find_owned(request.path_params["key"])
@@ -191,26 +199,26 @@ class SubmitPages:
 
 
 def form_to_json(values: FormValues, language: str) -> dict[str, object]:
-    """Return a form as the object that `order_of` reads."""
+    """Convert a form to the JSON object that `parse_order` reads."""
     when = values.text("when")
-    wanted = {"around": ("at",), "between": ("from", "to")}.get(when, ())
+    date_fields = {"around": ("at",), "between": ("from", "to")}.get(when, ())
     return {
         "url": values.text("url"),
         "mail": values.text("mail"),
         "name": values.text("name"),
         "page": values.text("what") == "page",
         "archives": values.get_all("archives"),
-        **{name: values.text(name) for name in wanted},
+        **{name: values.text(name) for name in date_fields},
         "windows": values.text("windows") != "no",
         "format": values.text("format") or None,
         "language": language,
     }
 
 
-def find_order_faults(sent: Mapping[str, object], known_archives: Collection[str]) -> dict[str, str]:
-    """Return the fields of an order that are wrong, each with the name of a text that says what was expected."""
+def find_order_faults(order_json: Mapping[str, object], known_archives: Collection[str]) -> dict[str, str]:
+    """Return the invalid fields of an order, with the keys of their fault texts."""
     faults: dict[str, str] = {}
-    values = dict(sent)
+    values = dict(order_json)
     while True:
         try:
             parse_order(values, known_archives)
@@ -218,9 +226,9 @@ def find_order_faults(sent: Mapping[str, object], known_archives: Collection[str
             name = str(error).partition(":")[0].partition(" ")[0]
             if name in faults or name not in values:
                 return {**faults, "url": "other"}
-            # "from is later than to" is the second one's fault.
-            place = "to" if name == "from" and " is later" in str(error) else name
-            faults[place] = place if place in _EXPLAINED_FIELDS else "other"
-            values[place] = _VALID_VALUES.get(place)
+            # "from is later than to" is reported at the second field.
+            field = "to" if name == "from" and " is later" in str(error) else name
+            faults[field] = field if field in _EXPLAINED_FIELDS else "other"
+            values[field] = _VALID_VALUES.get(field)
         else:
             return faults

@@ -29,9 +29,9 @@ class Dying:
     counting: SplitTask
     mark: Path | None
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
         """Yield what is counted, unless it dies first."""
-        rows = self.counting(pieces, task)
+        rows = self.counting(splits, task)
         yield next(rows)
         if self.mark is None or not self.mark.exists():
             if self.mark is not None:

@@ -7,9 +7,10 @@ import pytest
 from unlost import uri
 from unlost.errors import InputError, UsageError
 from unlost.problems import Problems
-from unlost.research.growth import fit_power_parameters, measure_growth, r_squared, slice_index
+from unlost.research.growth import measure_growth, r_squared, slice_index
 from unlost.research.routing_results import list_configurations
 from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.statistics import fit_power_curve
 
 
 @pytest.fixture
@@ -99,7 +100,9 @@ def test_fits_recover_what_made_the_points() -> None:
     """The first paper's own K and β; a straight line; nothing of one place."""
     points = [(float(x), 2.686 * x**0.911) for x in (1e6, 1e7, 1.7e9)]
     assert points[-1][1] == pytest.approx(0.69e9, rel=0.01)  # as its text has it
-    assert fit_power_parameters(points) == pytest.approx((2.686, 0.911))
-    assert fit_power_parameters([(1, 1)]) is None
+    curve = fit_power_curve(points)
+    assert curve is not None
+    assert (curve.a, curve.b) == pytest.approx((2.686, 0.911))
+    assert fit_power_curve([(1, 1)]) is None
     assert r_squared([(1, 2), (2, 4), (3, 6)]) == pytest.approx(1.0)
     assert r_squared([(1, 1), (2, 1)]) is None

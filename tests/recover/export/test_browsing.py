@@ -12,9 +12,9 @@ from tests.cli.run import unlost
 from tests.neighbours import apache, nginx, pywb
 from tests.real_data import DATA
 from tests.recover.command import Command
-from tests.recover.export import lost_town
-from tests.recover.export.asking import follow
-from tests.recover.export.browsing import Fault, Findings, look_at
+from tests.recover.export import reference_recovery
+from tests.recover.export.browser_checks import Fault, Findings, look_at
+from tests.recover.export.raw_http import follow
 from tests.recover.reading import summary
 from tests.recover.registry import registry
 from unlost.registry.models import Archive, ArchiveKind
@@ -82,7 +82,7 @@ def exported(command: Command, folder: Path, never_asked: list[str] | None = Non
 def town(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Recover and export the lost site."""
     folder = tmp_path_factory.mktemp("town")
-    return exported(lost_town.recovered(folder), folder, lost_town.EXCLUDED)
+    return exported(reference_recovery.recovered(folder), folder, reference_recovery.EXCLUDED)
 
 
 @pytest.fixture(scope="module")

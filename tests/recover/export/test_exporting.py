@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
-from tests.recover.export.made import DATE, ROOT, Copy, MemoryTarget, exported, recovered
+from tests.recover.export.sample_recoveries import DATE, ROOT, Copy, MemoryTarget, exported, recovered
 from tests.recover.running import Run
 from tests.recover.stubs import Held, Stub
 from unlost.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.made import ROOT, Copy, recovered
+from tests.recover.export.sample_recoveries import ROOT, Copy, recovered
 from unlost.export.manifest import MANIFEST_NAME
 from unlost.export.site import ExportOptions, export_site
 from unlost.export.targets import open_target

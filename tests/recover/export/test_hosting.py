@@ -10,8 +10,8 @@ import pytest
 
 from tests.neighbours import apache, nginx
 from tests.recover.export import nasty_site
-from tests.recover.export.asking import ask, follow
 from tests.recover.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, Nasty, body
+from tests.recover.export.raw_http import ask, follow
 from unlost.export.hosting import hosting_files
 from unlost.export.links import ExportedResource
 from unlost.export.paths import escape_unsafe

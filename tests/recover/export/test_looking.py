@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.neighbours import nginx
-from tests.recover.export.browsing import Findings, look_at
+from tests.recover.export.browser_checks import Findings, look_at
 from unlost.export.hosting import hosting_files
 
 pytestmark = pytest.mark.browser

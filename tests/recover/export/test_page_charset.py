@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.made import ROOT, Copy, exported, recovered
+from tests.recover.export.sample_recoveries import ROOT, Copy, exported, recovered
 from unlost.export.bodies import declare_charset
 from unlost.html.text import extract_text
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.recover.export.made import has_name
+from tests.recover.export.sample_recoveries import has_name
 from unlost.export.paths import PathAllocator, PathMapper, PathStyle, is_default_page
 from unlost.export.targets import WrittenPaths
 from unlost.uri.names import page_name

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.made import ROOT, Copy, MemoryTarget, exported, recovered
+from tests.recover.export.sample_recoveries import ROOT, Copy, MemoryTarget, exported, recovered
 from unlost.export.manifest import MANIFEST_NAME, read_manifest
 from unlost.export.site import MAX_START_PAGE_FILES, ExportOptions, export_site
 from unlost.recover.options import RecoverOptions

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.recover.export.unpacked import KINDS, unpacked
+from tests.recover.export.archive_readers import KINDS, unpacked
 from unlost.errors import DateError, InputError, UsageError
 from unlost.export.targets import TEMPORARY_SUFFIX, open_target
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.recover.export.archive_readers import KINDS
 from tests.recover.export.full_disk import fill
-from tests.recover.export.unpacked import KINDS
 from tests.small_disk import run_on_small_disk, small_files
 
 ARCHIVES = ("site.warc.gz", "site.wacz")

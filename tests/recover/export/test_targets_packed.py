@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.unpacked import unpacked
+from tests.recover.export.archive_readers import unpacked
 from unlost.export.targets import open_target
 
 DATE = "20110203040506"

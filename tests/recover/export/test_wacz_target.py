@@ -17,7 +17,7 @@ from tests.neighbours import pywb
 from tests.recover.archives import Archives
 from tests.recover.command import Command
 from tests.recover.export.conftest import Recovered
-from tests.recover.export.made import Copy, recovered
+from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.recover.reading import kept
 from tests.recover.running import SITE
 from tests.recover.site import ROOT

@@ -9,12 +9,12 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.recover.archives import Archives
-from tests.recover.checking import GUESSED
+from tests.recover.assertions import GUESSED
 from tests.recover.command import Command
 from tests.recover.expected import Run, outcome
 from tests.recover.reading import summary
+from tests.recover.reference_site import reference_site
 from tests.recover.site import HOST, ROOT, Held, Site, bare
-from tests.recover.town import town
 from tests.recover.village import running, village
 
 SPECIAL = Run(start=f"{ROOT}special/")
@@ -102,14 +102,14 @@ def special(running_archives: Archives, tmp_path_factory: pytest.TempPathFactory
 
 def test_a_quarter_of_a_town(special: Path) -> None:
     """Revisits, redirects, spellings, several archives: every number is as the data say."""
-    check(town(), SPECIAL, special)
+    check(reference_site(), SPECIAL, special)
 
 
 def test_what_was_rejected_in_it(special: Path) -> None:
     """Each copy that says it is none is told with its verdict, in the list and on the page, with its copy's address."""
     expected = Counter(
         (held.uri, held.archive, held.date, held.rejected)
-        for resource, held in town().captures()
+        for resource, held in reference_site().captures()
         if held.rejected and resource.name.startswith(f"{HOST}/special/")
     )
     assert expected

@@ -1,4 +1,4 @@
-"""A small site whose pages change, whose server may misbehave, and harvests of it on a clock of the test's own."""
+"""A small site with changing pages and optional misbehaviour, and harvests of it with a virtual clock."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -20,7 +20,7 @@ DAY = 86_400.0
 
 
 def trusting(audit: float = 0.0) -> Policy:
-    """Return a policy that skips wherever tag or, without one, date is the same."""
+    """Return a policy that skips a page if its ETag, or without one its date, is the same."""
     means = {}
     for cell in range(CELL_COUNT):
         date, tag = format_cell(cell).split(".")[:2]
@@ -31,7 +31,7 @@ def trusting(audit: float = 0.0) -> Policy:
 
 @dataclass
 class Served:
-    """A page. headers: sent beside `ETag` and the like, which are left out if None."""
+    """A page. `headers` are sent in addition to the validators, which are omitted if None."""
 
     body: bytes
     etag: str | None = None
@@ -41,7 +41,7 @@ class Served:
 
     @property
     def all_headers(self) -> dict[str, str]:
-        """All of them."""
+        """All response headers."""
         said = {"etag": self.etag, "last-modified": self.last_modified}
         return {"content-type": "text/html", **{name: value for name, value in said.items() if value}, **self.headers}
 
@@ -51,7 +51,12 @@ Trick = Callable[["Site", Talk, Served], Any]
 
 @dataclass
 class Site:
-    """A running site. asked: (method, path, whether it had a condition), without robots.txt."""
+    """A running site.
+
+    Attributes:
+        asked: Requests as (method, path, is conditional), without robots.txt.
+        told: Events of harvests.
+    """
 
     server: Faults
     clock: VirtualClock
@@ -61,7 +66,7 @@ class Site:
     told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     async def answer(self, talk: Talk) -> None:
-        """Answer as an honest server does, unless there is a trick."""
+        """Respond as a correct server does, unless there is a trick."""
         if talk.path == "/robots.txt":
             page = self.pages.get(talk.path, Served(b"", status=404))
             await talk.answer(page.status, page.body, content_type="text/plain")
@@ -87,7 +92,7 @@ class Site:
         due: float | None = None,
         **manners: Any,  # noqa: ANN401
     ) -> HarvestResult:
-        """Harvest pages, some time later."""
+        """Harvest pages after a while."""
         self.clock.advance(after)
         self.asked.clear()
         urls = [self.server.url + path for path in paths or self.pages if path != "/robots.txt"]
@@ -108,7 +113,7 @@ async def harvest_pages(
     tell: Any = lambda *_: None,  # noqa: ANN401
     **manners: Any,  # noqa: ANN401
 ) -> HarvestResult:
-    """Harvest pages of whatever server."""
+    """Harvest pages of any server."""
     folder.mkdir(exist_ok=True)
     with HarvestState(folder) as state:
         state.set_scheme(str(id(policy)))
@@ -134,7 +139,7 @@ async def changing(pages: dict[str, Served], trick: Trick | None = None) -> Asyn
 
 @dataclass(frozen=True)
 class Record:
-    """A record of a WARC."""
+    """A WARC record."""
 
     type: str
     uri: str
@@ -143,12 +148,12 @@ class Record:
 
     @property
     def profile(self) -> str:
-        """The last word of its profile."""
+        """Last component of its profile."""
         return self.headers.get("WARC-Profile", "").rpartition("/")[2]
 
 
 def records(folder: Path) -> list[Record]:
-    """Return the records of a folder's WARCs, without requests and what says who wrote them."""
+    """Return the records of a folder's WARC files, without request and warcinfo records."""
     found = []
     for path in sorted((folder / "warc").glob("*.warc.gz")):
         with path.open("rb") as file:

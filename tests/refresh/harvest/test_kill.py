@@ -1,4 +1,4 @@
-"""Killed at any moment, a harvest loses nothing, and ends as it must."""
+"""A harvest killed at any moment loses nothing and can be resumed."""
 
 import random
 import signal
@@ -21,13 +21,13 @@ PAGES = 60  # more than all killed runs of a round can visit: one that was done 
 
 @pytest.fixture(scope="module")
 def killing() -> Killing:
-    """Be ready to kill."""
+    """Return a process killer."""
     return Killing()
 
 
 @pytest.fixture(scope="module")
 def site(killing: Killing) -> Iterator[Living]:
-    """Run a site, and let requests be counted."""
+    """Run a site with counted requests."""
     noise = random.Random(7)  # noqa: S311
     pages = {
         f"/{number}": Page(noise.randbytes(150_000 if number % 9 == 0 else 9_000), 200, {"etag": f'"{number}"'})
@@ -39,16 +39,16 @@ def site(killing: Killing) -> Iterator[Living]:
 
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
-    """Be ready to start harvests."""
+    """Run the process that forks harvests."""
     with commands("unlost.cli.harvest_run") as ready:
         yield ready
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_killed_at_any_point_it_goes_on(
+def test_run_resumes_after_a_kill_at_any_point(
     round_: int, site: Living, starting: Commands, killing: Killing, tmp_path: Path
 ) -> None:
-    """Each page is kept once and logged once in a round; what is the same in the next is a revisit of it."""
+    """Each page is stored and logged once per round; unchanged pages of the second round are revisits."""
     random_ = random.Random(round_)  # noqa: S311
     folder = tmp_path / "harvest"
     urls = [f"{site.url}/{number}" for number in range(PAGES)]

@@ -1,4 +1,4 @@
-"""What harvests of real servers keep, replayed by pywb; and what each server is asked, by how it was measured."""
+"""Harvests of real servers: replay by pywb, and fetch methods by measured behaviour."""
 
 import asyncio
 import os
@@ -48,8 +48,10 @@ def harvested(clock: VirtualClock, folder: Path, urls: list[str]) -> dict[str, i
 @pytest.mark.parametrize(
     ("kind", "conditions"), [("nginx", True), ("Apache", False), ("lighttpd", True), ("Caddy", True)]
 )
-def test_each_server_is_asked_by_how_it_was_measured(kind: str, conditions: bool, served: Path, tmp_path: Path) -> None:
-    """Nothing that changed is missed, nothing else is downloaded, and conditions are sent only where they work."""
+def test_fetch_method_follows_measured_server_behaviour(
+    kind: str, conditions: bool, served: Path, tmp_path: Path
+) -> None:
+    """No change is missed, nothing else is downloaded, and conditional requests are sent only where they work."""
     folder, clock = tmp_path / "harvest", VirtualClock()
     (tmp_path / "work").mkdir()
     with serving(kind, served, tmp_path / "work") as port:
@@ -66,8 +68,8 @@ def test_each_server_is_asked_by_how_it_was_measured(kind: str, conditions: bool
     assert kinds(records(folder))[-1] == ("server-not-modified" if conditions else "response")
 
 
-def test_revisits_replay(served: Path, tmp_path: Path) -> None:
-    """An equal digest as the page it is of, 304 as 304 without a body: both are true."""
+def test_revisit_records_replay_in_pywb(served: Path, tmp_path: Path) -> None:
+    """An identical digest replays as the original page, a 304 as 304 without a body."""
     folder, clock = tmp_path / "harvest", VirtualClock()
     (tmp_path / "work").mkdir()
     (tmp_path / "pywb").mkdir()

@@ -1,1 +1,1 @@
-"""Jobs: their rules, their databases, their workers."""
+"""Tests of jobs: state machine, databases, workers and the API."""

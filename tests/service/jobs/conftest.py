@@ -19,7 +19,7 @@ def server() -> Iterator[Postgresql]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the address of an empty database, of either kind."""
+    """Return the URL of an empty database of either kind."""
     if request.param == "sqlite":
         return file_url(tmp_path / "jobs.sqlite")
     found: Postgresql = request.getfixturevalue("server")

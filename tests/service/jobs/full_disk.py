@@ -1,11 +1,11 @@
-"""A service whose disk runs full: `python -m tests.service.jobs.full_disk DISK REGISTRY`, on a small one of its own."""
+"""A service on a full disk: `python -m tests.service.jobs.full_disk DISK REGISTRY`, on a small file system."""
 
 import sys
 from pathlib import Path
 
 from tests.cli.full_disk import leave_room
 from tests.recover.village import FILES
-from tests.service.jobs.serving import ORDER, Service, serving
+from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.small_disk import AS_IT_SHOULD_BE
 from tests.waiting import wait_until
 
@@ -15,36 +15,36 @@ IMPATIENT = {"UNLOST_WORKER_PAUSE": "0.5", "UNLOST_WORKER_LEASE": "3", "UNLOST_W
 IMPATIENT |= {"UNLOST_MIN_FREE_SPACE": "0"}
 
 
-def order(service: Service) -> str:
-    """Order the lost site; return its key."""
-    answer = service.ask("POST", "/api/jobs", ORDER, is_admin=True)
+def order(service: ServiceProcess) -> str:
+    """Order the lost site and return the job's key."""
+    answer = service.request("POST", "/api/jobs", ORDER, is_admin=True)
     assert answer.status == 201, answer.body
     key: str = answer.json["key"]
     return key
 
 
-def see(service: Service, disk: Path) -> None:
-    """Fill the disk under a job, see that nobody is told more than that, make room, and see that all is done."""
+def see(service: ServiceProcess, disk: Path) -> None:
+    """Fill the disk during a job, check that errors are reported properly, free space, and check that the job ends."""
     ballast = disk / "ballast"
     begun = order(service)
     leave_room(ballast, 40)
-    service.found(NO_ROOM)
+    service.wait_for_log(NO_ROOM)
     # As full as can be: whatever the database wants to keep has no room either.
     leave_room(ballast, 0)
     for _ in range(3):
-        answer = service.ask("POST", "/api/jobs", ORDER, is_admin=True)
+        answer = service.request("POST", "/api/jobs", ORDER, is_admin=True)
         assert answer.status in (201, 503), (answer.status, answer.body)
-    assert service.ask("GET", "/").status == 200
+    assert service.request("GET", "/").status == 200
     ballast.unlink()
-    wait_until(lambda: service.ask("GET", "/health").status == 200)
-    done = service.ended(begun)
+    wait_until(lambda: service.request("GET", "/health").status == 200)
+    done = service.wait_until_ended(begun)
     assert (done["state"], done["progress"]["recovered"]) == ("complete", FILES), done
-    assert service.ended(order(service))["state"] == "complete"
+    assert service.wait_until_ended(order(service))["state"] == "complete"
 
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    with serving(place, Path(sys.argv[2]), env=IMPATIENT) as running:
+    with run_service(place, Path(sys.argv[2]), env=IMPATIENT) as running:
         see(running, place)
         faults = [line for line in running.lines if "Traceback" in line or "a fault of ours" in line]
         assert not faults, faults

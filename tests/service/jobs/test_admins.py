@@ -17,13 +17,13 @@ PASSWORD = "a long enough password"
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Have a time of one's own."""
+    """Return a virtual clock."""
     return VirtualClock(1_700_000_000)
 
 
 @pytest.fixture
 def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[AdminStore]:
-    """Have an administrator, with a hash that is quick to make."""
+    """Create an administrator, with a fast password hash."""
     monkeypatch.setattr(module, "_N", 16)
     monkeypatch.setattr(module, "_UNKNOWN_NAME_HASH", hash_password("nobody"))
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
@@ -34,8 +34,8 @@ def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch)
     database.close()
 
 
-def test_a_password_is_kept_as_a_slow_hash() -> None:
-    """By scrypt with the least that is thought safe, another salt each time; only the right one fits."""
+def test_password_is_stored_as_scrypt_hash() -> None:
+    """The hash has the minimum parameters of OWASP and a random salt."""
     kept = hash_password(PASSWORD)
     assert kept.startswith("scrypt$131072$8$1$")
     assert PASSWORD not in kept
@@ -44,8 +44,8 @@ def test_a_password_is_kept_as_a_slow_hash() -> None:
     assert hash_password("x", b"1" * 16) != hash_password("x", b"2" * 16)
 
 
-def test_sessions_begin_and_end(admins: AdminStore, clock: VirtualClock) -> None:
-    """By logging out, after two hours of nothing, after twelve of anything, and with a new password."""
+def test_session_lifetime(admins: AdminStore, clock: VirtualClock) -> None:
+    """A session ends by logout, after two idle hours, after twelve hours, and with a new password."""
     secret = admins.log_in("me", PASSWORD, "here")
     assert secret is not None
     assert admins.find_session(secret) == "me"
@@ -68,8 +68,8 @@ def test_sessions_begin_and_end(admins: AdminStore, clock: VirtualClock) -> None
     assert admins.log_in("me", PASSWORD, "here") is None
 
 
-def test_guessing_is_slow(admins: AdminStore, clock: VirtualClock) -> None:
-    """After eight that are wrong nothing is tried for a while from there, not even the right one; elsewhere it is."""
+def test_failed_logins_are_rate_limited_per_client(admins: AdminStore, clock: VirtualClock) -> None:
+    """After eight failed attempts a client is locked out for a while, even with the right password; others are not."""
     assert admins.log_in("nobody", PASSWORD, "here") is None
     for _ in range(8):
         assert admins.log_in("me", "wrong", "here") is None
@@ -80,8 +80,10 @@ def test_guessing_is_slow(admins: AdminStore, clock: VirtualClock) -> None:
     assert admins.log_in("me", PASSWORD, "here") is not None
 
 
-def test_strangers_lock_nobody_out(admins: AdminStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many machines guess, each has few tries, all together few a day; who is true gets in from elsewhere."""
+def test_attacks_from_many_clients_do_not_lock_out_administrators(
+    admins: AdminStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attempts are limited per client, per name and per day; a client that logged in before is not affected."""
     assert admins.log_in("me", PASSWORD, "home") is not None
     for number in range(50):
         assert admins.log_in("me", "wrong", f"machine {number}") is None
@@ -107,8 +109,10 @@ def test_strangers_lock_nobody_out(admins: AdminStore, clock: VirtualClock, monk
     assert admins.log_in("me", PASSWORD, "somewhere new") is not None
 
 
-def test_trying_many_names_is_no_way_round(admins: AdminStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From one network address, so many are tried for all names together: each takes memory and time."""
+def test_failed_logins_are_limited_for_all_names_of_a_client(
+    admins: AdminStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attempts of one client count for all names together."""
     monkeypatch.setattr("unlost.jobs.auth.verify_password", lambda *_: False)
     for number in range(40):
         assert admins.log_in(f"name {number}", "wrong", "here") is None
@@ -117,8 +121,8 @@ def test_trying_many_names_is_no_way_round(admins: AdminStore, monkeypatch: pyte
     assert admins.log_in("one more", "wrong", "elsewhere") is None
 
 
-def test_passwords_that_are_none(admins: AdminStore) -> None:
-    """Too short, too long, and names that nobody could type are refused."""
+def test_invalid_names_and_passwords_are_rejected(admins: AdminStore) -> None:
+    """Passwords that are too short or too long, and unprintable names, are rejected."""
     for name, password in (("me", "short"), ("me", "x" * 1_001), ("", PASSWORD), ("a\nb", PASSWORD), (" a", PASSWORD)):
         with pytest.raises(UsageError):
             admins.set_password(name, password)

@@ -1,4 +1,4 @@
-"""A clock that jumped removes nothing until an operator confirms the time."""
+"""After a clock jump nothing is removed until an operator confirms the time."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ DAY = 86_400.0
 
 
 class Machine:
-    """A machine with a wall clock that may jump, and one that may not."""
+    """A machine with a wall clock that may jump and a monotonic clock."""
 
     def __init__(self, url: str) -> None:
         self.wall, self.monotonic = VirtualClock(), 100.0
@@ -21,12 +21,12 @@ class Machine:
         self.guard = self.started()
 
     def started(self) -> ClockGuard:
-        """Start the service, after others that ended."""
+        """Restart the service."""
         self.guard = ClockGuard(self.database, lambda: self.monotonic)
         return self.guard
 
     def run(self, seconds: float, jump: float = 0.0) -> str:
-        """Let time pass, and the wall clock jump; return what a check says then."""
+        """Let time pass and the wall clock jump, and return the result of a check."""
         self.monotonic += seconds
         self.wall.advance(seconds + jump)
         return self.guard.check()
@@ -34,14 +34,14 @@ class Machine:
 
 @pytest.fixture
 def machine(url: str) -> Iterator[Machine]:
-    """Have a machine."""
+    """Return a machine."""
     found = Machine(url)
     yield found
     found.database.close()
 
 
-def test_time_that_passes_is_no_jump(machine: Machine) -> None:
-    """Neither do small differences matter, nor a service that did not run for some days."""
+def test_elapsed_time_is_not_a_jump(machine: Machine) -> None:
+    """Small differences and a few days of downtime are not reported."""
     assert machine.guard.check() == ""
     assert machine.run(60) == machine.run(3 * DAY) == machine.run(60, 30) == machine.run(60, -30) == ""
     machine.started()
@@ -49,14 +49,14 @@ def test_time_that_passes_is_no_jump(machine: Machine) -> None:
     assert machine.guard.reason() == ""
 
 
-def restarted_in_the_past(machine: Machine) -> str:
-    """Start with a clock that is behind."""
+def restart_with_earlier_clock(machine: Machine) -> str:
+    """Restart with a clock that is slow."""
     machine.started()
     return machine.run(0, -400)
 
 
-def restarted_after_a_week(machine: Machine) -> str:
-    """Start with a clock that is ahead, or after a long time: nothing tells which."""
+def restart_after_a_week(machine: Machine) -> str:
+    """Restart with a clock that is fast, or after a long downtime, which look the same."""
     machine.started()
     return machine.run(0, 7 * DAY + 1)
 
@@ -66,12 +66,12 @@ def restarted_after_a_week(machine: Machine) -> str:
     [
         (lambda machine: machine.run(60, DAY), "jumped by +86400 s"),
         (lambda machine: machine.run(60, -DAY), "jumped by -86400 s"),
-        (restarted_in_the_past, "400 s in the future"),
-        (restarted_after_a_week, "7 days ago"),
+        (restart_with_earlier_clock, "400 s in the future"),
+        (restart_after_a_week, "7 days ago"),
     ],
 )
-def test_a_jump_holds_until_it_is_confirmed(machine: Machine, jump: Callable[[Machine], str], reason: str) -> None:
-    """Also after the clock was set right, in other processes, and after a restart."""
+def test_jump_is_reported_until_confirmed(machine: Machine, jump: Callable[[Machine], str], reason: str) -> None:
+    """Also after the clock was corrected, in other processes, and after a restart."""
     assert machine.guard.check() == ""
     assert reason in jump(machine)
     assert reason in machine.run(60)
@@ -82,8 +82,8 @@ def test_a_jump_holds_until_it_is_confirmed(machine: Machine, jump: Callable[[Ma
     assert machine.guard.reason() == machine.run(60) == ""
 
 
-def test_one_confirmation_holds_for_all_processes(machine: Machine) -> None:
-    """A process whose next check comes after it does not report the same jump again, but the next one."""
+def test_confirmation_applies_to_all_processes(machine: Machine) -> None:
+    """Another process does not report the confirmed jump again, but reports the next one."""
     other = ClockGuard(machine.database, lambda: machine.monotonic)
     assert machine.guard.check() == other.check() == ""
     assert machine.run(60, DAY)

@@ -1,4 +1,4 @@
-"""SQLite has one writer at a time: whoever wants to be it waits, and not for longer than it must."""
+"""Concurrency of SQLite, which has a single writer."""
 
 import sqlite3
 import threading
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.jobs import database as module
@@ -23,13 +23,13 @@ from unlost.jobs.store import JobStore
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return where the database is."""
+    """Return the path of the database."""
     return tmp_path / "jobs.sqlite"
 
 
 @pytest.fixture
 def database(file: Path) -> Iterator[Database]:
-    """Open an empty one."""
+    """Create an empty database."""
     found = Database(file_url(file))
     found.prepare()
     yield found
@@ -37,14 +37,14 @@ def database(file: Path) -> Iterator[Database]:
 
 
 def submit(database: Database) -> threading.Thread:
-    """Order something, in a thread."""
+    """Submit an order in a thread."""
     thread = threading.Thread(target=lambda: JobStore(database).submit(ORDER))
     thread.start()
     return thread
 
 
-def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) -> None:
-    """Several processes that start together create one file, and none fails, whichever is the first."""
+def test_concurrent_creation_of_a_database_never_fails(tmp_path: Path) -> None:
+    """Several processes that start together create one file without errors."""
     processes, files = 6, 20
     barrier = threading.Barrier(processes)
 
@@ -64,8 +64,10 @@ def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) ->
         found.close()
 
 
-def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another process writes, orders wait; they ask in short intervals, and all are taken once it has ended."""
+def test_waiting_writers_poll_at_short_intervals(
+    file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Orders wait while another process writes, poll at short intervals, and succeed afterwards."""
     paused: list[float] = []
 
     class Watched:
@@ -89,8 +91,8 @@ def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pyte
     assert len(list(JobStore(database).history())) == 4
 
 
-def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) -> None:
-    """While it is looked at and thought about what to change, another may write; then it is thought about anew."""
+def test_optimistic_change_does_not_block_writers(file: Path, database: Database) -> None:
+    """Another process may write during a change, which is then repeated."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     thought: list[str] = []
@@ -107,8 +109,8 @@ def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) ->
     assert jobs.get(number).message == "xxy"
 
 
-def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> None:
-    """Whoever was outdated some times keeps others from writing, so that it comes to an end."""
+def test_change_takes_the_lock_after_repeated_conflicts(file: Path, database: Database) -> None:
+    """After several conflicts the change takes the write lock, so that it ends."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     refused: list[str] = []
@@ -125,8 +127,8 @@ def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> N
     assert refused == ["database is locked"]
 
 
-def test_the_log_is_kept_short_beside_orders(file: Path, database: Database) -> None:
-    """What is ordered stays in SQLite's log until it is tidied up: no order waits for that."""
+def test_checkpoint_truncates_the_log(file: Path, database: Database) -> None:
+    """Committed orders remain in the write-ahead log until a checkpoint, so that orders do not wait for it."""
 
     def in_file() -> int:
         with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as alone:  # as if there were no log
@@ -144,8 +146,8 @@ def test_the_log_is_kept_short_beside_orders(file: Path, database: Database) -> 
     assert file.with_name("jobs.sqlite-wal").stat().st_size == size
 
 
-def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that was stopped in the middle of its change is given up on; who only looks does not notice it."""
+def test_stalled_writer_causes_a_timeout(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suspended writer causes a timeout; readers are not affected."""
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -168,8 +170,8 @@ def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, mo
     assert JobStore(database).submit(ORDER).number == 1
 
 
-def test_what_is_removed_is_nowhere_in_the_file(file: Path, database: Database) -> None:
-    """Neither the file nor its log has the mail address of a job that was removed, nor its name."""
+def test_removed_data_is_overwritten_in_the_file(file: Path, database: Database) -> None:
+    """Neither the database file nor its log contains the name or email address of a removed job."""
     jobs = JobStore(database)
 
     def found() -> list[bool]:

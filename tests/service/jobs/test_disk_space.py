@@ -1,4 +1,4 @@
-"""No job starts or continues without disk space for it: it waits, says so, and continues when there is enough."""
+"""No job starts or continues without free disk space; it waits and continues later."""
 
 import threading
 import zipfile
@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.made import ROOT, Copy, recovered
+from tests.recover.export.sample_recoveries import ROOT, Copy, recovered
 from tests.recover.village import Village, running, village
-from tests.service.jobs.serving import ORDER, serving
-from tests.service.jobs.workers import Hold, Place, check, place
+from tests.service.jobs.service_process import ORDER, run_service
+from tests.service.jobs.worker_processes import (
+    ArchivePause,
+    WorkerEnvironment,
+    assert_complete,
+    open_worker_environment,
+)
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 from unlost.errors import SpaceError
@@ -33,33 +38,33 @@ def lost() -> Iterator[Village]:
 
 
 @pytest.fixture
-def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[Place]:
-    """Have a place for jobs."""
+def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]:
+    """Open an environment for workers."""
     lost.watch = None
-    with place(tmp_path, url, lost.registry(tmp_path)) as found:
+    with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
         yield found
 
 
-def space_of(folder: Path, min_free: int = 0, max_total: int = 0) -> DiskSpace:
+def disk_space(folder: Path, min_free: int = 0, max_total: int = 0) -> DiskSpace:
     """Return the disk space of a folder, with limits in megabytes."""
     return DiskSpace(JobFolders(folder), DiskSpaceLimits.from_megabytes(min_free, max_total))
 
 
-def test_limits(tmp_path: Path) -> None:
-    """Free space below the floor and a total above the bound are a shortage; 0 is no limit."""
+def test_shortage_depends_on_free_space_and_total_size(tmp_path: Path) -> None:
+    """Free space below the minimum and a total above the maximum are shortages; 0 disables a limit."""
     (tmp_path / "00000001").mkdir()
     (tmp_path / "00000001" / "ballast").write_bytes(BALLAST)
-    assert space_of(tmp_path).measure() == ""
-    assert space_of(tmp_path, min_free=1, max_total=3).measure() == ""
-    assert space_of(tmp_path, min_free=TOO_MUCH).shortage() == LOW_SPACE
-    full = space_of(tmp_path, max_total=2)
+    assert disk_space(tmp_path).measure() == ""
+    assert disk_space(tmp_path, min_free=1, max_total=3).measure() == ""
+    assert disk_space(tmp_path, min_free=TOO_MUCH).shortage() == LOW_SPACE
+    full = disk_space(tmp_path, max_total=2)
     assert full.measure() == full.shortage() == QUOTA_REACHED
     assert full.usage().used == len(BALLAST)
-    assert space_of(tmp_path / "new", min_free=1).measure() == ""
+    assert disk_space(tmp_path / "new", min_free=1).measure() == ""
 
 
-def test_requests_do_not_wait_for_a_count(tmp_path: Path) -> None:
-    """The health check and the metrics are public: while one thread counts many files, others do not begin to."""
+def test_requests_do_not_wait_for_a_measurement(tmp_path: Path) -> None:
+    """Health check and metrics do not start another measurement while one is running."""
     counting, end = threading.Event(), threading.Event()
 
     class ManyFiles(JobFolders):
@@ -80,16 +85,16 @@ def test_requests_do_not_wait_for_a_count(tmp_path: Path) -> None:
     assert space.usage().used == len(BALLAST)
 
 
-def test_a_recovery_stops(tmp_path: Path) -> None:
-    """A shortage ends it as a limit does, but is not the end of the job."""
-    bound = JobQuota(tmp_path, OrderLimits(), space=space_of(tmp_path, min_free=TOO_MUCH))
+def test_shortage_stops_a_recovery(tmp_path: Path) -> None:
+    """A shortage stops the recovery like a limit, but the job does not end."""
+    bound = JobQuota(tmp_path, OrderLimits(), space=disk_space(tmp_path, min_free=TOO_MUCH))
     assert (bound.is_exceeded(), bound.shortage, bound.reached) == (True, LOW_SPACE, "")
-    assert not JobQuota(tmp_path, OrderLimits(), space=space_of(tmp_path)).is_exceeded()
+    assert not JobQuota(tmp_path, OrderLimits(), space=disk_space(tmp_path)).is_exceeded()
 
 
 @pytest.mark.parametrize("allowed", range(3))
-def test_packing_stops(tmp_path: Path, allowed: int) -> None:
-    """No package is left, since each takes space; the next attempt makes all of them."""
+def test_shortage_stops_packaging(tmp_path: Path, allowed: int) -> None:
+    """No package is left; the next attempt writes all of them."""
     folder = recovered(tmp_path / "g1", [Copy(ROOT, b"home"), Copy(f"{ROOT}a", b"a")])
 
     def check_at(count: int) -> Callable[[], None]:
@@ -109,8 +114,8 @@ def test_packing_stops(tmp_path: Path, allowed: int) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
-def test_no_job_starts(jobs: Place) -> None:
-    """Queued jobs say why they wait, also those that are ordered meanwhile, until there is space again."""
+def test_no_job_starts_without_free_space(jobs: WorkerEnvironment) -> None:
+    """Queued jobs, including new ones, report the reason until there is space again."""
     first = jobs.order()
     with jobs.worker("cramped", "--min-free-space", str(TOO_MUCH)) as worker:
         wait_until(lambda: jobs.jobs.get(first.number).message == LOW_SPACE)
@@ -120,15 +125,15 @@ def test_no_job_starts(jobs: Place) -> None:
         assert sum(LOW_SPACE in line for line in worker.lines) == 1, "it is logged once"
     with jobs.worker("spacious"):
         for job in (first, second):
-            done = jobs.ended(job)
-            check(jobs, done)
+            done = jobs.wait_until_ended(job)
+            assert_complete(jobs, done)
             assert (done.generation, done.message) == (1, "")
 
 
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
-def test_a_job_does_not_continue(jobs: Place, lost: Village) -> None:
-    """What is in progress when all jobs together are too large goes back into the queue, and nothing is lost."""
-    hold = Hold(lost, 6)
+def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironment, lost: Village) -> None:
+    """The running job is released when the maximum size is reached, and nothing is lost."""
+    hold = ArchivePause(lost, 6)
     ballast = jobs.folder / "jobs" / "work" / "99999999"
     with jobs.worker("worker", "--max-jobs-size", "2") as worker:
         job = jobs.order()
@@ -141,28 +146,28 @@ def test_a_job_does_not_continue(jobs: Place, lost: Village) -> None:
         waiting = jobs.jobs.get(job.number)
         assert (waiting.message, waiting.generation) == (QUOTA_REACHED, 1)
         (ballast / "file").unlink()
-        done = jobs.ended(job)
-        check(jobs, done)
+        done = jobs.wait_until_ended(job)
+        assert_complete(jobs, done)
         assert (done.generation, done.message) == (2, "")
 
 
-def test_the_service_says_so(lost: Village, tmp_path: Path) -> None:
-    """In the health check, the metrics, and the page of the job in the language of its visitor."""
-    with serving(tmp_path, lost.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
-        key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+def test_shortage_is_reported_by_health_metrics_and_pages(lost: Village, tmp_path: Path) -> None:
+    """The status page is in the visitor's language."""
+    with run_service(tmp_path, lost.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
+        key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
         wait_until(lambda: service.status(key)["message"] == LOW_SPACE)
-        health = service.ask("GET", "/health")
+        health = service.request("GET", "/health")
         assert (health.status, health.json) == (200, {"status": LOW_SPACE})
-        found = samples(service.ask("GET", "/metrics").body.decode())
+        found = samples(service.request("GET", "/metrics").body.decode())
         assert found["unlost_disk_shortage"] == 1
         assert found["unlost_disk_min_free_bytes"] == TOO_MUCH * 1_000_000
         assert 0 < found["unlost_disk_free_bytes"] < TOO_MUCH * 1_000_000
         assert found["unlost_job_files_max_bytes"] == 200_000_000_000
-        assert "too little disk space here" in service.ask("GET", f"/jobs/{key}").body.decode()
-        assert "zu wenig Speicherplatz" in service.ask("GET", f"/jobs/{key}?lang=de").body.decode()
-    with serving(tmp_path, lost.registry(tmp_path)) as service:
-        assert service.ended(key)["state"] == "complete"
-        assert service.ask("GET", "/health").json == {"status": "ok"}
+        assert "too little disk space here" in service.request("GET", f"/jobs/{key}").body.decode()
+        assert "zu wenig Speicherplatz" in service.request("GET", f"/jobs/{key}?lang=de").body.decode()
+    with run_service(tmp_path, lost.registry(tmp_path)) as service:
+        assert service.wait_until_ended(key)["state"] == "complete"
+        assert service.request("GET", "/health").json == {"status": "ok"}
         packed = tmp_path / "site.zip"
-        packed.write_bytes(service.ask("GET", f"/api/jobs/{key}/package/zip").body)
+        packed.write_bytes(service.request("GET", f"/api/jobs/{key}/package/zip").body)
         assert zipfile.is_zipfile(packed)

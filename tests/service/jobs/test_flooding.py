@@ -1,4 +1,4 @@
-"""Floods of orders: unconfirmed ones are bounded, networks share the places, and email goes out by a fair queue."""
+"""Protection against floods of orders: limits, fair sharing between networks, and a fair queue of emails."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,16 +7,16 @@ from ipaddress import ip_network
 import pytest
 from starlette.requests import HTTPConnection
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, LimitError, UsageError
 from unlost.jobs import states
 from unlost.jobs.auth import LinkSigner
+from unlost.jobs.client_network import ClientIdentifier, OrderOrigin
 from unlost.jobs.database import Database
-from unlost.jobs.limits import OrderLimits, OrderOrigin
+from unlost.jobs.limits import OrderLimits
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import ClientIdentifier
 from unlost.jobs.store import JobStore
 from unlost.jobs.tables import hash_customer
 
@@ -25,13 +25,13 @@ FREE = {"per_mail": 0, "per_client": 0, "per_address": 0}
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Have a clock on which no time passes by itself."""
+    """Return a virtual clock."""
     return VirtualClock()
 
 
 @pytest.fixture
 def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
-    """Have jobs without daily limits."""
+    """Create a store without daily limits."""
     database = Database(url, clock)
     database.prepare()
     found = JobStore(database, max_unfinished=10_000)
@@ -40,17 +40,17 @@ def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
     database.close()
 
 
-def ordered(jobs: JobStore, mail: str, network: str = "", wide: str = "") -> Job:
-    """Order something, unconfirmed."""
+def submit_order(jobs: JobStore, mail: str, network: str = "", wide: str = "") -> Job:
+    """Submit an unconfirmed order."""
     return jobs.submit(replace(ORDER, mail=mail), origin=OrderOrigin("", network, wide))
 
 
-def test_bounds_on_unconfirmed_orders(jobs: JobStore) -> None:
-    """By default 10 per mail address, 20 per network, 100 per IPv6 /40, 200 per mail domain; none on confirmed ones."""
+def test_default_limits_of_unconfirmed_orders(jobs: JobStore) -> None:
+    """10 per email address, 20 per network, 100 per IPv6 /40, 200 per mail domain; confirmed orders do not count."""
     cases: dict[str, tuple[int, Callable[[int], Job]]] = {
-        "pending_mail": (10, lambda n: ordered(jobs, f"me+{n}@mail.example", f"a{n}")),
-        "pending_network": (20, lambda n: ordered(jobs, f"b{n}@gmail.com", "b")),
-        "pending_domain": (200, lambda n: ordered(jobs, f"c{n}@s{n}.flood.example", f"c{n}")),
+        "pending_mail": (10, lambda n: submit_order(jobs, f"me+{n}@mail.example", f"a{n}")),
+        "pending_network": (20, lambda n: submit_order(jobs, f"b{n}@gmail.com", "b")),
+        "pending_domain": (200, lambda n: submit_order(jobs, f"c{n}@s{n}.flood.example", f"c{n}")),
     }
     for kind, (most, order) in cases.items():
         first = order(0)
@@ -62,43 +62,43 @@ def test_bounds_on_unconfirmed_orders(jobs: JobStore) -> None:
         jobs.confirm(first.number)
         order(most)
     for number in range(100):
-        ordered(jobs, f"d{number}@gmail.com", f"d{number // 20}", "wide")
+        submit_order(jobs, f"d{number}@gmail.com", f"d{number // 20}", "wide")
     with pytest.raises(LimitError) as refused:
-        ordered(jobs, "d@gmail.com", "d-other", "wide")
+        submit_order(jobs, "d@gmail.com", "d-other", "wide")
     assert refused.value.kind == "pending_network"
     for number in range(201):
-        ordered(jobs, f"e{number}@gmail.com", f"e{number}")  # a large provider's domain has no bound
+        submit_order(jobs, f"e{number}@gmail.com", f"e{number}")  # a large provider's domain has no bound
 
 
-def test_bounds_are_settings(jobs: JobStore) -> None:
-    """Other numbers hold at once; 0 is no bound."""
+def test_limits_of_unconfirmed_orders_are_configurable(jobs: JobStore) -> None:
+    """New limits apply at once; 0 disables a limit."""
     jobs.rules.set_limits(OrderLimits(**FREE, pending_per_mail=1, pending_per_network=0))
-    ordered(jobs, "me@mail.example", "a")
+    submit_order(jobs, "me@mail.example", "a")
     with pytest.raises(LimitError):
-        ordered(jobs, "me@mail.example", "b")
+        submit_order(jobs, "me@mail.example", "b")
     for number in range(30):
-        ordered(jobs, f"{number}@gmail.com", "a")
+        submit_order(jobs, f"{number}@gmail.com", "a")
 
 
-def test_networks_share_all_places(jobs: JobStore) -> None:
-    """With all places taken, a network with few orders gets one of the network with the most; that one gets none."""
+def test_total_limit_is_shared_fairly_between_networks(jobs: JobStore) -> None:
+    """At the total limit, the network with the most orders loses one to a network with few; it gets no new ones."""
     jobs.rules.set_limits(OrderLimits(**FREE, pending_total=10))
-    flood = [ordered(jobs, f"{n}@gmail.com", "flood").number for n in range(9)]
-    other = ordered(jobs, "o@gmail.com", "other").number
-    mine = [ordered(jobs, f"m{n}@gmail.com", "mine").number for n in range(4)]
+    flood = [submit_order(jobs, f"{n}@gmail.com", "flood").number for n in range(9)]
+    other = submit_order(jobs, "o@gmail.com", "other").number
+    mine = [submit_order(jobs, f"m{n}@gmail.com", "mine").number for n in range(4)]
     found = {number: jobs.get(number).state for number in (*flood, other, *mine)}
     assert [number for number in flood if found[number] is JobState.PENDING] == flood[:5]
     assert all(found[number] is JobState.PENDING for number in (other, *mine))
     with pytest.raises(BusyError):
-        ordered(jobs, "f@gmail.com", "flood")
+        submit_order(jobs, "f@gmail.com", "flood")
     assert jobs.count_by_state()[JobState.PENDING] == 10
 
 
-def test_unconfirmed_orders_are_deleted_in_bulk(jobs: JobStore) -> None:
-    """All, those of a mail domain, or those from the network of a job; confirmed ones stay."""
-    a = [ordered(jobs, f"{n}@x.evil.example", f"a{n}").number for n in range(3)]
-    b = [ordered(jobs, f"{n}@gmail.com", "b").number for n in range(3)]
-    c = [ordered(jobs, f"c{n}@gmail.com", f"c{n}").number for n in range(3)]
+def test_bulk_deletion_of_unconfirmed_orders(jobs: JobStore) -> None:
+    """All, those of a mail domain, or those from the network of a job; confirmed orders are retained."""
+    a = [submit_order(jobs, f"{n}@x.evil.example", f"a{n}").number for n in range(3)]
+    b = [submit_order(jobs, f"{n}@gmail.com", "b").number for n in range(3)]
+    c = [submit_order(jobs, f"c{n}@gmail.com", f"c{n}").number for n in range(3)]
     jobs.confirm(c[0])
     jobs.confirm(a[0])
     assert jobs.remove_pending(mail_domain="evil.example") == 2
@@ -110,41 +110,41 @@ def test_unconfirmed_orders_are_deleted_in_bulk(jobs: JobStore) -> None:
     assert MailOutbox(jobs.database).claim() == []
 
 
-def test_email_goes_out_by_a_fair_queue(jobs: JobStore, clock: VirtualClock) -> None:
-    """However many one network ordered, and however long before, others are next; also after some were sent."""
-    letters = MailOutbox(jobs.database)
+def test_outbox_is_a_fair_queue(jobs: JobStore, clock: VirtualClock) -> None:
+    """Emails for other networks are next, however many one network caused before."""
+    outbox = MailOutbox(jobs.database)
     for network in ("x", "y"):
         for number in range(20):
-            ordered(jobs, f"{network}{number}@gmail.com", network)
+            submit_order(jobs, f"{network}{number}@gmail.com", network)
     clock.advance(10)
-    first = letters.claim(4)
-    letters.mark_sent(first)
-    assert {letter.job.order.mail[0] for letter in first} == {"x", "y"}
-    ordered(jobs, "me@gmail.com", "mine")
-    assert letters.claim(4)[0].job.order.mail == "me@gmail.com"
+    first = outbox.claim(4)
+    outbox.mark_sent(first)
+    assert {mail.job.order.mail[0] for mail in first} == {"x", "y"}
+    submit_order(jobs, "me@gmail.com", "mine")
+    assert outbox.claim(4)[0].job.order.mail == "me@gmail.com"
 
 
-def test_what_a_killed_process_claimed_goes_out_within_two_minutes(jobs: JobStore, clock: VirtualClock) -> None:
-    """What a living one claims stays with it, for as long as that takes."""
-    letters = MailOutbox(jobs.database)
-    ordered(jobs, "me@gmail.com")
-    ordered(jobs, "you@gmail.com")
-    (mine,) = letters.claim(1)
-    (lost,) = letters.claim(1)
+def test_claims_of_a_killed_process_expire(jobs: JobStore, clock: VirtualClock) -> None:
+    """Claims of a live process are renewed as long as it needs."""
+    outbox = MailOutbox(jobs.database)
+    submit_order(jobs, "me@gmail.com")
+    submit_order(jobs, "you@gmail.com")
+    (mine,) = outbox.claim(1)
+    (lost,) = outbox.claim(1)
     for _ in range(5):
         clock.advance(20)
-        letters.renew({mine.number})
-    assert [letter.number for letter in letters.claim()] == [lost.number]
-    letters.mark_sent([mine])
-    letters.renew({mine.number})
+        outbox.renew({mine.number})
+    assert [mail.number for mail in outbox.claim()] == [lost.number]
+    outbox.mark_sent([mine])
+    outbox.renew({mine.number})
     clock.advance(1_000)
-    assert [letter.number for letter in letters.claim()] == [lost.number]
+    assert [mail.number for mail in outbox.claim()] == [lost.number]
 
 
-def test_who_unsubscribed_gets_no_email(jobs: JobStore) -> None:
-    """Nothing that waits and nothing new is sent, orders are refused, until it is undone."""
-    letters = MailOutbox(jobs.database)
-    pending = ordered(jobs, "me@mail.example").number
+def test_unsubscribed_address_gets_no_email(jobs: JobStore) -> None:
+    """Pending emails are dropped and orders rejected until the address is subscribed again."""
+    outbox = MailOutbox(jobs.database)
+    pending = submit_order(jobs, "me@mail.example").number
     jobs.submit(replace(ORDER, mail="me@mail.example"), is_confirmed=True)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
@@ -152,17 +152,17 @@ def test_who_unsubscribed_gets_no_email(jobs: JobStore) -> None:
     jobs.unsubscribe(hash_customer("me@mail.example"))
     assert jobs.get(pending).state is JobState.REMOVED
     jobs.change(claimed.number, lambda job, now: states.finish(job, 1, now, (), {}))
-    assert letters.claim() == []
+    assert outbox.claim() == []
     with pytest.raises(UsageError, match="wants no email"):
-        ordered(jobs, "me@mail.example")
+        submit_order(jobs, "me@mail.example")
     jobs.resubscribe(hash_customer("me@mail.example"))
-    ordered(jobs, "me@mail.example")
-    assert len(letters.claim()) == 1
+    submit_order(jobs, "me@mail.example")
+    assert len(outbox.claim()) == 1
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
-def test_ports_of_clients_do_not_matter(address: str) -> None:
-    """Some proxies add them: without this, all clients would share one bound."""
+def test_client_port_is_ignored(address: str) -> None:
+    """Some proxies add the port; otherwise all clients would share one limit."""
     clients = ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
 
     def origin(forwarded: str) -> OrderOrigin:

@@ -1,4 +1,4 @@
-"""The history of all jobs, as other programs read it."""
+"""The history of jobs as JSON, CSV and XML."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES, history_row, write_history
 
@@ -19,13 +19,13 @@ JOB = Job(1, ORDER, JobState.COMPLETE, 0.0, 0.0, confirmed=1.0, figures={"reques
 
 
 def whole(jobs: Sequence[Job], form: str) -> str:
-    """Return a history in one piece."""
+    """Return a complete history."""
     return "".join(write_history(jobs, form))
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=4))
-def test_every_form_says_the_same(texts: list[tuple[str, str]]) -> None:
-    """Whatever people typed and archives said, all three can be read, and have what was written."""
+def test_all_formats_have_the_same_rows(texts: list[tuple[str, str]]) -> None:
+    """All formats can be parsed and contain the same values, for any text in orders and messages."""
     jobs = [
         replace(JOB, number=number, order=replace(ORDER, name=name), message=message)
         for number, (name, message) in enumerate(texts, 1)
@@ -41,14 +41,14 @@ def test_every_form_says_the_same(texts: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx"])
-def test_no_spreadsheet_takes_it_for_a_formula(text: str) -> None:
-    """What begins like one has an apostrophe before it."""
+def test_csv_formulas_are_escaped(text: str) -> None:
+    """A value that starts like a formula gets an apostrophe."""
     (row,) = csv.DictReader(io.StringIO(whole([replace(JOB, message=text)], "csv"), newline=""))
     assert row["message"] == f"'{text}"
 
 
-def test_of_nobody() -> None:
-    """Where there were no jobs, each form is whole all the same."""
+def test_empty_history() -> None:
+    """Each format is valid without jobs."""
     assert {form: whole([], form) for form in HISTORY_MEDIA_TYPES} == {
         "json": "[]\n",
         "csv": ",".join(history_row(JOB)) + "\r\n",

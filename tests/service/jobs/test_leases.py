@@ -1,4 +1,4 @@
-"""Workers that claim, beat, freeze, die and come back in any order: never do two work on one job, and none is lost."""
+"""Random workers that claim, renew, freeze and come back: no job has two workers, and none is lost."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from tests.service.jobs.shelf import ORDER, Shelf
+from tests.service.jobs.in_memory_store import ORDER, InMemoryJobStore
 from tests.virtual_clock import VirtualClock
 from unlost.errors import JobError, LeaseLostError
 from unlost.jobs import states
 from unlost.jobs.database import Database, file_url
 from unlost.jobs.models import Job, JobProgress, JobState
 from unlost.jobs.store import JobStore
-from unlost.jobs.tables import JOBS, LETTERS
+from unlost.jobs.tables import JOBS, MAILS
 
 if TYPE_CHECKING:
     from tests.neighbours.postgresql import Postgresql
@@ -28,27 +28,27 @@ WORKERS = ("a", "b", "c")
 
 
 class Queue(Protocol):
-    """What is tested: the rules in memory, or a database."""
+    """The interface under test: the in-memory model or a database."""
 
     def submit(self, order: object, *, is_confirmed: bool = False) -> Job: ...  # noqa: D102
     def claim(self, worker: str, seconds: float) -> Job | None: ...  # noqa: D102
-    def beat(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job: ...  # noqa: D102
+    def renew_lease(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job: ...  # noqa: D102
     def change(self, number: int, change: object) -> Job: ...  # noqa: D102
     def get(self, number: int) -> Job: ...  # noqa: D102
     def retry(self, number: int) -> Job: ...  # noqa: D102
 
 
 @dataclass
-class Told:
-    """What the slow model knows of a job: everything that was ever said about it, in order.
+class JobModel:
+    """The expected history of a job.
 
-    Entries are (word, generation, time, a number of seconds).
+    Entries are (event, generation, time, seconds).
     """
 
     said: list[tuple[str, int, float, float]] = field(default_factory=list)
 
     def holder(self) -> int | None:
-        """Return the one generation whose word counts; None if there is none."""
+        """Return the generation that holds the lease, or None."""
         holder = None
         for word, generation, _, _ in self.said:
             if word == "claim":
@@ -58,7 +58,7 @@ class Told:
         return holder
 
     def free_from(self) -> float | None:
-        """Return since when somebody may claim it; None if nobody ever may."""
+        """Return since when the job may be claimed, or None if it may not."""
         word, _, time, seconds = self.said[-1]
         if word in ("claim", "beat"):
             return time + LEASE
@@ -66,26 +66,26 @@ class Told:
 
 
 class Workers(RuleBasedStateMachine):
-    """Random workers; each remembers the leases that it believes to have, however long ago that was."""
+    """Random workers; each remembers all leases that it ever had."""
 
     queue: Queue
     clock: VirtualClock
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[int, Told] = {}
+        self.told: dict[int, JobModel] = {}
         self.believed: list[tuple[int, int]] = []  # job and generation, of every claim ever made
         self.accepted: dict[int, list[int]] = {}  # generations of all writes that were accepted, in order
 
     @rule()
     def submit(self) -> None:
-        """Somebody orders something."""
+        """Submit an order."""
         job = self.queue.submit(ORDER, is_confirmed=True)
-        self.told[job.number] = Told([("queue", 0, self.clock.now(), 0.0)])
+        self.told[job.number] = JobModel([("queue", 0, self.clock.now(), 0.0)])
 
     @rule(worker=st.sampled_from(WORKERS))
     def claim(self, worker: str) -> None:
-        """Have a worker want a job: it gets one if and only if one is free, and that one."""
+        """Claim a job: succeeds if and only if one is claimable."""
         now = self.clock.now()
         free = {number for number, told in self.told.items() if (at := told.free_from()) is not None and at <= now}
         job = self.queue.claim(worker, LEASE)
@@ -102,14 +102,14 @@ class Workers(RuleBasedStateMachine):
                     self.told[number].said.append(("fail", 0, now, 0.0))
 
     def generations(self, number: int) -> list[int]:
-        """Return all generations that a job had."""
+        """Return all generations of a job."""
         return [generation for word, generation, _, _ in self.told[number].said if word == "claim"]
 
     @rule(
         data=st.data(), word=st.sampled_from(["beat", "beat", "finish", "fail", "give-back"]), number=st.integers(0, 5)
     )
     def write(self, data: st.DataObject, word: str, number: int) -> None:
-        """Have a worker, alive or back from the dead, say something of a job that it once had."""
+        """Let a worker, possibly with a lost lease, change a job that it once claimed."""
         if not self.believed:
             return
         job, generation = data.draw(st.sampled_from(self.believed))
@@ -117,7 +117,7 @@ class Workers(RuleBasedStateMachine):
         pause = 10.0 * number
         try:
             if word == "beat":
-                self.queue.beat(job, generation, LEASE, JobProgress(number))
+                self.queue.renew_lease(job, generation, LEASE, JobProgress(number))
             else:
                 self.queue.change(job, self.ending(word, generation, pause))
         except LeaseLostError:
@@ -128,7 +128,7 @@ class Workers(RuleBasedStateMachine):
             self.accepted.setdefault(job, []).append(generation)
 
     def ending(self, word: str, generation: int, pause: float) -> object:
-        """Return what a worker says."""
+        """Return the change that a worker makes."""
         until = self.clock.now() + pause
 
         def change(job: Job, now: float) -> Job:
@@ -141,8 +141,8 @@ class Workers(RuleBasedStateMachine):
         return change
 
     @rule(data=st.data(), word=st.sampled_from(["cancel", "retry"]))
-    def meddle(self, data: st.DataObject, word: str) -> None:
-        """Have the owner cancel a job, or want it again."""
+    def cancel_or_retry(self, data: st.DataObject, word: str) -> None:
+        """Let the owner cancel or retry a job."""
         if not self.told:
             return
         number = data.draw(st.sampled_from(sorted(self.told)))
@@ -156,16 +156,16 @@ class Workers(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1.0, 10.0, LEASE - 1, LEASE, 3 * LEASE]))
     def wait(self, seconds: float) -> None:
-        """Time passes: whoever is frozen or dead meanwhile loses its lease."""
+        """Time passes, and leases of frozen workers expire."""
         self.clock.advance(seconds)
 
     @invariant()
     def generations_never_go_back(self) -> None:
-        """Once a later generation was heard, no earlier one ever is."""
+        """Check that accepted changes of a job have ascending generations."""
         assert all(heard == sorted(heard) for heard in self.accepted.values())
 
     def teardown(self) -> None:
-        """In the end every job is done that is to be: none is lost."""
+        """Check that all jobs end, and none is lost."""
         for _ in range(4 * len(self.told) * states.MAX_CRASHES):
             self.clock.advance(3 * LEASE)
             job = self.queue.claim("last", LEASE)
@@ -188,10 +188,10 @@ def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None
     run_state_machine_as_test(OnQueue, settings=chosen)
 
 
-def test_the_rules_alone() -> None:
-    """By the rules in memory."""
+def test_state_machine_of_leases() -> None:
+    """With the in-memory model."""
     clock = VirtualClock()
-    shelf = Shelf(clock)
+    shelf = InMemoryJobStore(clock)
     run(shelf, clock, settings().max_examples, shelf.jobs.clear)  # type: ignore[arg-type]
 
 
@@ -206,8 +206,8 @@ def _jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_databases_keep_the_rules(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """By either database."""
+def test_databases_follow_the_state_machine(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """With SQLite and PostgreSQL."""
     server: Postgresql | None = request.getfixturevalue("server") if kind == "postgresql" else None
     clock = VirtualClock()
     with _jobs(server.new() if server else file_url(tmp_path / "jobs.sqlite"), clock) as jobs:
@@ -215,6 +215,6 @@ def test_databases_keep_the_rules(kind: str, request: pytest.FixtureRequest, tmp
         def empty() -> None:
             with jobs.database.writing() as connection:
                 connection.execute(JOBS.delete())
-                connection.execute(LETTERS.delete())
+                connection.execute(MAILS.delete())
 
         run(jobs, clock, settings().max_examples // 8, empty)  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
-"""Tables of every earlier form are brought to the newest, with what is in them."""
+"""Schema migrations retain the data of every earlier revision."""
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from unlost.errors import InputError
 from unlost.jobs import migrations
 from unlost.jobs.database import Database
@@ -24,8 +24,8 @@ VALUES ('', '{"url": "http://old.example/", "mail": "me@example.org", "name": ""
 
 
 @pytest.mark.parametrize("revision", migrations.revisions())
-def test_from_every_earlier_form(url: str, revision: str) -> None:
-    """A job that was ordered in an earlier version is done by this one; new ones get other numbers."""
+def test_upgrade_from_every_revision(url: str, revision: str) -> None:
+    """A job from an earlier version can be processed, and new jobs get new numbers."""
     database = Database(url)
     with database.writing() as connection:
         migrations.upgrade(connection, revision)
@@ -39,8 +39,8 @@ def test_from_every_earlier_form(url: str, revision: str) -> None:
     database.close()
 
 
-def test_the_newest_form_is_that_of_the_code(url: str) -> None:
-    """Between what migrations make and what the code says there is no difference."""
+def test_migrated_schema_equals_the_tables(url: str) -> None:
+    """The migrated schema does not differ from the table definitions."""
     database = Database(url)
     database.prepare()
     with database.writing() as connection:
@@ -49,8 +49,8 @@ def test_the_newest_form_is_that_of_the_code(url: str) -> None:
     database.close()
 
 
-def test_tables_of_a_newer_version(url: str) -> None:
-    """They are left alone."""
+def test_newer_schema_is_rejected(url: str) -> None:
+    """The tables are not changed."""
     database = Database(url)
     database.prepare()
     with database.writing() as connection:

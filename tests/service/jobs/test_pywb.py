@@ -1,4 +1,4 @@
-"""A job whose archives are real ones."""
+"""A job with real archives."""
 
 import io
 import zipfile
@@ -8,11 +8,11 @@ from tests.neighbours import pywb
 from tests.recover.archives import write_warc
 from tests.recover.registry import registry
 from tests.recover.village import FILES, NAMES, village
-from tests.service.jobs.serving import ORDER, serving
+from tests.service.jobs.service_process import ORDER, run_service
 
 
-def test_a_site_comes_back_from_pywb(tmp_path: Path) -> None:
-    """Ordered over HTTP and done by the service's own worker, half of the site comes from each pywb, byte by byte."""
+def test_site_is_recovered_from_pywb(tmp_path: Path) -> None:
+    """A site is ordered over HTTP; half of it comes from each pywb, byte by byte."""
     site = village()
     warcs = []
     for name in NAMES:
@@ -21,10 +21,10 @@ def test_a_site_comes_back_from_pywb(tmp_path: Path) -> None:
         write_warc(warcs[-1], (held for _, held in site.captures() if held.archive == name))
     with pywb.serving_warcs(warcs, tmp_path) as servers:
         entries = [server.archive(name) for server, name in zip(servers, NAMES, strict=True)]
-        with serving(tmp_path, registry(tmp_path / "archives.toml", *entries)) as service:
-            key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
-            done = service.ended(key)
-            packed = service.ask("GET", f"/api/jobs/{key}/package/zip").body
+        with run_service(tmp_path, registry(tmp_path / "archives.toml", *entries)) as service:
+            key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+            done = service.wait_until_ended(key)
+            packed = service.request("GET", f"/api/jobs/{key}/package/zip").body
     assert (done["state"], done["progress"]["recovered"], done["progress"]["missing"]) == ("complete", FILES, 1)
     assert {name: each["recovered"] for name, each in done["figures"]["archives"].items()} == {
         name: sum(held.archive == name for _, held in site.captures()) for name in NAMES

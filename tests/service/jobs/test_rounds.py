@@ -1,9 +1,9 @@
-"""When a job goes on: archives say it, or a pause; and at some point what there is, is all."""
+"""When the next round of a recovery starts, and when it is complete."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.http.circuit_breaker import Suspension
 from unlost.jobs.folders import JobFolders
@@ -22,7 +22,7 @@ NOW = 1_700_000_000.0
 
 
 def work(rounds: int, before: int, recovered: int) -> JobRunner:
-    """Return the work of one round. before, recovered: resources that had come before it, and have now."""
+    """Return a job runner after one round, with the resources recovered before and now."""
     clock = VirtualClock(NOW)
     tools = WorkerContext(
         cast("JobStore", None),
@@ -44,7 +44,7 @@ def result(
     unlisted: dict[str, str] | None = None,
     queued: int = 0,
 ) -> RecoveryRunResult:
-    """Return how a round ended."""
+    """Return the result of a round."""
     counts = dict.fromkeys(ResourceStatus, 0) | {ResourceStatus.QUEUED: queued}
     return RecoveryRunResult(
         counts, closed or {}, unlisted or {}, failed, {}, is_stopped=False, has_reached_limit=False
@@ -54,20 +54,20 @@ def result(
 QUOTA = {"a": Suspension(NOW + 9_000, "quota", "its quota of the day is used up")}
 
 
-def test_what_is_done_is_done() -> None:
-    """Nothing is waited for."""
+def test_finished_recovery_has_no_further_round() -> None:
+    """No further round is scheduled."""
     assert work(0, 0, 5)._next_round_time(result()) is None
 
 
-def test_whoever_is_closed_says_when() -> None:
-    """A job waits until the first archive can be asked; if others failed, only for the pause."""
+def test_next_round_starts_when_an_archive_is_available() -> None:
+    """The job waits until the first archive is available; if others failed, only for the pause."""
     assert work(0, 0, 5)._next_round_time(result(closed=QUOTA, queued=3)) == NOW + 9_000
     assert work(0, 0, 5)._next_round_time(result(closed=QUOTA, queued=3, failed=1)) == NOW + 600
     assert work(0, 0, 5)._next_round_time(result(unlisted={"b": "no"})) == NOW + 600
 
 
-def test_failures_do_not_hold_back_what_came() -> None:
-    """However many failed, what came is offered; while much could not be requested yet, it is not."""
+def test_failed_resources_do_not_delay_the_offer() -> None:
+    """Recovered resources are offered despite failures, but not while many were not yet requested."""
 
     def is_offered(recovered: int, queued: int, **more: Any) -> bool:  # noqa: ANN401  as `result` has them
         found = work(0, 0, recovered)
@@ -82,8 +82,8 @@ def test_failures_do_not_hold_back_what_came() -> None:
     assert not is_offered(0, 1, failed=1), "there is nothing to offer"
 
 
-def test_three_rounds_for_nothing_are_enough() -> None:
-    """What still fails then is said, and the job is complete; whatever came in between begins the count anew."""
+def test_recovery_ends_after_three_rounds_without_progress() -> None:
+    """The remaining failures are reported; new resources reset the counter."""
     failing = result(failed=2, unlisted={"b": "no"})
     assert work(1, 5, 5)._next_round_time(failing) == NOW + 600
     assert work(2, 5, 5)._next_round_time(failing) is None

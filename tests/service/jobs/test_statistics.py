@@ -1,4 +1,4 @@
-"""What came of all jobs, in numbers."""
+"""Statistics of all jobs."""
 
 from dataclasses import replace
 from statistics import fmean, stdev
@@ -25,19 +25,19 @@ PACKAGE = JobPackage("zip", "g1/packages/site.zip", 1, "x")
 
 
 def figures(**archives: tuple[int, int]) -> dict[str, object]:
-    """Return what a worker keeps of a recovery. archives: what each gave, and how often it was asked."""
+    """Return the figures of a recovery. `archives` has the recovered resources and requests of each archive."""
     return {"archives": {name: {"recovered": gave, "requests": asked} for name, (gave, asked) in archives.items()}}
 
 
 def complete(number: int, url: str, counts: tuple[int, int], days: float, **archives: tuple[int, int]) -> Job:
-    """Return a job that is complete. counts: what was recovered, and what is missing."""
+    """Return a complete job. `counts` are its recovered and missing resources."""
     made = Job(number, Order(url, "me@example.org"), JobState.COMPLETE, MAY - 100, MAY, confirmed=MAY)
     found = replace(made, ended=MAY + days * DAY, progress=JobProgress(*counts), figures=figures(**archives))
     return replace(found, packages=(PACKAGE,))
 
 
 def jobs() -> list[Job]:
-    """Return some of every kind."""
+    """Return jobs of every kind."""
     taken = replace(complete(1, "http://a.com/", (80, 20), 1, ia=(60, 200), other=(20, 100)), picked_up=MAY + 2 * DAY)
     waiting = complete(2, "http://b.com/", (30, 70), 3, ia=(30, 40), other=(0, 10))
     gone = replace(complete(3, "http://c.org/", (100, 0), 40, ia=(100, 60)), state=JobState.REMOVED, packages=())
@@ -51,25 +51,25 @@ def jobs() -> list[Job]:
 
 @pytest.fixture
 def found() -> Any:  # noqa: ANN401  an object of JSON
-    """Return the numbers of them."""
+    """Return their statistics."""
     return compute_statistics(jobs()).to_json()
 
 
-def test_what_is_counted(found: Any) -> None:  # noqa: ANN401
-    """Jobs in all, by state, for single pages; complete ones also after they were removed, others never."""
+def test_counts(found: Any) -> None:  # noqa: ANN401
+    """All jobs by state and single pages; complete jobs count after their removal, too."""
     assert (found["ordered"], found["complete"]) == (6, 4)
     assert found["states"] == {"cancelled": 1, "complete": 3, "queued": 1, "removed": 1}
     assert found["single_pages"] == {"jobs": 1, "share": 1 / 6}
     assert found["nothing_recovered"] == {"jobs": 1, "share": 1 / 4}
 
 
-def test_what_nobody_picked_up(found: Any) -> None:  # noqa: ANN401
-    """Of those with something to pick up, some were not; of these, some can still be."""
+def test_jobs_not_picked_up(found: Any) -> None:  # noqa: ANN401
+    """Complete jobs that were never downloaded, and those of them that are still available."""
     assert found["not_picked_up"] == {"jobs": 2, "share": 2 / 3, "kept": 1}
 
 
-def test_how_resources_and_days_lie(found: Any) -> None:  # noqa: ANN401
-    """Mean, least, most and deviation of complete jobs."""
+def test_summaries_of_resources_and_days(found: Any) -> None:  # noqa: ANN401
+    """Mean, minimum, maximum and deviation of complete jobs."""
     expected: dict[str, list[float]] = {
         "discovered": [100, 100, 100, 1],
         "recovered": [80, 30, 100, 0],
@@ -82,8 +82,8 @@ def test_how_resources_and_days_lie(found: Any) -> None:  # noqa: ANN401
         ), name
 
 
-def test_the_histogram(found: Any) -> None:  # noqa: ANN401
-    """Each job is in the tenth that its share is in; all of it is in the last."""
+def test_histogram_of_shares(found: Any) -> None:  # noqa: ANN401
+    """Each job is in the bin of its share; a share of 1 is in the last."""
     assert [each["jobs"] for each in found["histogram"]] == [1, 0, 0, 1, 0, 0, 0, 0, 1, 1]
     assert (found["histogram"][0]["from"], found["histogram"][-1]["to"], len(found["histogram"])) == (
         0,
@@ -92,8 +92,8 @@ def test_the_histogram(found: Any) -> None:  # noqa: ANN401
     )
 
 
-def test_by_month(found: Any) -> None:  # noqa: ANN401
-    """A job is ordered in one month and may end in another."""
+def test_jobs_by_month(found: Any) -> None:  # noqa: ANN401
+    """A job may be ordered and completed in different months."""
     assert found["months"] == [
         {"month": "2014-05", "ordered": 6, "complete": 3, "discovered": 201, "recovered": 110,
          "share": pytest.approx(1.1 / 3)},
@@ -101,8 +101,8 @@ def test_by_month(found: Any) -> None:  # noqa: ANN401
     ]  # fmt: skip
 
 
-def test_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
-    """Those with most jobs come first; a share is the mean of the jobs': one large site does not hide others."""
+def test_jobs_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
+    """Domains with the most jobs come first; the share is the mean of the jobs' shares."""
     assert found["tlds"] == [
         {"tld": "com", "complete": 2, "discovered": 200, "recovered": 110, "share": pytest.approx(0.55)},
         {"tld": IP_ADDRESS, "complete": 1, "discovered": 1, "recovered": 0, "share": 0},
@@ -110,8 +110,8 @@ def test_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
     ]
 
 
-def test_by_archive(found: Any) -> None:  # noqa: ANN401
-    """In how many jobs each was asked, what it gave of all that came back, and how often it was asked."""
+def test_use_of_archives(found: Any) -> None:  # noqa: ANN401
+    """Jobs that queried each archive, its contribution, and its requests."""
     assert found["archives"] == [
         {"archive": "ia", "used": {"jobs": 4, "share": 1.0}, "only": {"jobs": 2, "share": 0.5}, "recovered": 190,
          "contribution": 190 / 210, "requests": 304, "requests_per_job": 76.0},
@@ -120,16 +120,16 @@ def test_by_archive(found: Any) -> None:  # noqa: ANN401
     ]  # fmt: skip
 
 
-def test_of_nothing() -> None:
-    """Where there are no jobs, there are no means and no shares."""
+def test_statistics_without_jobs() -> None:
+    """Means and shares are undefined."""
     found: Any = compute_statistics([]).to_json()
     assert (found["ordered"], found["months"], found["tlds"], found["archives"]) == (0, [], [], [])
     assert found["days"] == {"mean": None, "min": None, "max": None, "deviation": None}
     assert found["not_picked_up"] == {"jobs": 0, "share": None, "kept": 0}
 
 
-def test_domains_that_never_were() -> None:
-    """Only so many are listed; of the others it is said how many jobs and resources they are."""
+def test_rare_top_level_domains_are_summed_up() -> None:
+    """Only a limited number is listed; the others are summed up."""
     made = [complete(number, f"http://x.tld{number}/", (1, number % 2), 1) for number in range(MAX_TLDS + 4)]
     rows: Any = compute_statistics(made).to_json()["tlds"]
     assert len(rows) == MAX_TLDS + 1
@@ -141,8 +141,8 @@ def test_domains_that_never_were() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2))
-def test_spreads_as_they_come(values: list[float]) -> None:
-    """Counting one after the other gives what all at once give."""
+def test_running_summary_equals_batch_computation(values: list[float]) -> None:
+    """A running summary equals the statistics module's results."""
     found = RunningSummary()
     for value in values:
         found.add(value)

@@ -1,4 +1,4 @@
-"""Jobs in a database: their order, what time does to them, the letters about them; in SQLite and PostgreSQL alike."""
+"""The job store: queue, retention, emails; with SQLite and PostgreSQL."""
 
 import itertools
 import threading
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError, JobError, LeaseLostError, UsageError
 from unlost.http.rate_limit import RateLimitState, admit
@@ -27,13 +27,13 @@ DAY = 86_400.0
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Have a time of our own."""
+    """Return a virtual clock."""
     return VirtualClock()
 
 
 @pytest.fixture
 def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
-    """Open an empty database of jobs."""
+    """Create an empty store."""
     database = Database(url, clock)
     database.prepare()
     yield JobStore(database, max_unfinished=10_000)
@@ -41,17 +41,17 @@ def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
 
 
 def queued(jobs: JobStore, count: int) -> list[int]:
-    """Put some jobs into the queue; return their numbers."""
+    """Queue some jobs and return their numbers."""
     return [jobs.submit(ORDER, is_confirmed=True).number for _ in range(count)]
 
 
 def order(jobs: JobStore) -> list[int]:
-    """Return what waits, in its order."""
+    """Return the queued jobs in order."""
     return [job.number for job in jobs.list_jobs(JobState.QUEUED)]
 
 
-def test_a_job_is_kept_as_it_is(jobs: JobStore, clock: VirtualClock) -> None:
-    """What is read is what was written, field by field, through a whole life."""
+def test_job_is_stored_unchanged(jobs: JobStore, clock: VirtualClock) -> None:
+    """Every field is read as it was written, in all states."""
     order = replace(ORDER, name="Jürgen 😀", archives=("a", "b"), first="20100101000000", windows=True)
     job = jobs.submit(order)
     assert (job.state, job.order) == (JobState.PENDING, order)
@@ -70,8 +70,8 @@ def test_a_job_is_kept_as_it_is(jobs: JobStore, clock: VirtualClock) -> None:
     assert clock.slept == []
 
 
-def test_places_and_moves(jobs: JobStore) -> None:
-    """A job has the place that it is given, whatever was moved before, and is claimed in that order."""
+def test_queue_positions_and_moves(jobs: JobStore) -> None:
+    """A job has the position that it was moved to, and is claimed in that order."""
     numbers = queued(jobs, 5)
     assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
     wanted = list(numbers)
@@ -93,8 +93,8 @@ def test_places_and_moves(jobs: JobStore) -> None:
         jobs.move(wanted[0], 1)
 
 
-def test_given_back_it_has_its_old_place(jobs: JobStore) -> None:
-    """Who waited longest goes first again, also before those that came while it was worked on."""
+def test_released_job_has_its_old_position(jobs: JobStore) -> None:
+    """It precedes jobs that were queued while it was processed."""
     (first,) = queued(jobs, 1)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
@@ -103,8 +103,8 @@ def test_given_back_it_has_its_old_place(jobs: JobStore) -> None:
     assert order(jobs) == [first, *later]
 
 
-def test_a_job_for_one_worker(jobs: JobStore, clock: VirtualClock) -> None:
-    """Who alone may begin it gets it first of all; not before its time, unless it is given to somebody."""
+def test_assigned_job_is_claimed_by_its_worker_only(jobs: JobStore, clock: VirtualClock) -> None:
+    """The assigned worker claims it first, but not before its start time."""
     first, second = queued(jobs, 2)
     jobs.change(first, lambda job, _: states.assign(job, "mine"))
     other = jobs.claim("other", 60)
@@ -120,8 +120,8 @@ def test_a_job_for_one_worker(jobs: JobStore, clock: VirtualClock) -> None:
     assert jobs.claim("anybody", 6_000) is not None
 
 
-def test_nobody_gets_what_another_has(jobs: JobStore) -> None:
-    """Many that claim at once get different jobs, and all of them."""
+def test_job_is_claimed_once(jobs: JobStore) -> None:
+    """Concurrent claims return different jobs, and all of them."""
     numbers = queued(jobs, 40)
     barrier = threading.Barrier(4)
 
@@ -134,8 +134,8 @@ def test_nobody_gets_what_another_has(jobs: JobStore) -> None:
     assert sorted(found) == numbers
 
 
-def test_too_many_orders(url: str) -> None:
-    """Of one mail address only so many may be open, whatever its letter case; those that ended do not count."""
+def test_unfinished_orders_are_limited(url: str) -> None:
+    """Unfinished orders of an email address are limited, regardless of letter case; finished ones do not count."""
     database = Database(url)
     database.prepare()
     jobs = JobStore(database, max_unfinished=2)
@@ -149,8 +149,8 @@ def test_too_many_orders(url: str) -> None:
     database.close()
 
 
-def test_what_failed_is_retried_while_packages_are_offered(jobs: JobStore, clock: VirtualClock) -> None:
-    """After new orders; however that ends, the job is complete again. Who has picked it up is told if there is more."""
+def test_failed_resources_are_retried_while_packages_are_offered(jobs: JobStore, clock: VirtualClock) -> None:
+    """After new orders. The job is then complete again, and the owner is notified if there are new files."""
     letters = MailOutbox(jobs.database)
     packages = (JobPackage("zip", "g1/packages/site.zip", 1, "x"),)
 
@@ -195,8 +195,8 @@ def test_what_failed_is_retried_while_packages_are_offered(jobs: JobStore, clock
     assert jobs.claim("w", 60) is None
 
 
-def test_what_time_does(jobs: JobStore, clock: VirtualClock) -> None:
-    """An unconfirmed order is removed after 48 hours, without a reminder; what is not picked up, after four weeks."""
+def test_retention_and_reminders(jobs: JobStore, clock: VirtualClock) -> None:
+    """Unconfirmed orders are removed after 48 hours without a reminder, complete jobs after four weeks."""
     letters = MailOutbox(jobs.database)
 
     def sent() -> list[tuple[int, MailKind]]:
@@ -236,8 +236,8 @@ def test_what_time_does(jobs: JobStore, clock: VirtualClock) -> None:
     assert pass_days(400) == []
 
 
-def test_letters_about_what_is_no_longer_so(jobs: JobStore, clock: VirtualClock) -> None:
-    """A letter is not sent about a state that a job has left; one that fails is tried again, later and later."""
+def test_outdated_emails_are_dropped(jobs: JobStore, clock: VirtualClock) -> None:
+    """An email about a state that the job has left is dropped; a failed one is retried at growing intervals."""
     letters = MailOutbox(jobs.database)
     gone = jobs.submit(ORDER)
     jobs.change(gone.number, states.cancel)
@@ -261,8 +261,8 @@ def test_letters_about_what_is_no_longer_so(jobs: JobStore, clock: VirtualClock)
     assert letters.count_waiting() == 0
 
 
-def test_a_sender_that_dies_leaves_its_letter(jobs: JobStore, clock: VirtualClock) -> None:
-    """A letter that was taken and never spoken of again is taken by another, some minutes later."""
+def test_claim_of_a_dead_sender_expires(jobs: JobStore, clock: VirtualClock) -> None:
+    """An email that was claimed but not sent is claimed again after some minutes."""
     letters = MailOutbox(jobs.database)
     jobs.submit(ORDER)
     assert len(letters.claim()) == 1
@@ -272,8 +272,8 @@ def test_a_sender_that_dies_leaves_its_letter(jobs: JobStore, clock: VirtualCloc
     assert again.tries == 2
 
 
-def test_limits_hold_together(jobs: JobStore) -> None:
-    """Whoever counts in the same database keeps one limit, and nobody is lost when many count at once."""
+def test_rate_limits_hold_for_all_processes(jobs: JobStore) -> None:
+    """Concurrent processes share one limit and lose no update."""
     archive = Archive(
         "a", "A", ArchiveKind.MEMENTO, timemap="http://a/", quotas=(RateLimit(100, DAY, (RequestKind.INDEX,), "test"),)
     )
@@ -293,8 +293,8 @@ def test_limits_hold_together(jobs: JobStore) -> None:
     assert stores[1].is_known_empty("b")
 
 
-def test_rates_hold_together(jobs: JobStore) -> None:
-    """Four who ask as often as they can send no more in any ten seconds than one may, and hardly fewer."""
+def test_request_rates_hold_for_all_processes(jobs: JobStore) -> None:
+    """Four clients together send no more requests in any ten seconds than one may, and hardly fewer."""
     most, seconds = 12, 10.0
     archive = Archive(
         "a",
@@ -317,8 +317,8 @@ def test_rates_hold_together(jobs: JobStore) -> None:
     assert len(sent) >= 0.8 * most * 60 / seconds
 
 
-def test_tokens(jobs: JobStore) -> None:
-    """A token is known until it is revoked; what is kept of it does not open anything."""
+def test_admin_tokens(jobs: JobStore) -> None:
+    """A token is valid until it is revoked; its stored hash is not."""
     tokens = AdminTokens(jobs.database)
     mine, yours = tokens.create("me"), tokens.create("you")
     assert (tokens.find_name(mine), tokens.find_name(yours), tokens.find_name("x")) == ("me", "you", None)
@@ -327,8 +327,8 @@ def test_tokens(jobs: JobStore) -> None:
     assert tokens.list_names() == ["you"]
 
 
-def test_a_lease_of_an_earlier_generation(jobs: JobStore, clock: VirtualClock) -> None:
-    """Whatever the dead say when they come back is refused, and changes nothing."""
+def test_lease_of_an_earlier_generation_is_rejected(jobs: JobStore, clock: VirtualClock) -> None:
+    """Changes by a worker that lost its lease are rejected."""
     (number,) = queued(jobs, 1)
     jobs.claim("a", 60)
     clock.advance(61)
@@ -345,8 +345,8 @@ def test_a_lease_of_an_earlier_generation(jobs: JobStore, clock: VirtualClock) -
     assert jobs.get(number) == before
 
 
-def test_a_database_that_is_not_there() -> None:
-    """It is said, without the password."""
+def test_unreachable_database_raises_database_error() -> None:
+    """The error does not contain the password."""
     database = Database("postgresql://me:secret-word@127.0.0.1:1/none")
     with pytest.raises(DatabaseError) as told:
         database.prepare()

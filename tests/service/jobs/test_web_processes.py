@@ -1,4 +1,4 @@
-"""Two web processes behind a real nginx, with one PostgreSQL: whichever answers, it knows what the other knows."""
+"""Two web processes behind a real nginx with one PostgreSQL share all state."""
 
 import http.client
 import json
@@ -18,13 +18,14 @@ from tests.cli.run import unlost
 from tests.neighbours import nginx
 from tests.neighbours.postgresql import Postgresql
 from tests.recover.village import Village, running, village
-from tests.service.jobs.serving import ORDER, Service, serving
-from tests.service.jobs.workers import Hold
-from tests.service.pages.visits import Visitor, log_in
+from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
+from tests.service.jobs.worker_processes import ArchivePause
+from tests.service.pages.visitor import Visitor, log_in
 from tests.waiting import wait_until
 from unlost.errors import LimitError
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database
-from unlost.jobs.limits import LookupRateLimit, OrderLimits, OrderOrigin
+from unlost.jobs.limits import LookupRateLimit, OrderLimits
 from unlost.jobs.models import parse_order
 from unlost.jobs.store import JobStore
 
@@ -34,32 +35,32 @@ ADMIN, PASSWORD = "operator", "a long enough password"
 
 @dataclass
 class Pair:
-    """Two processes of one service, what is before them, and what is behind them."""
+    """Two processes of one service, with nginx and the archives."""
 
-    one: Service
-    other: Service
+    one: ServiceProcess
+    other: ServiceProcess
     lost: Village
     proxy: int
     work: Path
 
     @property
-    def both(self) -> tuple[Service, Service]:
+    def both(self) -> tuple[ServiceProcess, ServiceProcess]:
         """Both processes."""
         return self.one, self.other
 
-    def ask(self, method: str, path: str, body: object = None, source: str = "127.0.0.1", **headers: str) -> int:
-        """Ask nginx, from an address of this machine; return the status."""
-        return asked(self.proxy, method, path, body, source, **headers).status
+    def request(self, method: str, path: str, body: object = None, source: str = "127.0.0.1", **headers: str) -> int:
+        """Send a request to nginx from a local address and return the status."""
+        return send_request(self.proxy, method, path, body, source, **headers).status
 
     def answered(self) -> Counter[str]:
-        """Return how many requests each of them had by nginx."""
+        """Return the number of requests that nginx sent to each process."""
         return Counter(line.partition(" ")[0] for line in (self.work / "access.log").read_text().splitlines())
 
 
-def asked(
+def send_request(
     port: int, method: str, path: str, body: object, source: str, **headers: str
 ) -> http.client.HTTPResponse:  # fmt: skip
-    """Send one request from an address of this machine, and read all of the answer."""
+    """Send one request from a local address and read the response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=(source, 0))
     try:
         fields = {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
@@ -73,7 +74,7 @@ def asked(
 
 @pytest.fixture(scope="module")
 def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Run them: two processes that begin at once, a worker of the first, and nginx with the settings of `deploy`."""
+    """Run two processes, a worker, and nginx with the configuration in `deploy`."""
     folder = tmp_path_factory.mktemp("pair")
     env = {"UNLOST_DATABASE": server.new()}
     with ExitStack() as stack:
@@ -83,7 +84,7 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         assert done.returncode == 0, done.stderr
         more = ("--behind-proxy", "--proxies", "127.0.0.1", "--workers")
         registry = lost.registry(folder)
-        one, other = (stack.enter_context(serving(folder, registry, *more, n, env=env)) for n in ("1", "0"))
+        one, other = (stack.enter_context(run_service(folder, registry, *more, n, env=env)) for n in ("1", "0"))
         site = SITE.read_text()
         for port, service in zip((1208, 1209), (one, other), strict=True):
             assert f"127.0.0.1:{port};" in site
@@ -94,23 +95,23 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def order(number: int, **more: str) -> dict[str, str]:
-    """Return an order like no other."""
+    """Return a unique order."""
     return {**ORDER, "url": f"http://lost{number}.example/", "mail": f"{number}@example.org", **more}
 
 
-def test_a_limit_holds_for_both_together(pair: Pair) -> None:
-    """Ten orders for a mail address by nginx, some to each; then neither takes another one, and others have theirs."""
-    found = [pair.ask("POST", "/api/jobs", order(each, mail="much@example.org")) for each in range(10)]
+def test_order_limits_hold_for_both_processes(pair: Pair) -> None:
+    """Both processes count the orders of an email address; other addresses are not affected."""
+    found = [pair.request("POST", "/api/jobs", order(each, mail="much@example.org")) for each in range(10)]
     assert found == [201] * 10
     by_nginx = pair.answered()
     assert min(by_nginx[f"127.0.0.1:{each.port}"] for each in pair.both) >= 3, by_nginx
     for service in pair.both:
-        assert service.ask("POST", "/api/jobs", order(50, mail="much@example.org")).status == 429
-        assert service.ask("POST", "/api/jobs", order(50 + service.port)).status == 201
+        assert service.request("POST", "/api/jobs", order(50, mail="much@example.org")).status == 429
+        assert service.request("POST", "/api/jobs", order(50 + service.port)).status == 201
 
 
-def test_who_asks_is_believed_of_the_proxy_alone(pair: Pair) -> None:
-    """Look-ups count together, by the address that nginx has seen; what strangers say of themselves is nothing."""
+def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
+    """Look-ups are counted by the address that nginx reports; addresses claimed by clients are ignored."""
     paths = (f"/recover/holdings?{urlencode({'url': f'http://look{each}.example/'})}" for each in range(100))
 
     def is_refused(port: int, source: str, claim: str) -> bool:
@@ -130,12 +131,12 @@ def test_who_asks_is_believed_of_the_proxy_alone(pair: Pair) -> None:
         assert not is_refused(service.port, "127.0.0.1", f"192.0.2.{service.port % 250}")
 
 
-def test_what_one_has_found_the_other_knows(pair: Pair) -> None:
-    """Archives are asked once: what is kept on disk is for both, also that no archive has a page."""
+def test_cached_results_are_shared(pair: Pair) -> None:
+    """Archives are queried once: results on disk, including misses, are shared."""
     paths = {"/timemap/json/http://lost.example/": 200, "/timemap/json/http://never.example/": 404}
     begun = time.time()
     for path, status in paths.items():
-        assert pair.one.ask("GET", path).status == status
+        assert pair.one.request("GET", path).status == status
     before = len(pair.lost.asked)
     file = next(pair.work.rglob("timemaps.sqlite"))
 
@@ -146,12 +147,12 @@ def test_what_one_has_found_the_other_knows(pair: Pair) -> None:
 
     wait_until(is_kept)
     for path, status in paths.items():
-        assert [pair.other.ask("GET", path).status for _ in range(2)] == [status, status]
+        assert [pair.other.request("GET", path).status for _ in range(2)] == [status, status]
     assert len(pair.lost.asked) == before
 
 
-def test_an_administrator_is_known_to_both(pair: Pair) -> None:
-    """A session of one is one of the other, forms of one are taken by the other, and who leaves has left both."""
+def test_admin_sessions_are_shared(pair: Pair) -> None:
+    """Sessions and forms of one process are valid in the other, and so is a logout."""
     one = log_in(pair.one, ADMIN, PASSWORD)
     other = Visitor(pair.other, one.cookies, one.token)
     assert b"/admin/logout" in other.get("/admin").body
@@ -163,8 +164,8 @@ def test_an_administrator_is_known_to_both(pair: Pair) -> None:
     assert one.get("/admin").status == 303
 
 
-def test_attempts_to_log_in_count_together(pair: Pair) -> None:
-    """Eight wrong passwords from one place, half of them to each: neither looks at another one."""
+def test_login_attempts_are_counted_together(pair: Pair) -> None:
+    """Eight failed attempts from one client, half at each process, are counted together."""
     visitors = [Visitor(service) for service in pair.both]
     wrong = {"name": "nobody", "password": "wrong wrong wrong"}
     found = []
@@ -175,10 +176,10 @@ def test_attempts_to_log_in_count_together(pair: Pair) -> None:
     assert found == [403] * 8 + [429] * 2
 
 
-def test_progress_is_seen_through_both(pair: Pair) -> None:
-    """A job that a worker of one does is followed at both, and through nginx, to its end."""
-    hold = Hold(pair.lost, 8)
-    key = pair.other.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+def test_progress_is_visible_in_both_processes(pair: Pair) -> None:
+    """A job of one process's worker can be watched in both and through nginx."""
+    hold = ArchivePause(pair.lost, 8)
+    key = pair.other.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     try:
         hold.wait()
         streams = [follow(port, key) for port in (pair.one.port, pair.other.port, pair.proxy)]
@@ -189,11 +190,11 @@ def test_progress_is_seen_through_both(pair: Pair) -> None:
     for stream in streams:
         assert [event["state"] for event in stream][-1] == "complete"
     for service in pair.both:
-        assert b"came back" in service.ask("GET", f"/jobs/{key}/report").body
+        assert b"came back" in service.request("GET", f"/jobs/{key}/report").body
 
 
-def test_many_at_once_are_no_way_round(server: Postgresql) -> None:
-    """Of a crowd that comes to two processes at the same moment, exactly as many are taken as may be."""
+def test_concurrent_requests_do_not_exceed_limits(server: Postgresql) -> None:
+    """Of many simultaneous orders to two processes, exactly the allowed number is accepted."""
     url = server.new()
     databases = [Database(url), Database(url)]
     databases[0].prepare()
@@ -218,7 +219,7 @@ def test_many_at_once_are_no_way_round(server: Postgresql) -> None:
 
 
 def follow(port: int, key: str) -> Iterator[dict[str, str]]:
-    """Yield what is told of a job."""
+    """Yield the events of a job."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", f"/api/jobs/{key}/events")
     answer = connection.getresponse()

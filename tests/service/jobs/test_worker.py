@@ -1,4 +1,4 @@
-"""Workers that are killed, frozen, cut off and told to end, at real databases: the site comes back all the same."""
+"""Workers that are killed, suspended, disconnected and stopped; the site is recovered nevertheless."""
 
 import os
 import random
@@ -20,7 +20,13 @@ from sqlalchemy import select, update
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import FILES, Village, running, village
-from tests.service.jobs.workers import Hold, Place, Started, check, place
+from tests.service.jobs.worker_processes import (
+    ArchivePause,
+    WorkerEnvironment,
+    WorkerProcess,
+    assert_complete,
+    open_worker_environment,
+)
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.export.manifest import MANIFEST_NAME
@@ -46,23 +52,23 @@ def lost() -> Iterator[Village]:
 
 
 @pytest.fixture
-def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[Place]:
-    """Have a place for jobs."""
+def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]:
+    """Open an environment for workers."""
     lost.watch = None
     lost.asked.clear()
-    with place(tmp_path, url, lost.registry(tmp_path)) as found:
+    with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
         yield found
 
 
 def contents(file: Path) -> dict[str, bytes]:
-    """Return what is in a zip file, in whatever order."""
+    """Return the content of a zip file."""
     with zipfile.ZipFile(file) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
-def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> None:
-    """Whoever is killed with -9 has its job taken over, and what it had recovered is not asked for again."""
+def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: Village) -> None:
+    """Another worker takes the job over and does not request recovered resources again."""
     with jobs.worker("first") as first, jobs.worker("second") as second:
         by_name = {"first": first, "second": second}
         killed = threading.Event()
@@ -75,21 +81,21 @@ def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> Non
         lost.when(FILES // 2, kill)
         job = jobs.order()
         wait_until(killed.is_set)
-        done = jobs.ended(job)
-        check(jobs, done)
+        done = jobs.wait_until_ended(job)
+        assert_complete(jobs, done)
         assert done.generation == 2
         assert len(lost.replays()) <= FILES + ON_THEIR_WAY
         again = [each for each, count in Counter(lost.replays()).items() if count > 1]
         assert len(again) <= ON_THEIR_WAY
         # And the one that is left does the next one, with the same result.
-        other = jobs.ended(jobs.order())
-        check(jobs, other)
+        other = jobs.wait_until_ended(jobs.order())
+        assert_complete(jobs, other)
         assert contents(jobs.file(other)) == contents(jobs.file(done))
 
 
 @pytest.mark.parametrize("url", ON_SQLITE, indirect=True)
-def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: Village) -> None:
-    """Where a WARC may not grow the job waits for its turn again, and it is done when there is room."""
+def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: Village) -> None:
+    """If a WARC cannot be written, the job is queued again and completes once there is space."""
     lost.watch = None
     jobs.jobs.database.checkpoint(truncates=True)  # its log must not be what reaches the limit
     with jobs.worker("cramped") as worker:
@@ -99,27 +105,27 @@ def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: 
         # Whichever is the first that may not grow: the WARC, or the state beside it.
         wait_until(lambda: worker.says("cannot be written") or worker.says("No space left on device"))
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (most, most))
-        check(jobs, jobs.ended(job))
+        assert_complete(jobs, jobs.wait_until_ended(job))
 
 
-def owners(jobs: Place) -> list[str]:
-    """Return who works on something."""
+def owners(jobs: WorkerEnvironment) -> list[str]:
+    """Return the workers that hold leases."""
     return [each.worker for each in jobs.jobs.list_jobs(JobState.PROCESSING) if each.worker is not None]
 
 
-def frozen(jobs: Place, worker: Started) -> None:
-    """Stop a worker for good, but not in the middle of a change, which would keep others from its job."""
+def frozen(jobs: WorkerEnvironment, worker: WorkerProcess) -> None:
+    """Suspend a worker outside of a transaction, which would lock its job."""
     process = worker.process.pid
     while True:
         os.kill(process, signal.SIGSTOP)
         wait_until(lambda: Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T")
-        if nobody_writes(jobs):
+        if disk_is_read_only(jobs):
             return
         os.kill(process, signal.SIGCONT)
 
 
-def nobody_writes(jobs: Place) -> bool:
-    """Return whether no job is being changed."""
+def disk_is_read_only(jobs: WorkerEnvironment) -> bool:
+    """Return whether no transaction is open."""
     aside = Database(jobs.url)
     try:
         if not aside.is_shared:
@@ -137,31 +143,31 @@ def nobody_writes(jobs: Place) -> bool:
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
-def test_back_from_the_dead_it_spoils_nothing(jobs: Place, lost: Village) -> None:
-    """Whoever is frozen beyond its lease and thawed stops at once; what another one made of its job stays as it is."""
+def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironment, lost: Village) -> None:
+    """A worker that is suspended beyond its lease stops when it continues; the other's result is unchanged."""
     with jobs.worker("first") as first:
-        hold = Hold(lost, FILES // 2)
+        hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
         hold.wait()
         frozen(jobs, first)
         hold.release()
         with jobs.worker("second"):
-            done = jobs.ended(job)
-            check(jobs, done)
+            done = jobs.wait_until_ended(job)
+            assert_complete(jobs, done)
             os.kill(first.process.pid, signal.SIGCONT)
             wait_until(lambda: first.says(f"job {job.number} is complete") or first.says("another worker"))
         assert jobs.jobs.get(job.number) == done
-        check(jobs, done)
+        assert_complete(jobs, done)
         # It lives, and is of use again.
-        check(jobs, jobs.ended(jobs.order()))
+        assert_complete(jobs, jobs.wait_until_ended(jobs.order()))
         assert first.process.poll() is None
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
-    """SIGTERM ends a worker at once, its job is queued and nothing is lost; the next worker goes on."""
+def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: Village) -> None:
+    """SIGTERM stops a worker at once; its job is queued, and the next worker resumes it."""
     with jobs.worker("first") as first:
-        hold = Hold(lost, FILES // 2)
+        hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
         hold.wait()
         first.process.terminate()
@@ -171,16 +177,19 @@ def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
         assert (waiting.state, waiting.worker, waiting.crashes) == (JobState.QUEUED, None, 0)
         assert jobs.jobs.workers() == []
     with jobs.worker("second"):
-        check(jobs, jobs.ended(job))
+        assert_complete(jobs, jobs.wait_until_ended(job))
     assert len(lost.replays()) <= FILES + ON_THEIR_WAY
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_it_stops_at_the_size_that_is_set(url: str, tmp_path: Path) -> None:
-    """What is there by then is complete, and says so; tried again with more room, the rest comes."""
-    with running(village(picture=1_100_000)) as large, place(tmp_path, url, large.registry(tmp_path)) as jobs:
+def test_recovery_stops_at_the_configured_size(url: str, tmp_path: Path) -> None:
+    """The recovered part is complete and reports the limit; a retry with a higher limit recovers the rest."""
+    with (
+        running(village(picture=1_100_000)) as large,
+        open_worker_environment(tmp_path, url, large.registry(tmp_path)) as jobs,
+    ):
         with jobs.worker("first") as first:
-            hold = Hold(large, FILES - 3)  # pages come first: of the images some are there, and some are not
+            hold = ArchivePause(large, FILES - 3)  # pages come first: of the images some are there, and some are not
             job = jobs.order()
             hold.wait()
             wait_until(lambda: sum(each.stat().st_size for each in tmp_path.glob("jobs/work/*/g1/warc/*")) > 1_000_000)
@@ -189,23 +198,23 @@ def test_it_stops_at_the_size_that_is_set(url: str, tmp_path: Path) -> None:
             hold.release()
         jobs.jobs.rules.set_limits(OrderLimits(megabytes=1))
         with jobs.worker("second"):
-            ended = jobs.ended(job)
+            ended = jobs.wait_until_ended(job)
             assert (ended.state, ended.message) == (JobState.COMPLETE, "it ended at 1 MB, which is the limit here")
             with zipfile.ZipFile(jobs.file(ended)) as packed:
                 assert 0 < len(set(packed.namelist()) - {MANIFEST_NAME}) == ended.progress.recovered < FILES
             jobs.jobs.rules.set_limits(OrderLimits(megabytes=100))
             jobs.jobs.retry(job.number)
-            check(jobs, jobs.ended(job))
+            assert_complete(jobs, jobs.wait_until_ended(job))
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -> None:
-    """What is there is offered after the first round, also while the rest is retried in the background."""
+def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Village) -> None:
+    """Recovered resources are offered after the first round, while the rest is retried in the background."""
     for archive in lost.archives.values():
         archive.fails = "/13.gif"
     try:
         with jobs.worker("first", "--pause", "3600"):
-            offered = jobs.ended(jobs.order())
+            offered = jobs.wait_until_ended(jobs.order())
             assert (offered.state, offered.progress.recovered) == (JobState.COMPLETE, FILES - 1)
             assert offered.message.endswith("; the rest is retried in the background")
             assert offered.not_before > jobs.jobs.now() + 3_000
@@ -216,22 +225,22 @@ def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -
             archive.fails = ""
     with jobs.jobs.database.writing() as connection:
         connection.execute(update(JOBS).values(not_before=1.0))
-    hold = Hold(lost, 1)
+    hold = ArchivePause(lost, 1)
     with jobs.worker("second"):
         hold.wait()
         retried = jobs.jobs.get(offered.number)
         assert (retried.state, retried.is_offered) == (JobState.PROCESSING, True)
         assert jobs.file(retried).exists()
         hold.release()
-        check(jobs, jobs.ended(offered))
+        assert_complete(jobs, jobs.wait_until_ended(offered))
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_it_stops_after_the_time_that_is_set(jobs: Place, lost: Village) -> None:
-    """All workers count together: what the first one has left no time for is not begun by the second."""
+def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost: Village) -> None:
+    """The time of all workers counts: the second one does not start if no time is left."""
     jobs.jobs.rules.set_limits(OrderLimits(hours=1))
     with jobs.worker("first") as first:
-        hold = Hold(lost, FILES // 2)
+        hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
         hold.wait()
         first.process.terminate()
@@ -241,17 +250,17 @@ def test_it_stops_after_the_time_that_is_set(jobs: Place, lost: Village) -> None
     with jobs.jobs.database.writing() as connection:  # as if that had been two hours
         connection.execute(update(EVENTS).where(EVENTS.c.what == "processing").values(at=EVENTS.c.at - 7_200))
     with jobs.worker("second"):
-        ended = jobs.ended(job)
+        ended = jobs.wait_until_ended(job)
     assert (ended.state, ended.message) == (JobState.COMPLETE, "it ended after 1 hours, which is the limit here")
     assert 0 < ended.progress.recovered < FILES
     assert len(lost.replays()) <= asked + ON_THEIR_WAY
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_job_that_is_cancelled_is_left(jobs: Place, lost: Village) -> None:
-    """Its worker stops asking, the job stays cancelled; wanted again, it goes on where it was."""
+def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: Village) -> None:
+    """The worker stops requesting and the job remains cancelled; a retry resumes it."""
     with jobs.worker("first") as first:
-        hold = Hold(lost, FILES // 2)
+        hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
         hold.wait()
         jobs.jobs.change(job.number, states.cancel)
@@ -259,49 +268,49 @@ def test_a_job_that_is_cancelled_is_left(jobs: Place, lost: Village) -> None:
         hold.release()
         assert jobs.jobs.get(job.number).state is JobState.CANCELLED
         jobs.jobs.retry(job.number)
-        check(jobs, jobs.ended(job))
+        assert_complete(jobs, jobs.wait_until_ended(job))
     assert len(lost.replays()) <= FILES + ON_THEIR_WAY
 
 
-def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: Path) -> None:
-    """Whoever cannot tell that it lives stops once its lease is over; another one does the job, and both live on."""
+def test_worker_without_database_connection_loses_its_lease(server: Postgresql, lost: Village, tmp_path: Path) -> None:
+    """A worker that cannot renew its lease stops when it expires; another one processes the job."""
     lost.watch = None
     lost.asked.clear()
     url = server.new()
     with ExitStack() as stack:
-        jobs = stack.enter_context(place(tmp_path, url, lost.registry(tmp_path)))
+        jobs = stack.enter_context(open_worker_environment(tmp_path, url, lost.registry(tmp_path)))
         relay = stack.enter_context(relaying(server.port))
         with jobs.worker("first", url=url.replace(str(server.port), str(relay.port))) as first:
-            hold = Hold(lost, FILES // 2)
+            hold = ArchivePause(lost, FILES // 2)
             job = jobs.order()
             hold.wait()
             relay.cut()
             hold.release()
             with jobs.worker("second"):
-                done = jobs.ended(job)
-                check(jobs, done)
+                done = jobs.wait_until_ended(job)
+                assert_complete(jobs, done)
                 relay.mend()
             wait_until(lambda: first.says("another worker") or first.says("is complete") or first.says("no beat"))
             assert jobs.jobs.get(job.number) == done
-            check(jobs, jobs.ended(jobs.order()))
-            check(jobs, done)
+            assert_complete(jobs, jobs.wait_until_ended(jobs.order()))
+            assert_complete(jobs, done)
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_worker_waits_for_its_database(jobs: Place, tmp_path: Path) -> None:
-    """A worker that starts before its database says so, and does its jobs when it is there."""
+def test_worker_waits_for_the_database(jobs: WorkerEnvironment, tmp_path: Path) -> None:
+    """A worker that starts before its database reports it, and processes jobs once it is available."""
     folder = tmp_path / "later"
     url = file_url(folder / "jobs.sqlite")
     with jobs.worker("early", url=url, ready="waiting for the database") as worker:
         assert worker.process.poll() is None, worker.lines
         folder.mkdir()
-        with place(tmp_path, url, jobs.registry) as later:
-            check(later, later.ended(later.order()))
+        with open_worker_environment(tmp_path, url, jobs.registry) as later:
+            assert_complete(later, later.wait_until_ended(later.order()))
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_worker_that_waits_ends_with_its_parent(jobs: Place, tmp_path: Path) -> None:
-    """It ends although it has not found its database, once the process that started it is gone."""
+def test_idle_worker_ends_with_its_parent(jobs: WorkerEnvironment, tmp_path: Path) -> None:
+    """It ends even without a database connection once its parent process is gone."""
     nowhere = file_url(tmp_path / "nowhere" / "jobs.sqlite")
     with jobs.worker("orphan", "--with-parent", url=nowhere, ready="waiting for the database") as worker:
         assert worker.process.wait(20) == 0
@@ -309,8 +318,8 @@ def test_a_worker_that_waits_ends_with_its_parent(jobs: Place, tmp_path: Path) -
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 @pytest.mark.usefixtures("far_from_midnight")
-def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_path: Path) -> None:
-    """Two workers ask an archive no more in a day than one may; their jobs wait for the next day with what came."""
+def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: Village, tmp_path: Path) -> None:
+    """Two workers together send no more requests a day than allowed; the jobs wait for the next day."""
     quota = 10
     jobs.registry = lost.registry(tmp_path, quota)
     with jobs.worker("first"), jobs.worker("second"):
@@ -329,8 +338,8 @@ def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_pa
 @pytest.mark.long
 @pytest.mark.parametrize("round_", range(13))
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
-def test_killed_again_and_again(round_: int, jobs: Place, lost: Village) -> None:
-    """At 52 points, four in each job, a worker is killed with -9: the site comes back, and little is asked twice."""
+def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnvironment, lost: Village) -> None:
+    """A worker is killed at 52 points; the site is recovered and few requests are repeated."""
     random_ = random.Random(round_)  # noqa: S311
     job = jobs.order()
     for point in range(states.MAX_CRASHES - 1):
@@ -341,12 +350,12 @@ def test_killed_again_and_again(round_: int, jobs: Place, lost: Village) -> None
             wait_until(partial(_has_ended, jobs, job, worker))
     lost.watch = None
     with jobs.worker("last"):
-        check(jobs, jobs.ended(job))
+        assert_complete(jobs, jobs.wait_until_ended(job))
     assert len(lost.replays()) <= FILES + states.MAX_CRASHES * ON_THEIR_WAY
 
 
-def _kill_after(lost: Village, worker: Started, requests: int, delay: float) -> None:
-    """Kill a worker some time after so many more requests: the archive hangs meanwhile, the other one does not."""
+def _kill_after(lost: Village, worker: WorkerProcess, requests: int, delay: float) -> None:
+    """Kill a worker some time after a number of requests."""
 
     def kill() -> None:
         time.sleep(delay)
@@ -356,5 +365,5 @@ def _kill_after(lost: Village, worker: Started, requests: int, delay: float) -> 
     lost.when(requests, kill)
 
 
-def _has_ended(jobs: Place, job: Job, worker: Started) -> bool:
+def _has_ended(jobs: WorkerEnvironment, job: Job, worker: WorkerProcess) -> bool:
     return worker.process.poll() is not None or jobs.jobs.get(job.number).state is JobState.COMPLETE

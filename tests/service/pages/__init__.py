@@ -1,1 +1,1 @@
-"""Tests of the pages for people."""
+"""Tests of the HTML pages."""

@@ -1,14 +1,14 @@
-"""A service that takes orders by pages, with archives of a small site and a mail server."""
+"""A service with pages, archives of a small site and a mail server."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.service.pages.place import Place, running_place
+from tests.service.pages.environment import PagesEnvironment, run_environment
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """Run the service, its worker, the archives and the mail server, once for all tests of pages."""
-    with running_place(tmp_path_factory.mktemp("pages")) as found:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesEnvironment]:
+    """Run the service, its worker, the archives and the mail server once for all tests of pages."""
+    with run_environment(tmp_path_factory.mktemp("pages")) as found:
         yield found

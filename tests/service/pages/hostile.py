@@ -1,6 +1,6 @@
-"""A lost site that was written to harm whoever looks at it: each of its pages tries something else.
+"""A malicious lost site: each of its pages attempts another attack.
 
-What it achieves shows in requests: for pages of the service that it has no business with, or for `/stolen/WHAT`.
+A successful attack requests `/stolen/WHAT` or pages of the service.
 """
 
 from tests.recover.site import HOST, ROOT, Held, Site, a, html
@@ -47,7 +47,7 @@ PAGES = {"form": FORM, "frame": FRAME, "host": HOST_OF_OTHERS, "refresh": REFRES
 
 
 def hostile(other: int) -> Site:
-    """Return the site. other: the port of a host of others, which its pages want to reach."""
+    """Return the site. Its pages try to reach a foreign host at port `other`."""
     site = Site()
     links = [a(f"/{name}.html") for name in PAGES]
     site.add(HOST, Held("a", "20100101000000", ROOT, html("Harmless", *links), refs=tuple(links)))

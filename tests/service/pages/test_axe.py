@@ -1,4 +1,4 @@
-"""Everybody can use the pages: axe-core looks at each in both languages, light and dark; keys alone will do."""
+"""Accessibility of the pages: axe-core in both languages and colour schemes, and keyboard navigation."""
 
 import re
 from collections.abc import Iterator
@@ -6,30 +6,32 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.service.jobs.serving import ORDER
-from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
+from tests.service.jobs.service_process import ORDER
+from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment
 from tests.shown.axe import faults
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def jobs(place: Place) -> dict[str, str]:
-    """Have a job that is complete and one that waits to be confirmed: their keys."""
-    service = place.service
-    done = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
-    assert service.ended(done)["state"] == "complete"
-    waits = service.ask("POST", "/api/jobs", {**ORDER, "mail": "axe@example.org"}).json["key"]
+def jobs(environment: PagesEnvironment) -> dict[str, str]:
+    """Create a complete and an unconfirmed job; return their keys."""
+    service = environment.service
+    done = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    assert service.wait_until_ended(done)["state"] == "complete"
+    waits = service.request("POST", "/api/jobs", {**ORDER, "mail": "axe@example.org"}).json["key"]
     return {"complete": done, "pending": waits}
 
 
 @pytest.fixture(params=[("en", "light"), ("de", "dark")], ids=["English, light", "German, dark"])
-def visitor(request: pytest.FixtureRequest, browser: Browser, place: Place) -> Iterator[BrowserContext]:
-    """Have an administrator with a language. The policy of pages is off: it would keep axe out, too."""
+def visitor(
+    request: pytest.FixtureRequest, browser: Browser, environment: PagesEnvironment
+) -> Iterator[BrowserContext]:
+    """Log in an administrator with a language. The page policy is disabled, since it would block axe."""
     language, scheme = request.param
     with browser.new_context(locale=language, color_scheme=scheme, bypass_csp=True) as context:
         page = context.new_page()
-        page.goto(f"{place.service.base}/admin")
+        page.goto(f"{environment.service.base}/admin")
         page.locator("#name").fill(ADMIN)
         page.locator("#password").fill(ADMIN_PASSWORD)
         page.locator("form.login button").click()
@@ -38,11 +40,13 @@ def visitor(request: pytest.FixtureRequest, browser: Browser, place: Place) -> I
         yield context
 
 
-def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str]) -> None:
-    """No page has anything that axe objects to."""
-    base, done = place.service.base, jobs["complete"]
-    mail = place.link("axe@example.org").removeprefix(base)
-    stop = re.findall(r"/mail/stop/\S+", place.letter("axe@example.org", "Confirm"))
+def test_pages_have_no_accessibility_violations(
+    visitor: BrowserContext, environment: PagesEnvironment, jobs: dict[str, str]
+) -> None:
+    """In all pages."""
+    base, done = environment.service.base, jobs["complete"]
+    mail = environment.link("axe@example.org").removeprefix(base)
+    stop = re.findall(r"/mail/stop/\S+", environment.wait_for_mail("axe@example.org", "Confirm"))
     paths = [
         *stop,
         "/recover",
@@ -75,21 +79,21 @@ def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str])
     assert found == {}
 
 
-def test_axe_sees_what_is_wrong(visitor: BrowserContext, place: Place) -> None:
-    """The same check finds a field without a label and text that nobody can read."""
+def test_axe_detects_violations(visitor: BrowserContext, environment: PagesEnvironment) -> None:
+    """It reports a field without a label and text with low contrast."""
     page = visitor.new_page()
-    page.goto(f"{place.service.base}/recover")
+    page.goto(f"{environment.service.base}/recover")
     page.evaluate("document.querySelector('label[for=mail]').remove()")
     page.evaluate("document.querySelector('h1').style = 'color: #999; background: #888'")
     wrong = {each.partition(":")[0] for each in faults(page)}
     assert {"label", "color-contrast"} <= wrong
 
 
-def test_by_keys_alone(browser: Browser, place: Place) -> None:
-    """Whoever has no mouse orders by tabs, letters and Enter; what is wrong is said while typing, and is in focus."""
+def test_order_by_keyboard(browser: Browser, environment: PagesEnvironment) -> None:
+    """With Tab, typing and Enter; errors are shown while typing and get the focus."""
     with browser.new_context() as context:
         page = context.new_page()
-        page.goto(f"{place.service.base}/recover")
+        page.goto(f"{environment.service.base}/recover")
         page.keyboard.press("Tab")
         expect(page.locator(":focus")).to_have_text("Skip to the contents")
         page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""What visitors are told of the time until their job begins, held against queues that are played through."""
+"""Estimated start times, compared with simulated queues."""
 
 import heapq
 import random
@@ -18,7 +18,7 @@ KINDS: dict[str, Draw] = {
 
 
 def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float, float, float]]:
-    """Play a queue through; return, for each that waits, when it begins, and between what it was told to."""
+    """Simulate a queue; return the actual and the estimated start of each job."""
     chance = random.Random(seed)  # noqa: S311
     past = [draw(chance) for _ in range(50)]
     # It was busy for long: each worker is somewhere within its job, in long ones more likely than in short ones.
@@ -39,8 +39,8 @@ def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("workers", [1, 4])
-def test_estimates_are_honest(kind: str, workers: int) -> None:
-    """Most jobs begin within what was told, at every place, whatever jobs are like; and that is not just anything."""
+def test_estimated_start_includes_the_actual_start(kind: str, workers: int) -> None:
+    """Most jobs start within the estimate, for any distribution of durations, and the estimate is narrow."""
     played = [queue(KINDS[kind], workers, 20, seed) for seed in range(300)]
     for place in range(20):
         at_place = [each[place] for each in played]
@@ -52,14 +52,14 @@ def test_estimates_are_honest(kind: str, workers: int) -> None:
     assert means[1] < means[0] < means[2], "it is neither always early nor always late"
 
 
-def test_a_worker_that_does_several_at_once() -> None:
-    """Where more jobs are running than there are workers, as many end at a time."""
+def test_worker_with_several_concurrent_jobs() -> None:
+    """With more running jobs than workers, several jobs end at a time."""
     assert estimate_start(1, 4, 1, [60.0] * 9) == (0.0, 60.0)
     assert estimate_start(9, 4, 1, [60.0] * 9) == (120.0, 180.0)
 
 
-def test_nobody_knows() -> None:
-    """Without workers, or with too few jobs to go by, nothing is told; with free workers it begins at once."""
+def test_no_estimate_without_enough_data() -> None:
+    """Without workers or recent jobs there is no estimate; with free workers, jobs start at once."""
     assert estimate_start(1, 0, 0, [60.0] * 9) is None
     assert estimate_start(1, 0, 1, [60.0] * 4) is None
     assert estimate_start(2, 1, 3, [60.0] * 9) == (0.0, 0.0)

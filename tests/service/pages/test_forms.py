@@ -1,4 +1,4 @@
-"""Forms are taken from our own pages alone, and whatever is in them, no answer is a fault and nothing acts."""
+"""Forms: CSRF protection, escaping, and robustness."""
 
 import random
 import string
@@ -7,36 +7,36 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.service.jobs.serving import ORDER, Service
-from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
-from tests.service.pages.visits import Visitor, log_in
+from tests.service.jobs.service_process import ORDER, ServiceProcess
+from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment
+from tests.service.pages.visitor import Visitor, log_in
 from unlost.jobs.limits import OrderLimits
 
 EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{{7*7}}"
 
 
 @pytest.fixture(scope="module")
-def key(place: Place) -> str:
-    """Have a job to try things with."""
-    return str(place.service.ask("POST", "/api/jobs", {**ORDER, "mail": "forms@example.org"}).json["key"])
+def key(environment: PagesEnvironment) -> str:
+    """Submit an order and return its key."""
+    return str(environment.service.request("POST", "/api/jobs", {**ORDER, "mail": "forms@example.org"}).json["key"])
 
 
 @pytest.fixture(scope="module")
-def admin(place: Place) -> Visitor:
-    """Have an administrator who is logged in."""
-    return log_in(place.service, ADMIN, ADMIN_PASSWORD)
+def admin(environment: PagesEnvironment) -> Visitor:
+    """Log in an administrator."""
+    return log_in(environment.service, ADMIN, ADMIN_PASSWORD)
 
 
-def public_forms(service: Service, key: str) -> list[str]:
-    """Return where forms for everybody are sent."""
+def public_forms(service: ServiceProcess, key: str) -> list[str]:
+    """Return the targets of public forms."""
     number = key.partition("-")[0]
-    code = service.ask("GET", f"/api/jobs/{number}", is_admin=True).json["number"]
+    code = service.request("GET", f"/api/jobs/{number}", is_admin=True).json["number"]
     assert str(code) == number
     return ["/recover", "/recover/check", f"/jobs/{key}/cancel", f"/jobs/{key}/retry", f"/jobs/{key}/delete"]
 
 
 def admin_forms(key: str) -> list[str]:
-    """Return where forms of administrators are sent."""
+    """Return the targets of administrators' forms."""
     one = f"/admin/jobs/{key.partition('-')[0]}"
     actions = ("pause", "resume", "cancel", "retry", "confirm", "remind", "move", "assign", "delete")
     rest = [
@@ -50,17 +50,17 @@ def admin_forms(key: str) -> list[str]:
     return [*(f"{one}/{action}" for action in actions), *rest]
 
 
-def test_forged_forms(place: Place, key: str, admin: Visitor) -> None:
-    """Without the token of this visitor, with another's, or from another site, nothing is done."""
-    state = place.service.status(key)
-    stranger, other = Visitor(place.service), Visitor(place.service)
+def test_forged_forms_are_rejected(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
+    """Without a token, with another visitor's, and from another site."""
+    state = environment.service.status(key)
+    stranger, other = Visitor(environment.service), Visitor(environment.service)
     stranger.get("/recover")
     other.get("/recover")
     assert stranger.token != other.token
-    for path in [*public_forms(place.service, key), "/admin/login"]:
+    for path in [*public_forms(environment.service, key), "/admin/login"]:
         assert stranger.post(path, {"token": ""}).status == 403, path
         assert stranger.post(path, {"token": other.token}).status == 403, path
-        assert Visitor(place.service).post(path, {"token": stranger.token}).status == 403, path
+        assert Visitor(environment.service).post(path, {"token": stranger.token}).status == 403, path
         assert stranger.post(path, {}, Sec_Fetch_Site="cross-site").status == 403, path
         assert stranger.post(path, {"token": "ü"}).status == 403, path
     for path in admin_forms(key):
@@ -75,25 +75,25 @@ def test_forged_forms(place: Place, key: str, admin: Visitor) -> None:
     assert admin.post("/admin/limits", {"per_mail": "1"}).status == 403
     admin.get("/admin")
     assert admin.token == admin_token
-    assert place.service.status(key) == state
+    assert environment.service.status(key) == state
 
 
-def test_what_is_no_form(place: Place) -> None:
-    """Too much, another kind, bytes that are no text: refused, and said so on a page."""
-    visitor = Visitor(place.service)
+def test_invalid_forms_are_rejected(environment: PagesEnvironment) -> None:
+    """Bodies that are too large, of another type, or not text give an error page."""
+    visitor = Visitor(environment.service)
     visitor.get("/recover")
     assert visitor.post("/recover", b"a=" + b"x" * 70_000).status == 413
     assert visitor.post("/recover", b"{}", Content_Type="application/json").status == 415
     assert visitor.post("/recover", b"token=%ff").status == 400
     assert visitor.post("/recover", b"\xff=1").status == 400
     assert visitor.post("/recover", b"&".join(b"a=1" for _ in range(400))).status == 400
-    assert place.service.ask("PUT", "/recover", b"").status == 405
-    assert b"<h1>" in place.service.ask("GET", "/recover/nowhere").body
+    assert environment.service.request("PUT", "/recover", b"").status == 405
+    assert b"<h1>" in environment.service.request("GET", "/recover/nowhere").body
 
 
-def test_everything_is_escaped(place: Place, admin: Visitor) -> None:
-    """What somebody types is shown as text: in the form, on the pages of the job, and to administrators."""
-    visitor = Visitor(place.service)
+def test_input_is_escaped(environment: PagesEnvironment, admin: Visitor) -> None:
+    """In the form, on the pages of the job, and for administrators."""
+    visitor = Visitor(environment.service)
     visitor.get("/recover")
     answer = visitor.post("/recover", {"url": EVIL, "mail": EVIL, "name": EVIL, "at": EVIL, "when": "around"})
     assert answer.status == 400
@@ -111,10 +111,10 @@ def test_everything_is_escaped(place: Place, admin: Visitor) -> None:
         assert b"<img src=x" not in page.body
 
 
-def test_headers(place: Place, key: str, admin: Visitor) -> None:
-    """Every page has its policy, is not stored, told to nobody, sniffed, framed or read by other sites."""
+def test_security_headers(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
+    """All pages have a policy, are not cached, and cannot be framed, sniffed or read by other sites."""
     for visitor, path in [
-        (Visitor(place.service), each)
+        (Visitor(environment.service), each)
         for each in ("/recover", "/privacy", f"/jobs/{key}", "/jobs/1-x", "/admin/login", f"/recover/sent/{key}")
     ] + [(admin, each) for each in ("/admin", "/admin/limits", "/admin/statistics")]:
         headers = visitor.get(path).headers
@@ -126,7 +126,7 @@ def test_headers(place: Place, key: str, admin: Visitor) -> None:
         assert headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in headers
         assert "strict-transport-security" not in headers, "there is no TLS here"
-    session = admin.service.ask("GET", "/admin/login").headers["set-cookie"].lower()
+    session = admin.service.request("GET", "/admin/login").headers["set-cookie"].lower()
     assert "httponly" in session
     assert "samesite=strict" in session
 
@@ -144,12 +144,12 @@ VALUES = (
 )  # fmt: skip
 
 
-def test_fuzz(place: Place, key: str, admin: Visitor) -> None:
-    """Some hundred forms with anything in them: each is answered, none by a fault, and all lead within the service."""
+def test_fuzz(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
+    """Random forms never cause an internal error or a redirect to another site."""
     chance = random.Random(1208)  # noqa: S311
-    stranger = Visitor(place.service)
+    stranger = Visitor(environment.service)
     stranger.get("/recover")
-    mine = [path for path in public_forms(place.service, key) if not path.endswith("/delete")]
+    mine = [path for path in public_forms(environment.service, key) if not path.endswith("/delete")]
     theirs = [path for path in admin_forms(key) if not path.endswith(("/logout", "/delete"))]
     for number in range(300):
         visitor, path = (stranger, chance.choice(mine)) if number % 2 else (admin, chance.choice(theirs))
@@ -169,5 +169,5 @@ def test_fuzz(place: Place, key: str, admin: Visitor) -> None:
     assert admin.post("/admin/limits", {each.name: "0" for each in fields(OrderLimits)}).status == 200
     for domain in ("a", "b", "lost.example", "evil.example", "1", "0"):
         admin.post("/admin/domains", {"what": "unblock", "domain": domain})
-    assert "a fault of ours" not in "".join(place.service.lines).lower()
-    assert not any("a page failed" in line for line in place.service.lines)
+    assert "a fault of ours" not in "".join(environment.service.lines).lower()
+    assert not any("a page failed" in line for line in environment.service.lines)

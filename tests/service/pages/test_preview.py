@@ -1,4 +1,4 @@
-"""What came back is shown, and whatever it is, it reaches nothing: tried with a hostile site in a real browser."""
+"""The preview of a malicious site in a real browser."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment, log_in, run_environment
 from tests.service.pages.hostile import PAGES, hostile
-from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, running_place
 
 pytestmark = pytest.mark.browser
 
@@ -17,24 +17,24 @@ _POLICIES = ("content-security-policy", "x-frame-options", "cross-origin-resourc
 
 
 class _Others(BaseHTTPRequestHandler):
-    """A host of others, which notes what it is asked for."""
+    """A foreign host that records requests."""
 
     asked: list[str] = []  # noqa: RUF012  one server for one test
 
     def do_GET(self) -> None:
-        """Note a request."""
+        """Record a request."""
         self.asked.append(self.path)
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def others() -> Iterator[int]:
-    """Run a host of others."""
+    """Run a foreign host."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Others) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -44,18 +44,20 @@ def others() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def evil(others: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, str]]:
-    """Have the hostile site recovered; yield where, and the address of its page."""
-    with running_place(tmp_path_factory.mktemp("hostile"), hostile(others)) as place:
-        job = place.service.ask("POST", "/api/jobs", {"url": "lost.example", "mail": "a@example.org"}, is_admin=True)
-        done = place.service.ended(job.json["key"])
+def evil(others: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PagesEnvironment, str]]:
+    """Recover the malicious site; yield the environment and the URL of its page."""
+    with run_environment(tmp_path_factory.mktemp("hostile"), hostile(others)) as environment:
+        job = environment.service.request(
+            "POST", "/api/jobs", {"url": "lost.example", "mail": "a@example.org"}, is_admin=True
+        )
+        done = environment.service.wait_until_ended(job.json["key"])
         assert done["progress"]["recovered"] == len(PAGES) + 2
-        yield place, f"{place.service.base}/jobs/{job.json['key']}"
+        yield environment, f"{environment.service.base}/jobs/{job.json['key']}"
 
 
 @pytest.fixture
-def operator(browser: Browser, evil: tuple[Place, str]) -> Iterator[BrowserContext]:
-    """Have an administrator who is logged in, with a cookie besides that any script of this host could read."""
+def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[BrowserContext]:
+    """Log in an administrator, with an additional cookie that scripts can read."""
     base = evil[0].service.base
     with browser.new_context() as context:
         log_in(context.new_page(), base, ADMIN, ADMIN_PASSWORD)
@@ -100,7 +102,7 @@ def visited(
 
 
 def preview_of(page: Page, address: str) -> str:
-    """Open the preview from the page of a job; return where the frame with what came back begins."""
+    """Open the preview from the page of a job, and return the URL of the frame."""
     page.goto(address)
     page.get_by_role("link", name="Preview").click()
     expect(page.frame_locator("iframe").get_by_text("script.html")).to_be_visible()
@@ -110,15 +112,15 @@ def preview_of(page: Page, address: str) -> str:
     return frame.rpartition("/")[0] + "/"
 
 
-def test_a_hostile_site_reaches_nothing(operator: BrowserContext, evil: tuple[Place, str]) -> None:
-    """Neither script, form, frame, service worker, `//host` nor refresh gets at pages, cookies or other hosts."""
-    place, address = evil
+def test_hostile_site_is_sandboxed(operator: BrowserContext, evil: tuple[PagesEnvironment, str]) -> None:
+    """Scripts, forms, frames, service workers, `//host` and refresh reach no page, cookie or other host."""
+    environment, address = evil
     preview = preview_of(operator.new_page(), address)
     _Others.asked.clear()
     for lets_frame in (False, True):
         stolen, outside = visited(operator, preview, lets_frame=lets_frame)
         assert (stolen, outside, _Others.asked) == (set(), [], [])
-    assert place.service.ask("GET", "/health").status == 200
+    assert environment.service.request("GET", "/health").status == 200
     # The control: the same pages, without the policy, do all of that.
     stolen, outside = visited(operator, preview, unsafely=True, lets_frame=True)
     assert {"script", "cookie", "admin", "worker", "form", "refresh"} <= stolen
@@ -127,20 +129,20 @@ def test_a_hostile_site_reaches_nothing(operator: BrowserContext, evil: tuple[Pl
     assert {each.partition("?")[0] for each in _Others.asked} >= {"/stolen/host.png", "/stolen/host.js"}
 
 
-def test_the_frame_is_kept_in_its_place(operator: BrowserContext, evil: tuple[Place, str]) -> None:
-    """Pages are read in the frame, and none of them gets out of it, or knows the key of the job."""
+def test_preview_frame_cannot_navigate_away(operator: BrowserContext, evil: tuple[PagesEnvironment, str]) -> None:
+    """Pages cannot navigate out of the frame and do not know the key of the job."""
     page = operator.new_page()
     preview = preview_of(page, evil[1])
     key = evil[1].rpartition("/")[2]
     assert key not in preview
-    assert evil[0].service.ask("GET", f"/jobs/{preview.split('/')[4]}").status == 404, "it opens the preview alone"
-    assert evil[0].service.ask("GET", f"/preview/{key}/").status == 404
+    assert evil[0].service.request("GET", f"/jobs/{preview.split('/')[4]}").status == 404, "it opens the preview alone"
+    assert evil[0].service.request("GET", f"/preview/{key}/").status == 404
     page.frame_locator("iframe").get_by_text("refresh.html").click()
     expect(page.frame_locator("iframe").get_by_text("page refresh")).to_be_visible()
     assert page.title() == "Preview of lost.example"
     for path in ("admin", "recover", "jobs/" + key):
-        answer = evil[0].service.ask("GET", f"/{path}")
+        answer = evil[0].service.request("GET", f"/{path}")
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert "access-control-allow-origin" not in answer.headers
-    gone = evil[0].service.ask("GET", urlsplit(preview).path + "nothing.html")
+    gone = evil[0].service.request("GET", urlsplit(preview).path + "nothing.html")
     assert (gone.status, gone.headers["content-security-policy"].startswith("sandbox;")) == (404, True)

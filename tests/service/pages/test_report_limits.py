@@ -1,4 +1,4 @@
-"""Reports of many files take long and are large: they delay no other request, and are bounded."""
+"""Rendering of large reports does not delay other requests and is limited."""
 
 import asyncio
 import threading
@@ -23,12 +23,12 @@ from unlost.webui.render import CsrfForms, PageRenderer
 
 
 def request() -> Request:
-    """Return one for a report."""
+    """Return a request for a report."""
     return Request({"type": "http", "path": "/", "headers": [], "query_string": b"", "path_params": {"key": "1-x"}})
 
 
-def test_reports_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While as many as may are rendered, others are refused, and the database can be used."""
+def test_concurrent_reports_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Further reports are rejected, and the database remains usable."""
     end = threading.Event()
 
     def render(*_: object) -> Iterator[str]:

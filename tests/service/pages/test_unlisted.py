@@ -1,4 +1,4 @@
-"""That no archive has anything is said only if all archives were listed; otherwise, which could not be."""
+"""Archives that could not be completely listed are named."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village, running, village
-from tests.service.jobs.serving import ORDER, Service, serving
+from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
 from unlost.aggregate.models import AggregateResult, ArchiveReport
 from unlost.jobs import states
 from unlost.jobs.database import Database, file_url
@@ -26,28 +26,28 @@ def lost() -> Iterator[Village]:
 
 
 @pytest.fixture(scope="module")
-def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Run a service with one worker."""
     folder = tmp_path_factory.mktemp("unlisted")
-    with serving(folder, lost.registry(folder)) as found:
+    with run_service(folder, lost.registry(folder)) as found:
         yield found
 
 
-def finished(service: Service, archives: Mapping[str, object]) -> str:
-    """Return the page of a job of which nothing came back, with these figures of archives."""
+def finished(service: ServiceProcess, archives: Mapping[str, object]) -> str:
+    """Return the page of a job without recovered resources and with these figures of archives."""
     database = Database(file_url(service.folder / "jobs" / "jobs.sqlite"))
     jobs = JobStore(database)
-    key = service.ask("POST", "/api/jobs", {**ORDER, "url": "http://other.example/"}).json["key"]
+    key = service.request("POST", "/api/jobs", {**ORDER, "url": "http://other.example/"}).json["key"]
     number = int(key.partition("-")[0])
     jobs.change(number, lambda job, now: states.confirm(job, now, 1))
     jobs.change(number, lambda job, now: states.claim(job, "test", now, 60))
     jobs.change(number, lambda job, now: states.finish(job, job.generation, now, (), {"archives": archives}))
     database.close()
-    return service.ask("GET", f"/jobs/{key}").body.decode()
+    return service.request("GET", f"/jobs/{key}").body.decode()
 
 
-def test_outcomes() -> None:
-    """Listed is what was listed whole, or was queried for single URLs and answered."""
+def test_unlisted_archives_from_figures() -> None:
+    """An archive is listed if its listing is complete, or its queries for single URLs succeeded."""
     archives = {
         "whole": {"lists": {"done": 2}},
         "cut": {"lists": {"done": 1, "cut": 1}},
@@ -61,8 +61,8 @@ def test_outcomes() -> None:
     assert unlisted_archives({}) == {}
 
 
-def test_nothing_came_back(service: Service) -> None:
-    """The page of the job names the archives that could not be listed, and why."""
+def test_job_without_recovered_resources(service: ServiceProcess) -> None:
+    """The page names the archives that could not be listed, with the reason."""
     known = finished(service, {"a": {"lists": {"done": 1}}})
     assert "No archive that we asked has anything of it." in known
     assert "could not be listed" not in known
@@ -72,11 +72,11 @@ def test_nothing_came_back(service: Service) -> None:
     assert "b: not queried, since a rate limit or block is in force" in unknown
 
 
-def test_the_report_of_a_job(service: Service) -> None:
-    """It lists every file, and links back to the order."""
-    key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
-    assert service.ended(key)["progress"]["recovered"] == FILES
-    answer = service.ask("GET", f"/jobs/{key}/report")
+def test_report_names_unlisted_archives(service: ServiceProcess) -> None:
+    """It lists every file and links back to the job."""
+    key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    assert service.wait_until_ended(key)["progress"]["recovered"] == FILES
+    answer = service.request("GET", f"/jobs/{key}/report")
     text = answer.body.decode()
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     for number in range((FILES - 1) // 2):
@@ -87,8 +87,8 @@ def test_the_report_of_a_job(service: Service) -> None:
     assert text.rstrip().endswith("</html>")
 
 
-def test_what_archives_hold_of_a_page() -> None:
-    """Before an order: archives that did not answer are named, and nothing is said of them."""
+def test_holdings_name_failed_archives() -> None:
+    """Archives that did not respond are named before an order."""
     reports = (ArchiveReport("a", "routed", "miss"), ArchiveReport("b", "routed", "timeout", 0, 10.0, "late"))
     found = summarize_holdings(AggregateResult("http://x.example/", Mementos([]), reports, (), 0.0, 1.0))
     assert found.failed == ("b",)

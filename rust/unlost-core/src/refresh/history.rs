@@ -1,13 +1,13 @@
 //! All pairs of a log, by host and time.
 
 use super::hosts::{Host, Hosts};
-use super::pairing::{Tally, threads};
+use super::visit_pairs::{VisitStats, threads};
 
-/// What a pair is beside its cell, in bits that no cell's number has.
+/// Properties of a pair besides its cell, in bits that no cell number uses.
 pub(super) mod bit {
     /// The bytes of the body changed.
     pub const CHANGED: u16 = 1 << 11;
-    /// Its text is known on both visits.
+    /// The text is known on both visits.
     pub const TEXT_KNOWN: u16 = 1 << 12;
     /// The text changed.
     pub const TEXT_CHANGED: u16 = 1 << 13;
@@ -23,33 +23,33 @@ pub(super) struct Pair {
     pub interval: u32,
     pub weight: u16,
     /// The cell, and in the highest bits those of `bit`: there are tens of millions of pairs.
-    pub told: u16,
+    pub bits: u16,
 }
 
 impl Pair {
-    /// The cell that it is in.
+    /// Its cell.
     pub(super) fn cell(&self) -> u16 {
-        self.told % bit::CHANGED
+        self.bits % bit::CHANGED
     }
 
-    /// By host and time; then whatever makes the order the same each time. As one number, which is compared at once.
+    /// By host and time, then by everything that makes the order deterministic. One number, which is compared at once.
     fn key(&self) -> u128 {
         let [host, time, interval] = [self.host, self.time, self.interval].map(u128::from);
-        let [weight, told] = [self.weight, self.told].map(u128::from);
-        host << 96 | time << 64 | interval << 32 | weight << 16 | told
+        let [weight, bits] = [self.weight, self.bits].map(u128::from);
+        host << 96 | time << 64 | interval << 32 | weight << 16 | bits
     }
 
-    /// Whether the page changed: its bytes, or its text where that is asked for and known.
+    /// Whether the page changed: its bytes, or its text if that is requested and known.
     pub(super) fn changed(&self, by_text: bool) -> bool {
-        if by_text && self.told & bit::TEXT_KNOWN != 0 {
-            self.told & bit::TEXT_CHANGED != 0
+        if by_text && self.bits & bit::TEXT_KNOWN != 0 {
+            self.bits & bit::TEXT_CHANGED != 0
         } else {
-            self.told & bit::CHANGED != 0
+            self.bits & bit::CHANGED != 0
         }
     }
 }
 
-/// Sorts pairs, both halves at once if there are many.
+/// Sorts pairs, both halves in parallel if there are many.
 fn sort(pairs: &mut [Pair]) {
     const MANY: usize = 1 << 17;
     if pairs.len() < MANY || threads() < 2 {
@@ -72,11 +72,11 @@ pub struct History {
     /// Where the pairs of each host begin; one more at the end.
     starts: Vec<usize>,
     hosts: Hosts,
-    tally: Tally,
+    visit_stats: VisitStats,
 }
 
 impl History {
-    pub(super) fn new(mut pairs: Vec<Pair>, hosts: Hosts, tally: Tally) -> Self {
+    pub(super) fn new(mut pairs: Vec<Pair>, hosts: Hosts, visit_stats: VisitStats) -> Self {
         sort(&mut pairs);
         let mut starts = Vec::with_capacity(hosts.all.len() + 1);
         let mut at = 0;
@@ -91,29 +91,29 @@ impl History {
             pairs,
             starts,
             hosts,
-            tally,
+            visit_stats,
         }
     }
 
-    /// What became of the visits.
+    /// The visit statistics.
     #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.tally
+    pub fn visit_stats(&self) -> VisitStats {
+        self.visit_stats
     }
 
-    /// All hosts that were visited; their numbers are their places.
+    /// All visited hosts; their numbers are their indexes.
     #[must_use]
     pub fn hosts(&self) -> &[Host] {
         &self.hosts.all
     }
 
-    /// What servers call themselves.
+    /// The names of server software.
     #[must_use]
     pub fn servers(&self) -> &[Box<str>] {
         &self.hosts.servers
     }
 
-    /// How many pairs there are.
+    /// The number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pairs.len()
@@ -129,12 +129,12 @@ impl History {
         &self.pairs[self.starts[host]..self.starts[host + 1]]
     }
 
-    /// How often bytes and text changed: neither, bytes alone, text alone, both; only where text is known.
+    /// How often bytes and text changed: neither, bytes alone, text alone, both; only pairs with known text.
     #[must_use]
     pub fn bytes_and_text(&self) -> [u64; 4] {
         let mut counts = [0; 4];
         for pair in &self.pairs {
-            if pair.told & bit::TEXT_KNOWN != 0 {
+            if pair.bits & bit::TEXT_KNOWN != 0 {
                 let place = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
                 counts[place] += u64::from(pair.weight);
             }
@@ -142,7 +142,7 @@ impl History {
         counts
     }
 
-    /// The times at which the log is cut into so many parts, each with as many pairs, in seconds since 1970.
+    /// The times that cut the log into parts with equal numbers of pairs, in seconds since 1970.
     #[must_use]
     pub fn splits(&self, parts: usize) -> Vec<u32> {
         let mut times: Vec<u32> = self.pairs.iter().map(|pair| pair.time).collect();
@@ -154,7 +154,7 @@ impl History {
                 if rest.is_empty() {
                     return 0;
                 }
-                // What lies before is earlier already.
+                // Earlier pairs are in a part already.
                 let split = *rest.select_nth_unstable(place - first).1;
                 first = place;
                 split

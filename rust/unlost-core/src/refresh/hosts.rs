@@ -1,8 +1,8 @@
-//! The hosts of a log: numbers for names, what servers call themselves, how often tags were sent.
+//! The hosts of a log: numbers for names, server software, and how often tags were sent.
 
 use std::collections::HashMap;
 
-/// What is known of a host beside its pairs.
+/// A host without its pairs.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     /// Its name and port, in lower case.
@@ -13,7 +13,7 @@ pub struct Host {
     pub tagged: u32,
     /// Those of them that had a date.
     pub dated: u32,
-    /// What its `Server` header said last, up to the version; a number of `Hosts::servers`.
+    /// Its last `Server` header, up to the version; an index of `Hosts::servers`.
     pub server: Option<u32>,
 }
 
@@ -46,17 +46,17 @@ pub(super) struct Hosts {
     pub servers: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
     server_numbers: HashMap<Box<str>, u32>,
-    /// The host of the last address: logs are often sorted.
+    /// The host of the last URL: logs are often sorted.
     last: Option<u32>,
     last_text: Vec<u8>,
-    /// What the server of the last visit called itself: most are of few kinds.
+    /// The server software of the last visit: most hosts use few kinds.
     last_server: Option<u32>,
     last_header: Vec<u8>,
     name: String,
 }
 
 impl Hosts {
-    /// The number of a host; None if there are more than numbers.
+    /// The number of a host; None if there are too many.
     pub(super) fn number(&mut self, authority: &[u8]) -> Option<u32> {
         if self.last.is_some() && self.last_text == authority {
             return self.last;
@@ -82,7 +82,7 @@ impl Hosts {
         self.last
     }
 
-    /// Notes what a server calls itself.
+    /// Records the server software of a host.
     pub(super) fn note_server(&mut self, host: u32, header: &[u8]) {
         const LONGEST: usize = 40; // bytes: what is longer is no product's name
         if self.last_server.is_some() && self.last_header == header {
@@ -109,7 +109,7 @@ impl Hosts {
     }
 }
 
-/// Host and port of an address of the web, as they stand there, without a user's name.
+/// Host and port of a web URL, verbatim, without userinfo.
 pub(super) fn authority(uri: &[u8]) -> Option<&[u8]> {
     let scheme = uri.iter().position(|&byte| byte == b':')?;
     let name = &uri[..scheme];

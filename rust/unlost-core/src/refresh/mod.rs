@@ -1,23 +1,23 @@
-//! What a site's own history tells: visits become pairs of consecutive ones, pairs fall into cells by what their headers
-//! claim, and cells are counted by host.
+//! Learns from a site's history: visits become pairs of consecutive ones, pairs are assigned to cells by their headers,
+//! and cells are counted by host.
 //!
 //! `docs/refresh.md` explains the cells; `tests/models/refresh.py` is the slow model that all of this agrees with.
 
-mod counting;
+mod bootstrap;
+mod cell_counts;
 mod history;
 mod hosts;
-mod pairing;
 mod replay;
-mod resampling;
 mod row;
 mod states;
 mod visit;
+mod visit_pairs;
 
-pub use counting::{CellCount, HostCells};
+pub use bootstrap::Resampled;
+pub use cell_counts::{CellCount, HostCells};
 pub use history::History;
 pub use hosts::{Host, Presence};
-pub use pairing::{Pairing, Tally};
 pub use replay::{BUCKETS, Learned, Replay, Step};
-pub use resampling::Resampled;
 pub use states::{BASE_CELLS, CELLS, Fields, GROUPS, base_cell, cell_of_visits, group_of};
 pub use visit::Visit;
+pub use visit_pairs::{VisitPairer, VisitStats};

@@ -1,32 +1,32 @@
-//! What would have become of the pairs of a log if each had been decided by what the rest of the log tells.
+//! Replays the pairs of a log: each is decided by what the rest of the log shows.
 
 use std::ops::Range;
 
-use super::counting::fold_of;
+use super::cell_counts::fold_of;
 use super::history::History;
-use super::pairing::threads;
 use super::states::{Fields, GROUPS, Projected};
+use super::visit_pairs::threads;
 
-/// Into how many steps probabilities of change are divided: an eighth of an octave each, from 1 down to 2^-32.
+/// The number of steps of probabilities: an eighth of an octave each, from 1 down to 2^-32.
 pub const BUCKETS: usize = 257;
 
-/// What is taken as known.
+/// What was learned before.
 #[derive(Debug)]
 pub struct Learned<'a> {
-    /// The probability of change in each cell, for the hosts of each fold; not a number where nobody saw the cell.
+    /// The probability of change in each cell, for the hosts of each fold; NaN for cells that were not observed.
     pub means: &'a [Vec<f64>],
-    /// How many visits of a host the mean is worth, for each group; infinite to leave hosts alone.
+    /// The weight of the mean in visits of a host, for each group; infinite to ignore hosts.
     pub strengths: &'a [f64],
-    /// Which indicators are looked at.
+    /// The indicators to use.
     pub fields: Fields,
-    /// Whether a change is one of the text.
+    /// Whether to compare texts.
     pub by_text: bool,
-    /// Where the log is cut into parts, in seconds since 1970: changes of a host in the others decide about one, and
-    /// what stayed the same in the other half, as both are known to a harvest.
+    /// The times that cut the log into parts, in seconds since 1970. A part is decided by changes of its host in the
+    /// other parts, and by unchanged pairs in the other half, since a harvest knows both.
     pub splits: &'a [u32],
 }
 
-/// What becomes of the pairs if those are skipped whose step is at least this one.
+/// The result if pairs from this step on are skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Step {
     /// Changed and skipped.
@@ -41,7 +41,7 @@ pub struct Step {
     pub missed_hosts: u32,
 }
 
-/// All steps, and what they are shares of.
+/// All steps and their totals.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
     /// One for each bucket and one more, at which nothing is skipped.
@@ -73,7 +73,7 @@ pub(super) fn bucket_of(probability: f64) -> usize {
 }
 
 impl History {
-    /// Decides every pair by its cell and by what its host did in the rest of the log.
+    /// Decides every pair by its cell and by its host's pairs in the rest of the log.
     #[must_use]
     pub fn replay(&self, learned: &Learned<'_>) -> Replay {
         let projected = Projected::of(learned.fields);
@@ -90,7 +90,7 @@ impl History {
             }
             replay
         };
-        // Sums of whole numbers: the same, however they are shared out.
+        // Sums of integers: independent of how they are distributed.
         let mut replay = Replay::nothing();
         std::thread::scope(|scope| {
             let firsts = (0..hosts).step_by(share);
@@ -151,7 +151,7 @@ impl History {
     }
 }
 
-/// The probability of change: the cell's, drawn towards what the host did so far (changed, all).
+/// The posterior probability of change: the cell's, weighted with the host's history (changed, all).
 fn posterior(mean: f64, strength: f64, (changed, all): (f64, f64)) -> f64 {
     if strength.is_infinite() {
         mean
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_eighths_of_an_octave() {
+    fn buckets_are_eighths_of_an_octave() {
         assert_eq!(bucket_of(1.0), 0);
         assert_eq!(bucket_of(f64::NAN), 0);
         assert_eq!(bucket_of(0.5), 8);

@@ -1,18 +1,19 @@
-//! A visit in 80 bytes: hashes in the place of texts, so that ten million visits fit on any disk.
+//! A visit in 80 bytes: hashes instead of texts, so that ten million visits fit on any disk.
 
-use crate::formats::httpdate;
-use crate::holdings::filter::xxh64;
+use crate::memento::httpdate;
+use crate::mementomap::filter::xxh64;
 
 use super::visit::Visit;
 
-/// Bytes of a row as it is kept.
+/// Bytes of a stored row.
 pub(super) const ROW_BYTES: usize = 80;
-/// A date this close to the answer's own, in seconds, is the moment of the answer: clocks are read one after the other.
+/// A `Last-Modified` this close to the response's `Date`, in seconds, is the time of the response: clocks are read one
+/// after the other.
 const NOW_SECONDS: i64 = 2;
-/// The same where the answer has no date, and ours stands for it.
+/// The same if the response has no `Date`, and our time is used instead.
 const OUR_NOW_SECONDS: i64 = 5;
 
-/// What is known of a row.
+/// Properties of a row.
 pub(super) mod flag {
     pub const ETAG: u16 = 1;
     pub const WEAK: u16 = 1 << 1;
@@ -47,13 +48,13 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What is kept of a visit whose body is known.
+    /// The stored part of a visit with a known body.
     pub(super) fn of(
         visit: &Visit<'_>,
         digest: &[u8],
         host: u32,
         order: u32,
-        read: &mut LastRead,
+        read: &mut ParseCache,
     ) -> Self {
         let mut row = Self {
             page: xxh64(visit.uri),
@@ -94,7 +95,7 @@ impl Row {
         self.flags & flag != 0
     }
 
-    /// Takes `W/` and a suffix that tells the coding off a tag: the page behind both is the same.
+    /// Removes `W/` and a suffix for the coding from a tag: the page is the same.
     fn take_tag(&mut self, etag: &[u8]) {
         self.flags |= flag::ETAG;
         let mut tag = etag.trim_ascii();
@@ -113,7 +114,7 @@ impl Row {
         self.etag = xxh64(bare.unwrap_or(inner));
     }
 
-    fn take_dates(&mut self, visit: &Visit<'_>, read: &mut LastRead) {
+    fn take_dates(&mut self, visit: &Visit<'_>, read: &mut ParseCache) {
         let Some(text) = visit.last_modified else {
             return;
         };
@@ -133,13 +134,13 @@ impl Row {
         }
     }
 
-    /// How long caches may keep it, from this visit on.
-    fn take_lifetime(&mut self, visit: &Visit<'_>, read: &mut LastRead) {
-        let told = visit.cache_control.map(|text| read.caching(text));
+    /// The freshness lifetime, from this visit on.
+    fn take_lifetime(&mut self, visit: &Visit<'_>, read: &mut ParseCache) {
+        let bits = visit.cache_control.map(|text| read.caching(text));
         let Caching {
             is_refused,
             mut lifetime,
-        } = told.unwrap_or_default();
+        } = bits.unwrap_or_default();
         if is_refused {
             self.flags |= flag::REFUSED;
         }
@@ -160,7 +161,7 @@ impl Row {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // On the stack first: one copy with one look at how much room there is.
+        // On the stack first: one copy with one capacity check.
         let mut bytes = [0; ROW_BYTES];
         let longs = [self.page, self.digest, self.text, self.etag]
             .map(u64::to_le_bytes)
@@ -185,7 +186,7 @@ impl Row {
         out.extend_from_slice(&bytes);
     }
 
-    /// The page of a row that is not read yet.
+    /// The page of a serialized row.
     pub(super) fn page_of(bytes: &[u8]) -> u64 {
         u64::from_le_bytes(part(bytes, 0))
     }
@@ -216,7 +217,7 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     out
 }
 
-/// What caches are told.
+/// The caching headers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Caching {
     is_refused: bool,
@@ -239,30 +240,30 @@ impl Caching {
     }
 }
 
-/// What was read last: many visits were made in the same second, and to servers that are set up alike.
+/// The last parsed values: many visits were made in the same second, and to servers with the same configuration.
 #[derive(Debug, Default)]
-pub(super) struct LastRead {
+pub(super) struct ParseCache {
     date: (Vec<u8>, Option<i64>),
     changed: (Vec<u8>, Option<i64>),
     caching: (Vec<u8>, Caching),
 }
 
-impl LastRead {
+impl ParseCache {
     fn date(&mut self, text: &[u8]) -> Option<i64> {
-        remembered(&mut self.date, text, seconds)
+        cached(&mut self.date, text, seconds)
     }
 
     fn changed(&mut self, text: &[u8]) -> Option<i64> {
-        remembered(&mut self.changed, text, seconds)
+        cached(&mut self.changed, text, seconds)
     }
 
     fn caching(&mut self, text: &[u8]) -> Caching {
-        remembered(&mut self.caching, text, Caching::of)
+        cached(&mut self.caching, text, Caching::of)
     }
 }
 
-/// What a text says: what was read of the last one, if it is the same.
-fn remembered<T: Copy>(last: &mut (Vec<u8>, T), text: &[u8], read: impl Fn(&[u8]) -> T) -> T {
+/// Parses a text; returns the cached value if it is the same as the last one.
+fn cached<T: Copy>(last: &mut (Vec<u8>, T), text: &[u8], read: impl Fn(&[u8]) -> T) -> T {
     if last.0 != text || text.is_empty() {
         last.0.clear();
         last.0.extend_from_slice(text);
@@ -275,9 +276,9 @@ fn fold(hash: u64) -> u32 {
     u32::try_from((hash >> 32) ^ (hash & 0xffff_ffff)).unwrap_or_default()
 }
 
-/// An HTTP date as seconds since 1970; None if it is none.
+/// An HTTP date as seconds since 1970; None if it is invalid.
 fn seconds(text: &[u8]) -> Option<i64> {
-    let digits = httpdate::read(text)?;
+    let digits = httpdate::parse(text)?;
     let number = |from: usize, to: usize| {
         let part = digits[from..to].iter();
         part.fold(0i64, |sum, &digit| sum * 10 + i64::from(digit - b'0'))
@@ -298,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read_as_they_were_written() {
+    fn rows_round_trip() {
         let visit = Visit {
             uri: b"http://a.example/",
             time: -5,
@@ -308,7 +309,7 @@ mod tests {
             cache_control: Some(b"max-age=60"),
             ..Visit::default()
         };
-        let row = Row::of(&visit, b"d", 3, 9, &mut LastRead::default());
+        let row = Row::of(&visit, b"d", 3, 9, &mut ParseCache::default());
         let mut bytes = Vec::new();
         row.write(&mut bytes);
         let bytes: [u8; ROW_BYTES] = bytes.try_into().expect("80 bytes");
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_seconds_since_1970() {
+    fn dates_are_parsed_to_unix_seconds() {
         assert_eq!(seconds(b"Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         assert_eq!(seconds(b"Tue, 29 Feb 2000 12:00:00 GMT"), Some(951_825_600));
         assert_eq!(

@@ -1,11 +1,11 @@
-//! What the headers of two consecutive visits claim, each indicator in one of a few states, and the cell that they make.
+//! What the headers of two consecutive visits claim: each indicator in one of a few states, which together make a cell.
 
-use super::row::{LastRead, Row, flag};
+use super::row::{ParseCache, Row, flag};
 use super::visit::Visit;
 
-/// How many cells the matrix of date and tag has: each changed, same or missing.
+/// The cells of the matrix of date and tag: each changed, same or missing.
 pub const BASE_CELLS: usize = 9;
-/// How many cells there are with all indicators.
+/// The cells of all indicators.
 pub const CELLS: usize = 6 * 6 * 3 * 3 * 4;
 
 const CHANGED: usize = 0;
@@ -14,11 +14,11 @@ const MISSING: usize = 2;
 
 /// States of the date beyond these three.
 mod date {
-    /// Changed, and it is the moment of the answer: it says nothing.
+    /// Changed, and it is the time of the response: it says nothing.
     pub const NOW: usize = 3;
     /// Changed to an earlier one.
     pub const BACK: usize = 4;
-    /// There on one visit and not on the other.
+    /// Present on one visit only.
     pub const HALF: usize = 5;
 }
 
@@ -26,25 +26,25 @@ mod date {
 mod tag {
     /// The same, and weak.
     pub const WEAK: usize = 3;
-    /// The same but for `W/` or a suffix that tells the coding.
+    /// The same except for `W/` or a suffix for the coding.
     pub const ALIKE: usize = 4;
-    /// There on one visit and not on the other.
+    /// Present on one visit only.
     pub const HALF: usize = 5;
 }
 
-/// States of what caches are told.
+/// States of the caching headers.
 mod fresh {
-    /// The last answer said that it would stay good until after this visit.
+    /// The last response declared to be fresh until after this visit.
     pub const FRESH: usize = 1;
-    /// Not to be stored, or not without asking.
+    /// Not to be stored, or not without revalidation.
     pub const REFUSED: usize = 2;
-    /// A cache had it already when the last visit was made.
+    /// The last response came from a cache.
     pub const AGED: usize = 3;
 }
 
-/// Which indicators are looked at; those that are not are as if nobody had sent them. From the lowest bit on: weak tags
-/// and tags that differ in their spelling only, apart from others; dates that are the moment of the answer, or go back,
-/// apart from others; `Content-Length`; `Repr-Digest`; `Cache-Control`, `Expires` and `Age`.
+/// Which indicators are used; the others count as missing. From the lowest bit on: weak tags and tags that differ only
+/// in spelling, separately; dates that are the time of the response, or go back, separately; `Content-Length`;
+/// `Repr-Digest`; `Cache-Control`, `Expires` and `Age`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields(pub u8);
 
@@ -53,7 +53,7 @@ impl Fields {
         self.0 & (1 << bit) != 0
     }
 
-    /// The cell that a pair falls into if only these are looked at.
+    /// The cell of a pair if only these are used.
     #[must_use]
     pub fn project(self, cell: usize) -> usize {
         let mut states = States::of(cell);
@@ -76,7 +76,7 @@ impl Fields {
     }
 }
 
-/// What each cell is, if only some fields are looked at: looked up, as there are many more pairs than cells.
+/// The projection of each cell to some fields: a table, as there are many more pairs than cells.
 pub(super) struct Projected(Vec<(u16, u8)>);
 
 impl Projected {
@@ -92,14 +92,14 @@ impl Projected {
         Self((0..CELLS).map(of_cell).collect())
     }
 
-    /// The cell and the group that a cell belongs to.
+    /// The cell and the group of a cell.
     pub(super) fn get(&self, cell: u16) -> (usize, usize) {
         let (cell, group) = self.0[usize::from(cell)];
         (usize::from(cell), usize::from(group))
     }
 }
 
-/// The state among the first three that stands for one of the others: changed, but for the one that is the same.
+/// The base state of a further state: changed, except for the one that is the same.
 fn base(state: usize, same: usize) -> usize {
     match state {
         CHANGED | SAME | MISSING => state,
@@ -108,18 +108,18 @@ fn base(state: usize, same: usize) -> usize {
     }
 }
 
-/// The cell of the matrix of nine that a cell belongs to: row by date, column by tag, each changed, same, missing.
+/// The cell of the matrix of nine: row by date, column by tag, each changed, same, missing.
 #[must_use]
 pub fn base_cell(cell: usize) -> usize {
     let states = States::of(cell);
     base(states.date, usize::MAX) * 3 + base(states.tag, tag::WEAK)
 }
 
-/// How many groups of cells there are in which what a host did before tells what it will do.
+/// The number of groups of cells in which a host's past predicts its future.
 pub const GROUPS: usize = 9 * 3 * 2 * 2;
 
-/// The group of a cell: date and tag, each changed, same or missing, a tag that differs in its spelling being the same;
-/// what the digest does; whether a cache says that the page is the same; whether the length changed.
+/// The group of a cell: date and tag, each changed, same or missing, where a tag that differs only in spelling is the
+/// same; the digest; whether a cache declares the page unchanged; whether the length changed.
 #[must_use]
 pub fn group_of(cell: usize) -> usize {
     let states = States::of(cell);
@@ -128,9 +128,9 @@ pub fn group_of(cell: usize) -> usize {
     } else {
         base(states.tag, tag::WEAK)
     };
-    let kept = usize::from(matches!(states.fresh, fresh::FRESH | fresh::AGED));
+    let is_fresh = usize::from(matches!(states.fresh, fresh::FRESH | fresh::AGED));
     let nine = base(states.date, usize::MAX) * 3 + tag;
-    ((nine * 3 + states.digest) * 2 + kept) * 2 + usize::from(states.length == CHANGED)
+    ((nine * 3 + states.digest) * 2 + is_fresh) * 2 + usize::from(states.length == CHANGED)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -158,10 +158,10 @@ impl States {
     }
 }
 
-/// The same for visits that nobody keeps.
+/// The same for visits that are not stored.
 #[must_use]
 pub fn cell_of_visits(last: &Visit<'_>, this: &Visit<'_>) -> usize {
-    let mut read = LastRead::default();
+    let mut read = ParseCache::default();
     cell_of(
         &Row::of(last, b"", 0, 0, &mut read),
         &Row::of(this, b"", 0, 1, &mut read),
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_its_states_and_back() {
+    fn cell_and_states_round_trip() {
         for cell in 0..CELLS {
             assert_eq!(States::of(cell).cell(), cell);
             assert_eq!(Fields(31).project(cell), cell);

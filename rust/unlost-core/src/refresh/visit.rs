@@ -1,9 +1,9 @@
-//! One visit to a page, as a log has it.
+//! One visit to a page, as in a log.
 
-/// What was seen at one visit. Texts are as the server sent them.
+/// The data of one visit. Texts are verbatim.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Visit<'a> {
-    /// The page that was asked for, before redirects.
+    /// The requested page, before redirects.
     pub uri: &'a [u8],
     /// Milliseconds since 1970.
     pub time: i64,
@@ -11,7 +11,7 @@ pub struct Visit<'a> {
     pub status: i64,
     /// A digest of the body without transfer and content codings.
     pub digest: Option<&'a [u8]>,
-    /// A digest of what a reader sees of the body.
+    /// A digest of the visible text of the body.
     pub text_digest: Option<&'a [u8]>,
     /// The header `ETag`.
     pub etag: Option<&'a [u8]>,
@@ -21,7 +21,7 @@ pub struct Visit<'a> {
     pub date: Option<&'a [u8]>,
     /// The header `Content-Length`.
     pub content_length: Option<i64>,
-    /// The header `Repr-Digest`, or its ancestors.
+    /// The header `Repr-Digest`, or its predecessors.
     pub repr_digest: Option<&'a [u8]>,
     /// The header `Cache-Control`.
     pub cache_control: Option<&'a [u8]>,
@@ -31,6 +31,6 @@ pub struct Visit<'a> {
     pub age: Option<i64>,
     /// The header `Server`.
     pub server: Option<&'a [u8]>,
-    /// How many visits it stands for: more than one where it was picked at random among skipped ones.
+    /// The number of visits that it represents: more than one if it was randomly picked among skipped ones.
     pub weight: Option<i64>,
 }

@@ -1,16 +1,16 @@
-//! The keys that other tools give a URL where they disagree with ours.
+//! Keys that other tools derive for a URL where they disagree with ours.
 //!
-//! Building repairs rows whose key column looks disputed. A row whose key looks plain is not compared with its URL, so a
-//! look-up that finds nothing under a URL's own key tries these as well.
+//! Building repairs rows with a disputed key column. A row with a plain key is not compared with its URL, so a look-up
+//! that finds nothing under a URL's own key tries these as well.
 
 use url::{Host, quirks};
 
-use super::address::{has_web_scheme, trim};
 use super::key::{has_parent_segment, key_of_uri, looks_like_surt};
-use super::tail::{self, Use};
+use super::path_query::{self, KeyForm};
+use super::web_url::{has_web_scheme, trim};
 use super::{RuleSet, Segments, host};
 
-/// The keys, without the one that [`key_of_uri`] gives; nearly always none.
+/// The keys, without that of [`key_of_uri`]; nearly always none.
 #[must_use]
 pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     let text = trim(text);
@@ -24,9 +24,9 @@ pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     let segments = Segments::of(&key);
     let mut names = vec![segments.host().to_vec()];
     let mut ports = vec![segments.port()];
-    let mut tails = vec![segments.tail().to_vec()];
+    let mut tails = vec![segments.path_query().to_vec()];
     names.extend(transitional_name(segments.host()));
-    // A SURT does not tell which port is the default.
+    // A SURT does not show which port is the default.
     let is_surt = looks_like_surt(text);
     match segments.port() {
         Some(b"0") => ports.push(None),
@@ -47,7 +47,7 @@ pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
             keys.extend(
                 tails
                     .iter()
-                    .map(|tail| [name, &port[..], b")", tail].concat()),
+                    .map(|path_query| [name, &port[..], b")", path_query].concat()),
             );
         }
     }
@@ -68,20 +68,22 @@ pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     keys
 }
 
-/// The fast way to tell that a text has no alternatives. May say yes to one that has none.
+/// Fast check for alternatives. May return true if there are none.
 fn may_have_alternatives(text: &[u8]) -> bool {
     let RawUrl {
-        authority, tail, ..
+        authority,
+        path_query,
+        ..
     } = RawUrl::of(text);
     let is_surt = authority.contains(&b')');
     let is_special =
         |&byte: &u8| byte >= 0x80 || matches!(byte, b':' | b'%') || (byte == b',' && !is_surt);
     authority.iter().any(is_special)
         || authority.windows(2).any(|pair| pair == b"--")
-        || has_parent_segment(tail)
+        || has_parent_segment(path_query)
 }
 
-/// The name of a host as IDNA 2003 maps it, if that differs: `ß` is `ss` there, `ς` is `σ`, and joiners are dropped.
+/// A host name as IDNA 2003 maps it, if that differs: `ß` is `ss` there, `ς` is `σ`, and joiners are dropped.
 fn transitional_name(name: &[u8]) -> Option<Vec<u8>> {
     memchr::memmem::find(name, b"xn--")?;
     let labels: Vec<&[u8]> = name.rsplit(|&byte| byte == b',').collect();
@@ -98,15 +100,15 @@ fn transitional_name(name: &[u8]) -> Option<Vec<u8>> {
         return None;
     };
     let mut out = Vec::new();
-    host::write(&Host::Domain(name.as_bytes()), Use::Key, &mut out).ok()?;
+    host::write(&Host::Domain(name.as_bytes()), KeyForm::Key, &mut out).ok()?;
     Some(out)
 }
 
-/// A URL, cut by its delimiters only.
+/// A URL, split at its delimiters only.
 struct RawUrl<'a> {
     is_https: bool,
     authority: &'a [u8],
-    tail: &'a [u8],
+    path_query: &'a [u8],
 }
 
 impl<'a> RawUrl<'a> {
@@ -124,15 +126,15 @@ impl<'a> RawUrl<'a> {
         let end = rest
             .iter()
             .position(|byte| matches!(byte, b'/' | b'\\' | b'?' | b'#'));
-        let (authority, tail) = rest.split_at(end.unwrap_or(rest.len()));
+        let (authority, path_query) = rest.split_at(end.unwrap_or(rest.len()));
         Self {
             is_https: is_web && colon == b"https:".len(),
             authority,
-            tail: &tail[..memchr::memchr(b'#', tail).unwrap_or(tail.len())],
+            path_query: &path_query[..memchr::memchr(b'#', path_query).unwrap_or(path_query.len())],
         }
     }
 
-    /// The port, if it is written although it is the scheme's own.
+    /// The port, if it is written although it is the scheme's default.
     fn default_port(&self) -> Option<&'static [u8]> {
         let colon = memchr::memrchr(b':', self.authority)?;
         let own: &[u8] = if self.is_https { b"443" } else { b"80" };
@@ -141,20 +143,22 @@ impl<'a> RawUrl<'a> {
 
     /// Path and query with escapes decoded before `..` is resolved, if there is any. Browsers resolve it first.
     fn tail_decoded_first(&self, rules: RuleSet) -> Option<Vec<u8>> {
-        if !has_parent_segment(self.tail) {
+        if !has_parent_segment(self.path_query) {
             return None;
         }
         let mut out = Vec::new();
-        tail::write(self.tail, rules, Use::Key, &mut out).ok()?;
+        path_query::write(self.path_query, rules, KeyForm::Key, &mut out).ok()?;
         Some(out)
     }
 
-    /// The URL that follows another scheme: `surt` drops the first one of `http://http://a.com/`.
+    /// The URL after another scheme: `surt` drops the first one of `http://http://a.com/`.
     fn nested(&self) -> Option<&'a [u8]> {
         let is_scheme = [&b"http:"[..], b"https:"]
             .iter()
             .any(|scheme| self.authority.eq_ignore_ascii_case(scheme));
-        is_scheme.then(|| self.tail.strip_prefix(b"//")).flatten()
+        is_scheme
+            .then(|| self.path_query.strip_prefix(b"//"))
+            .flatten()
     }
 }
 
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_other_tools_are_alternatives() {
+    fn keys_of_other_tools_are_listed() {
         for (text, expected) in [
             ("http://stra\u{df}e.de/x", &["de,strasse)/x"][..]),
             ("http://xn--strae-oqa.de:81/x", &["de,strasse:81)/x"]),

@@ -1,37 +1,37 @@
-//! Why a text is not an address that has a SURT.
+//! Why a text is not a URL that has a SURT.
 
 use std::fmt;
 
-/// What is wrong with one address. The message is one line and never repeats the address: the caller knows it,
-/// and it may be long or hostile.
+/// What is wrong with a URL. The message is one line and never repeats the URL: the caller knows it, and it may be long
+/// or hostile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UriError {
-    /// Nothing but white space.
+    /// Only white space.
     Empty,
     /// Longer than [`super::MAX_BYTES`].
     TooLong,
-    /// An address of another scheme than http or https, which has no SURT: not an error of whoever wrote it.
+    /// A scheme other than http or https, which has no SURT: not a syntax error.
     Foreign {
         /// The scheme in lower case, without its colon.
         scheme: String,
     },
-    /// No host, or one that is nothing but dots.
+    /// No host, or only dots.
     NoHost,
-    /// A host that no browser would accept.
+    /// A host that browsers reject.
     BadHost {
-        /// What the parser said about it.
+        /// The parser's message.
         reason: String,
     },
     /// A port that is not a number from 0 to 65535.
     BadPort,
-    /// Meant as a SURT, and not one.
+    /// Malformed SURT.
     NotSurt,
-    /// A query of session ids within session ids, so deep that nobody can have meant it.
+    /// A query of nested session ids, too deep to be intended.
     Nested,
 }
 
 impl UriError {
-    /// A word for counting by kind.
+    /// The error code, used for counting.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Percent escapes: all of them decoded, then only the necessary ones written.
+//! Percent-encoding: decodes all escapes, then writes only the necessary ones.
 
 pub(super) const fn hex_value(digit: u8) -> Option<u8> {
     match digit {
@@ -9,10 +9,10 @@ pub(super) const fn hex_value(digit: u8) -> Option<u8> {
     }
 }
 
-/// Decodes until nothing is left to decode: `%2541` is `%41` is `A`. What is no escape (`%zz`) stays.
+/// Decodes until nothing is left to decode: `%2541` is `%41` is `A`. Invalid escapes (`%zz`) are unchanged.
 ///
-/// Linear in the input however deep the escapes are nested: two escapes never overlap, so the order in which they
-/// are decoded does not matter, and looking at the last three bytes of the output after each byte finds them all.
+/// Linear for any nesting: two escapes never overlap, so the order of decoding does not matter, and inspecting the last
+/// three bytes of the output after each byte finds them all.
 pub(super) fn decode_fully(text: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     for &byte in text {
@@ -27,13 +27,13 @@ pub(super) fn decode_fully(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a byte of a path or query must be escaped: what would end the address or the line of a file, and
-/// everything that is not ASCII.
+/// Whether a byte of a path or query must be escaped: what would end the URL or the line of a file, and everything that
+/// is not ASCII.
 pub(super) const fn must_escape(byte: u8) -> bool {
     byte <= b' ' || byte >= 0x7f || byte == b'#' || byte == b'%'
 }
 
-/// Writes one escape, its digits in the case that the rule set's text has.
+/// Writes one escape, with digits in the case of the rule set.
 pub(super) fn push_escape(byte: u8, lower_case: bool, out: &mut Vec<u8>) {
     let digits = if lower_case {
         b"0123456789abcdef"
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_escapes_are_decoded_to_the_end() {
+    fn nested_escapes_are_fully_decoded() {
         assert_eq!(decoded(b"%2525252541"), b"A");
         assert_eq!(decoded(b"%2%35%341"), b"A");
         assert_eq!(decoded(b"%zz%4"), b"%zz%4");

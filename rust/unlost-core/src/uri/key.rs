@@ -1,34 +1,35 @@
-//! The one key normaliser: what brings an address and an index's own key column to the same key.
+//! The one key normalizer: derives the same key from a URL and from an index's own key column.
 //!
 //! A key is a SURT in which `*` is only ever a wildcard. Indexes in the wild end their keys in `/` or not, write an IP
-//! address forwards or backwards, keep a `www`, put `http://(` before and a comma behind the host, or use no SURT at
-//! all. Building, compacting, filtering and looking up all pass through here, so none of that makes a page unfindable.
+//! address forwards or backwards, keep a `www`, put `http://(` before and a comma after the host, or use no SURT at
+//! all. Building, compacting, filtering and look-up all use this module, so that none of these variants makes a page
+//! unfindable.
 
-use super::address::{MAX_BYTES, foreign_scheme, trim};
+use super::path_query::{self, KeyForm};
 use super::surt_host::{bare_ipv6, write_host};
-use super::tail::{self, Use};
-use super::{Address, RuleSet, Segments, UriError, surt};
+use super::web_url::{MAX_BYTES, foreign_scheme, trim};
+use super::{RuleSet, Segments, UriError, WebUrl, surt};
 
-/// Appends the key of an address, or of a SURT where one is given for it.
+/// Appends the key of a URL, or of a SURT.
 pub fn key_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(text, rules, Use::Key, out)
+    write(text, rules, KeyForm::Key, out)
 }
 
-/// Appends the key of an address without its query, as pages are looked up by it.
+/// Appends the key of a URL without its query, as used to look up pages.
 pub fn page_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(text, rules, Use::Page, out)
+    write(text, rules, KeyForm::Page, out)
 }
 
-/// Appends the SURT of an address, or the normal form of a SURT where one is given for it.
+/// Appends the SURT of a URL, or the normalized form of a SURT.
 pub fn surt_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(text, rules, Use::Surt, out)
+    write(text, rules, KeyForm::Surt, out)
 }
 
-/// Appends the key of an index row: of its own key column where that has one, else of its URL. Returns whether the key
+/// Appends the key of an index row: from its key column if there is one, else from its URL. Returns whether the key
 /// column was repaired.
 ///
-/// A key column of a shape on which tools disagree is compared with the row's URL, and where they differ the URL decides.
-/// The scheme is that of the URL: a `dns:` row may have its host's key and still is not a page.
+/// A key column on whose form tools disagree is compared with the row's URL, and where they differ the URL decides. The
+/// scheme is that of the URL: a `dns:` row may have its host's key and still is not a page.
 pub fn key_of_row(
     key: &[u8],
     uri: &[u8],
@@ -51,7 +52,7 @@ pub fn key_of_row(
     }
     let mut of_url = Vec::with_capacity(uri.len());
     let is_repaired = key_of_uri(uri, rules, &mut of_url).is_ok()
-        // Indexes lower-case their keys whatever the rules are.
+        // Indexes lower-case their keys under any rules.
         && !of_url.eq_ignore_ascii_case(&out[start..]);
     if !is_repaired {
         return own.map(|()| false);
@@ -61,16 +62,16 @@ pub fn key_of_row(
     Ok(true)
 }
 
-/// Whether tools disagree on keys of this shape, so that the URL has to be consulted: a host that is an IP address, has a
-/// port, or has anything but letters, digits, `-` and `_` in its labels; punycode; a port after the host's `)`; `..` in the
-/// path; two question marks, of which the first may have been escaped.
+/// Whether tools disagree on keys of this form, so that the URL has to be consulted: a host that is an IP address, has
+/// a port, or has anything but letters, digits, `-` and `_` in its labels; punycode; a port after the host's `)`; `..`
+/// in the path; two question marks, of which the first may have been escaped.
 ///
-/// A plain key, as [`super::plain_uri`] recognises it, is never of such a shape.
+/// A plain key, as recognized by [`super::plain_uri`], never has such a form.
 #[must_use]
 pub fn is_disputed(key: &[u8]) -> bool {
     let end = memchr::memchr2(b')', b'/', key).unwrap_or(key.len());
-    let (host, tail) = key.split_at(end);
-    let is_surt = tail.first() == Some(&b')');
+    let (host, path_query) = key.split_at(end);
+    let is_surt = path_query.first() == Some(&b')');
     let is_plain = |byte: &u8| {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b'-' | b'_')
@@ -81,43 +82,44 @@ pub fn is_disputed(key: &[u8]) -> bool {
         && top.is_some_and(|byte| !byte.is_ascii_digit())
         && memchr::memmem::find(host, b"xn--").is_none();
     !has_plain_host
-        || tail.get(1) == Some(&b':')
-        || has_parent_segment(tail)
-        || memchr::memchr_iter(b'?', tail).nth(1).is_some()
+        || path_query.get(1) == Some(&b':')
+        || has_parent_segment(path_query)
+        || memchr::memchr_iter(b'?', path_query).nth(1).is_some()
 }
 
-/// Whether a path may have a `..` in it, escaped or not.
-pub(super) fn has_parent_segment(tail: &[u8]) -> bool {
-    tail.windows(3)
+/// Whether a path may contain a `..`, escaped or not.
+pub(super) fn has_parent_segment(path_query: &[u8]) -> bool {
+    path_query
+        .windows(3)
         .any(|part| part == b"/.." || part.eq_ignore_ascii_case(b"%2e"))
 }
 
-/// Appends the normal form of an index's own key. A normal key stays as it is. Old indexes keep addresses without their
-/// scheme as keys; those are read too.
+/// Appends the normalized form of an index's own key. A normalized key is unchanged. Old indexes use URLs without their
+/// scheme as keys; those are accepted too.
 pub fn normal_key(key: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     match key.first() {
         Some(b')') => Err(UriError::NotSurt),
-        _ => write(key, rules, Use::Key, out),
+        _ => write(key, rules, KeyForm::Key, out),
     }
 }
 
-fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+fn write(text: &[u8], rules: RuleSet, usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriError> {
     let text = trim(text);
     let start = out.len();
     let result = match split_surt(text) {
         Some(_) if text.len() > MAX_BYTES => Err(UriError::TooLong),
-        Some((host_and_port, tail)) => {
-            let (port, tail) = split_port(tail);
+        Some((host_and_port, path_query)) => {
+            let (port, path_query) = split_port(path_query);
             let host = match port {
                 b"" => write_host(host_and_port, usage, out),
                 _ => write_host(&[host_and_port, port].concat(), usage, out),
             };
             host.and_then(|()| {
                 out.push(b')');
-                tail::write(tail, rules, usage, out)
+                path_query::write(path_query, rules, usage, out)
             })
         }
-        None => Address::read(text).and_then(|address| surt::write(&address, rules, usage, out)),
+        None => WebUrl::read(text).and_then(|url| surt::write(&url, rules, usage, out)),
     };
     if result.is_err() {
         out.truncate(start);
@@ -125,18 +127,18 @@ fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(
     result
 }
 
-/// Whether a text is a SURT rather than an address: a `)` ends its host before any `/`, `?` or `#`.
+/// Whether a text is a SURT rather than a URL: a `)` ends its host before any `/`, `?` or `#`.
 #[must_use]
 pub fn looks_like_surt(text: &[u8]) -> bool {
     split_surt(text).is_some()
 }
 
-/// Every spelling under which indexes in the field may keep a key, the usual one first; for asking an index that was
-/// not normalised. The key must be normal.
+/// Every spelling under which indexes in the field may store a key, the usual one first; for querying an index that was
+/// not normalized. The key must be normalized.
 #[must_use]
 pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
     let segments = Segments::of(key);
-    let mut hosts = vec![unescaped(&key[..key.len() - segments.tail().len()])];
+    let mut hosts = vec![unescaped(&key[..key.len() - segments.path_query().len()])];
     if segments.is_ip() {
         let mut forwards = Vec::with_capacity(hosts[0].len());
         if let Some(bare) = segments
@@ -164,9 +166,9 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
             hosts.push([&hosts[i][..bare], &end].concat());
         }
     }
-    let tail = unescaped(segments.tail());
-    let path_len = memchr::memchr(b'?', &tail).unwrap_or(tail.len());
-    let (path, query) = tail.split_at(path_len);
+    let path_query = unescaped(segments.path_query());
+    let path_len = memchr::memchr(b'?', &path_query).unwrap_or(path_query.len());
+    let (path, query) = path_query.split_at(path_len);
     let other_path: Vec<u8> = match path {
         b"/" => Vec::new(),
         _ => [path, b"/"].concat(),
@@ -177,7 +179,7 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Indexes write asterisks, and the plus of a label, as they are. In paths a plus never is escaped.
+/// Indexes write asterisks, and the plus of a label, unescaped. In paths a plus never is escaped.
 fn unescaped(part: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part;
@@ -210,14 +212,14 @@ fn split_surt(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The port that `OutbackCDX` writes after the host's `)`, with its colon, and what follows it: `com,a):8080/x`.
-fn split_port(tail: &[u8]) -> (&[u8], &[u8]) {
-    let Some(rest) = tail.strip_prefix(b":") else {
-        return (&[], tail);
+fn split_port(path_query: &[u8]) -> (&[u8], &[u8]) {
+    let Some(rest) = path_query.strip_prefix(b":") else {
+        return (&[], path_query);
     };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match rest.get(digits) {
-        None | Some(b'/' | b'?') => tail.split_at(1 + digits),
-        _ => (&[], tail),
+        None | Some(b'/' | b'?') => path_query.split_at(1 + digits),
+        _ => (&[], path_query),
     }
 }
 
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_in_the_field_becomes_one_key() {
+    fn all_known_spellings_normalize_to_one_key() {
         for (key, expected) in [
             ("com,example)/a", "com,example)/a"),
             ("com,example)/a/", "com,example)/a"),
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_said_to_be_none() {
+    fn non_page_keys_are_rejected() {
         assert_eq!(normal("dns:www.archive.org"), Err("foreign-scheme"));
         assert_eq!(normal("warcinfo:/x.warc.gz/y)z"), Err("foreign-scheme"));
         assert_eq!(normal(")/"), Err("not-surt"));
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_key_get_that_of_their_address() {
+    fn row_without_key_gets_the_key_of_its_url() {
         let mut out = Vec::new();
         key_of_row(
             b"-",
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_url_decides_where_tools_disagree() {
+    fn url_decides_disputed_keys() {
         for (key, url, expected, is_repaired) in [
             (
                 "com,a):8080/x",
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_are_those_that_normalise_to_the_key() {
+    fn spellings_normalize_to_the_key() {
         for key in [
             "com,example)/",
             "com,example)/a?b",

@@ -1,19 +1,19 @@
-//! Addresses of web pages: read, brought to one form, turned into sort-friendly keys.
+//! URLs: parsed, canonicalized, and converted to sort-friendly keys.
 //!
 //! Data flows one way:
 //!
 //! ```text
-//! bytes ─ address (scheme told, WHATWG parse) ─ host, tail (rules) ─ surt ─┐
-//! an index's own key column ───────────────────────────────────────────────┴─ key ─ segments ─ policy ─ URI-Key
+//! bytes ─ URL (scheme, WHATWG parse) ─ host, path and query (rules) ─ surt ─┐
+//! an index's own key column ────────────────────────────────────────────────┴─ key ─ segments ─ policy ─ URI-Key
 //! ```
 
-mod address;
 mod alternatives;
 mod error;
 mod escape;
 mod host;
 mod key;
 mod name;
+mod path_query;
 mod plain;
 mod policy;
 mod rules;
@@ -22,9 +22,8 @@ mod session;
 mod suffixes;
 mod surt;
 mod surt_host;
-mod tail;
+mod web_url;
 
-pub use address::{Address, MAX_BYTES, foreign_scheme};
 pub use alternatives::alternative_keys;
 pub use error::UriError;
 pub use key::{
@@ -38,3 +37,4 @@ pub use rules::{RuleSet, UnknownRuleSet};
 pub use segments::Segments;
 pub use suffixes::{Section, SuffixError, Suffixes};
 pub use surt::{canonical, surt, unsurt};
+pub use web_url::{MAX_BYTES, WebUrl, foreign_scheme};

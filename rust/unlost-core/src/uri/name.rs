@@ -1,51 +1,51 @@
-//! The name of a page while a site is being recovered: what all its spellings have in common.
+//! The name of a page while a site is being recovered: the common form of all its spellings.
 //!
-//! A name is an address without its scheme, `example.com/a/b?x=1`, so that `http://` before it makes it one again, which
-//! has the same name. It drops less than a SURT does: letter case and the order of parameters can tell pages apart.
+//! A name is a URL without its scheme, `example.com/a/b?x=1`; with `http://` before it, it is a URL that has the same
+//! name. It drops less than a SURT does: letter case and the order of parameters can distinguish pages.
 
 use url::Host;
 
 use super::escape::{hex_value, push_escape};
+use super::path_query::{drop_asp_segments, split_query};
 use super::session;
-use super::tail::{drop_asp_segments, split_query};
-use super::{Address, UriError, host};
+use super::{UriError, WebUrl, host};
 
-/// What servers show for a folder and links name or not. Other names (`index.php`) are told by what archives list.
+/// Index pages of folders, which links name or not. Other names (`index.php`) are detected from archive listings.
 const DEFAULT_PAGES: [&[u8]; 3] = [b"index.html", b"index.htm", b"default.htm"];
 
-/// Appends the name of the page that an address leads to.
-pub fn name(address: &Address<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
-    match address.host().ok_or(UriError::NoHost)? {
+/// Appends the name of a page.
+pub fn name(url: &WebUrl<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
+    match url.host().ok_or(UriError::NoHost)? {
         Host::Domain(name) => write_domain(name, out)?,
         Host::Ipv4(ip) => out.extend_from_slice(ip.to_string().as_bytes()),
         Host::Ipv6(ip) => host::write_ipv6(ip, out),
     }
-    // Without a scheme, a port that is the own one of either tells nothing.
-    if let Some(port) = address.port().filter(|port| !matches!(port, 80 | 443)) {
+    // Without a scheme, the default port of either scheme is meaningless.
+    if let Some(port) = url.port().filter(|port| !matches!(port, 80 | 443)) {
         out.extend_from_slice(format!(":{port}").as_bytes());
     }
-    let (path, query) = split_query(address.tail());
+    let (path, query) = split_query(url.path_query());
     write_path(path, out);
     write_query(query, out);
     Ok(())
 }
 
-/// A host's labels without a leading `www`, unless nothing but a top-level domain would be left.
+/// A host's labels without a leading `www`, unless only a top-level domain would be left.
 fn write_domain(name: &[u8], out: &mut Vec<u8>) -> Result<(), UriError> {
     let dots = name.split(|&byte| byte == b'.');
     let labels: Vec<&[u8]> = dots.filter(|label| !label.is_empty()).collect();
     let (top, mut rest) = labels.split_last().ok_or(UriError::NoHost)?;
-    // `1.2.3.4..` gets past the parser as a name; without its dots it is an address after all.
+    // The parser accepts `1.2.3.4..` as a name; without its dots it is an IP address.
     if host::is_number(top) {
         let ip = host::number(&labels.join(&b'.'))?;
         out.extend_from_slice(ip.to_string().as_bytes());
         return Ok(());
     }
-    while let [b"www", behind @ ..] = rest {
-        if behind.is_empty() {
+    while let [b"www", tail_part @ ..] = rest {
+        if tail_part.is_empty() {
             break;
         }
-        rest = behind;
+        rest = tail_part;
     }
     for label in rest {
         out.extend_from_slice(label);
@@ -65,7 +65,7 @@ fn write_path(path: &[u8], out: &mut Vec<u8>) {
             b".." => {
                 segments.pop();
             }
-            kept => segments.push(kept),
+            retained => segments.push(retained),
         }
     }
     drop_asp_segments(&mut segments);
@@ -85,7 +85,8 @@ fn write_path(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes once what is printable and has no meaning in a path; a space becomes `+`. What stays escaped has capitals.
+/// Decodes printable characters without a meaning in paths once; a space becomes `+`. Remaining escapes have capital
+/// digits.
 fn decode(path: &[u8], out: &mut Vec<u8>) {
     for_each_byte(path, |byte, is_escaped| match byte {
         b'#' | b'%' | b'/' | b'?' if is_escaped => push_escape(byte, false, out),
@@ -95,16 +96,16 @@ fn decode(path: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// Takes each byte that a text stands for, and whether it was escaped. A percent sign that begins no escape stands for
-/// itself, as if it were.
+/// Calls `take` with each decoded byte, and whether it was escaped. A percent sign that begins no escape counts as
+/// escaped.
 fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
     let mut rest = text;
-    while let [byte, behind @ ..] = rest {
-        rest = behind;
+    while let [byte, tail_part @ ..] = rest {
+        rest = tail_part;
         if *byte != b'%' {
             take(*byte, false);
-        } else if let Some(value) = escaped_byte(behind) {
-            rest = &behind[2..];
+        } else if let Some(value) = escaped_byte(tail_part) {
+            rest = &tail_part[2..];
             take(value, true);
         } else {
             take(b'%', true);
@@ -112,7 +113,7 @@ fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
     }
 }
 
-/// The byte whose two digits stand here, behind a percent sign.
+/// The byte of the two digits after a percent sign.
 fn escaped_byte(digits: &[u8]) -> Option<u8> {
     let [high, low, ..] = digits else {
         return None;
@@ -120,17 +121,17 @@ fn escaped_byte(digits: &[u8]) -> Option<u8> {
     Some(hex_value(*high)? << 4 | hex_value(*low)?)
 }
 
-/// The query without session ids; not even a `?` if nothing else is in it.
+/// The query without session ids; without a `?` if nothing else is in it.
 fn write_query(query: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.push(b'?');
     let has_pair = session::has_cold_fusion_pair(query);
     let parameters = query.split(|&byte| byte == b'&');
-    let kept = parameters.filter(|parameter| {
+    let retained = parameters.filter(|parameter| {
         !(session::is_parameter(parameter)
             || has_pair && session::is_cold_fusion_parameter(parameter))
     });
-    for (i, parameter) in kept.enumerate() {
+    for (i, parameter) in retained.enumerate() {
         if i > 0 {
             out.push(b'&');
         }
@@ -141,8 +142,8 @@ fn write_query(query: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Nothing is decoded, since servers tell `%26` from `&`. What may not stand in a query (RFC 3986, and `'`, which browsers
-/// escape) is escaped, since clients differ in whether they do so.
+/// Nothing is decoded, since servers distinguish `%26` from `&`. Characters that are not allowed in a query (RFC 3986,
+/// and `'`, which browsers escape) are escaped, since clients differ.
 fn write_parameter(parameter: &[u8], out: &mut Vec<u8>) {
     for_each_byte(parameter, |byte, is_escaped| {
         let is_plain = matches!(byte, b'!'..=b'~') && !b"\"#'<>[\\]^`{|}".contains(&byte);
@@ -160,14 +161,14 @@ mod tests {
 
     fn name_of(text: &str) -> String {
         let mut out = Vec::new();
-        let address = Address::read(text.as_bytes()).expect("an address");
-        name(&address, &mut out).expect("a name");
+        let url = WebUrl::read(text.as_bytes()).expect("an address");
+        name(&url, &mut out).expect("a name");
         String::from_utf8(out).expect("ascii")
     }
 
     #[test]
-    fn names_are_their_own_names() {
-        for (address, expected) in [
+    fn name_of_a_name_is_itself() {
+        for (url, expected) in [
             ("http://www.Example.com:80/", "example.com/"),
             ("https://www.example.com/A/index.html#top", "example.com/A"),
             ("http://www.com/", "www.com/"),
@@ -176,9 +177,9 @@ mod tests {
             ("http://a.com/?q=%c3%zz '", "a.com/?q=%C3%25zz%20%27"),
             ("http://1.2.3.4../", "1.2.3.4/"),
         ] {
-            let found = name_of(address);
-            assert_eq!(found, expected, "{address}");
-            assert_eq!(name_of(&format!("http://{found}")), found, "{address}");
+            let found = name_of(url);
+            assert_eq!(found, expected, "{url}");
+            assert_eq!(name_of(&format!("http://{found}")), found, "{url}");
         }
     }
 }

@@ -1,31 +1,31 @@
-//! The fast way for keys that are normal already, as nearly all of an index are: seen at a glance, and not written again.
+//! Fast path for keys that are already normalized, as nearly all of an index are.
 //!
-//! All of these may give `None` for a key that is normal; what they give is what `normal_key` would write.
+//! All of these may return `None` for a normalized key; otherwise the result is what `normal_key` would write.
 
-use super::address::MAX_BYTES;
+use super::path_query;
 use super::surt_host::is_plain_host;
-use super::tail;
+use super::web_url::MAX_BYTES;
 
-/// For a key without a query: the normal key, if the given one is that already but for a slash at its end.
-/// May give `None` for one that is normal.
+/// For a key without a query: the normalized key, if the given one is that except for a final slash. May return `None`
+/// for a normalized one.
 #[must_use]
 pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr(b')', key)?;
     let (host, path) = (&key[..end], &key[end + 1..]);
-    let is_plain = key.len() <= MAX_BYTES && is_plain_host(host) && tail::is_plain_path(path);
+    let is_plain = key.len() <= MAX_BYTES && is_plain_host(host) && path_query::is_plain_path(path);
     is_plain.then(|| without_last_slash(key))
 }
 
-/// The same for a key of which it is known that its first bytes, with more than the host among them, are those of another
-/// plain one.
+/// The same for a key whose first `known` bytes, including more than the host, are those of another plain one.
 #[must_use]
 pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
-    let is_plain = key.len() <= MAX_BYTES && tail::is_plain_rest(key[known - 1], &key[known..]);
+    let is_plain =
+        key.len() <= MAX_BYTES && path_query::is_plain_rest(key[known - 1], &key[known..]);
     is_plain.then(|| without_last_slash(key))
 }
 
-/// The same for a key that may have a query, which is then in its one form too. So many of its first bytes are known to be
-/// those of another plain page, host and all; 0 if nothing is known.
+/// The same for a key with a query, which is then normalized too. Its first `known` bytes, including the host, are
+/// those of another plain page; 0 if nothing is known.
 #[must_use]
 pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
     let page = &key[..memchr::memchr(b'?', key).unwrap_or(key.len())];
@@ -38,11 +38,11 @@ pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
         return Some(plain);
     };
     let is_plain =
-        plain.len() == page.len() && key.len() <= MAX_BYTES && tail::is_plain_query(query);
+        plain.len() == page.len() && key.len() <= MAX_BYTES && path_query::is_plain_query(query);
     is_plain.then_some(key)
 }
 
-/// The root keeps its slash. That is behind the first `)`, which ends the host; paths may have others.
+/// The root retains its slash, which is after the first `)`; paths may contain others.
 fn without_last_slash(key: &[u8]) -> &[u8] {
     if key.ends_with(b")/") && memchr::memchr(b')', key) == Some(key.len() - 2) {
         key
@@ -56,7 +56,7 @@ mod tests {
     use super::super::{RuleSet, normal_key};
     use super::*;
 
-    /// Whether a key is taken for plain; then what is made of it must be its normal form, by all rules.
+    /// Whether a key is taken for plain; then the result must be its normalized form under all rules.
     fn is_plain_and_normal(key: &[u8], known: usize) -> bool {
         let Some(found) = plain_uri(key, known) else {
             return false;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_pages_are_normal() {
+    fn plain_pages_are_normalized_keys() {
         for (key, expected) in [
             ("com,example)/", Some("com,example)/")),
             ("com,example)/a/b.html", Some("com,example)/a/b.html")),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn short_plain_pages_are_normal() {
+    fn short_plain_pages_are_normalized_keys() {
         let mut plain = 0;
         for path in short_texts(b"ab/.)(A%") {
             let key = [b"com,a)/", path.as_slice()].concat();
@@ -125,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn plain_queries_are_normal() {
-        // All short queries of what has a meaning in them, behind some pages.
+    fn plain_queries_are_normalized_keys() {
+        // All short queries of special bytes, after some pages.
         let mut queries = short_texts(b"ab=&?/A%.");
         let session = "sid=0123456789abcdef0123456789abcdef";
         queries.extend(["cfid=1&cftoken=2", session, "b=1&id=0123456789abc"].map(Vec::from));
         let mut plain = 0;
-        // Of the last page nothing is known: it is not plain.
+        // Nothing is known of the last page: it is not plain.
         for (page, knowns) in [
             ("com,a)/", &[0, 7][..]),
             ("com,a)/p", &[0, 7]),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_any_key_is_left_to_the_normaliser() {
+    fn overlong_keys_are_left_to_the_normalizer() {
         for page in ["com,a)/p", "com,a)/p?x="] {
             let long = format!("{page}{}", "y".repeat(MAX_BYTES));
             for known in [0, 7] {

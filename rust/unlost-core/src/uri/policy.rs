@@ -1,4 +1,4 @@
-//! URI-Key policies: how much of an address a profile keeps.
+//! URI-Key policies: how much of a URL a profile retains.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ pub const ALL_POLICIES: [&str; 23] = [
     "HxP2", "HxP3", "HxP4", "HxP5", "HxPx", "DDom", "DSub", "DPth", "DQry", "DIni", "URIR",
 ];
 
-/// How a key is cut from an address.
+/// How a key is derived from a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// `HmPn`: at most so many host labels and path segments; `None` is no limit.
+    /// `HmPn`: at most m host labels and n path segments; `None` is no limit.
     Segments {
         /// The `m`.
         host: Option<u32>,
@@ -23,22 +23,22 @@ pub enum Policy {
     },
     /// `DDom`: the registered domain.
     Domain,
-    /// `DSub`: and how many labels stand below it.
+    /// `DSub`: and the number of labels below it.
     Subdomains,
-    /// `DPth`: and how many path segments there are.
+    /// `DPth`: and the number of path segments.
     PathDepth,
-    /// `DQry`: and how many parameters.
+    /// `DQry`: and the number of parameters.
     QueryLength,
-    /// `DIni`: and the first character of the path, `-` if it is no letter or digit.
+    /// `DIni`: and the first character of the path, `-` if it is neither a letter nor a digit.
     Initial,
     /// `URIR`: the whole SURT.
     Whole,
 }
 
 impl Policy {
-    /// Appends the key under this policy of an address that was cut into segments.
+    /// Appends the key under this policy of a segmented URL.
     ///
-    /// No path segment stands in a key before all host labels do, and an IP address is one label.
+    /// Path segments follow only a complete host, and an IP address is one label.
     pub fn write_key(self, segments: &Segments<'_>, suffixes: &Suffixes, out: &mut Vec<u8>) {
         match self {
             Self::Segments { host, path } => write_segments(segments, host, path, out),
@@ -46,7 +46,7 @@ impl Policy {
                 let labels: Vec<&[u8]> = segments.host_labels().collect();
                 out.extend_from_slice(&labels.join(&b','));
                 out.push(b')');
-                out.extend_from_slice(segments.tail());
+                out.extend_from_slice(segments.path_query());
             }
             _ => self.write_counts(segments, suffixes, out),
         }
@@ -88,7 +88,7 @@ impl Policy {
         }
     }
 
-    /// How many sections the registered domain is followed by.
+    /// The number of sections after the registered domain.
     fn depth(self) -> u8 {
         match self {
             Self::Subdomains => 1,
@@ -142,7 +142,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// No policy has that name.
+/// An unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError;
 
@@ -160,7 +160,7 @@ impl std::error::Error for PolicyError {}
 impl FromStr for Policy {
     type Err = PolicyError;
 
-    /// Reads a name in any case.
+    /// Parses a name in any case.
     fn from_str(name: &str) -> Result<Self, PolicyError> {
         match name.to_ascii_lowercase().as_str() {
             "ddom" => Ok(Self::Domain),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_example() {
+    fn keys_match_the_example_of_the_paper() {
         let surt = "uk,co,bbc,news)/images/Logo.png?height=80&rotate=90&width=200";
         for (policy, expected) in [
             ("H1P0", "uk)/"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_addresses() {
+    fn ports_and_ip_addresses_are_retained_in_keys() {
         assert_eq!(key("H1P0", "com,example:81)/a"), "com)/");
         assert_eq!(key("H2P1", "com,example:81)/a"), "com,example:81)/a");
         assert_eq!(key("DIni", "com,example:81)/a"), "com,example)/0/1/0/a");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_in_any_case_and_written_in_one() {
+    fn names_are_parsed_in_any_case_and_formatted_in_one() {
         for name in ALL_POLICIES {
             let policy: Policy = name.to_lowercase().parse().expect("a policy");
             assert_eq!(policy.to_string(), name);

@@ -3,25 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Which differences between two addresses do not matter.
+/// Which differences between two URLs are ignored.
 ///
 /// Both sets drop userinfo, fragment, default port and leading `www\d*.` labels, lower-case the host, resolve dot
-/// segments, collapse empty ones, drop a trailing slash, decode every percent escape that can be decoded, escape
-/// again only what must be, and sort the query.
+/// segments, collapse empty ones, drop a trailing slash, decode every percent escape that can be decoded, escape again
+/// only what must be, and sort the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RuleSet {
-    /// What Wayback and pywb indexes use: path and query lower-cased, session ids dropped.
+    /// As in Wayback and pywb indexes: path and query lower-cased, session ids dropped.
     #[default]
     Wayback,
-    /// What the two profiling papers print: the case of path and query kept, session ids kept.
+    /// As printed in the two profiling papers: the case of path and query and session ids are retained.
     Papers,
 }
 
 impl RuleSet {
-    /// Every set, in the order in which they are offered.
+    /// All rule sets, in display order.
     pub const ALL: [Self; 2] = [Self::Wayback, Self::Papers];
 
-    /// The name by which it is chosen and by which files record it.
+    /// Its name in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl RuleSet {
     }
 }
 
-/// No rule set has that name.
+/// An unknown rule set name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownRuleSet;
 

@@ -1,28 +1,28 @@
-//! The one segmenter: what cuts a key into host labels, path segments and query, everywhere.
+//! The one segmenter: splits keys into host labels, path segments and query, everywhere.
 
-/// A view of a normal key. An IP address is one host label, since half of one means nothing; a port belongs to the
+/// A view of a normalized key. An IP address is one host label, since half of one is meaningless; a port belongs to the
 /// last label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments<'a> {
     host_and_port: &'a [u8],
     host_len: usize,
-    tail: &'a [u8],
+    path_query: &'a [u8],
     path_len: usize,
     len: usize,
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts a key. Never fails: what has no `)` is all host.
+    /// Splits a key. Never fails: without a `)` all of it is the host.
     #[must_use]
     pub fn of(key: &'a [u8]) -> Self {
         let host_end = memchr::memchr(b')', key).unwrap_or(key.len());
         let host_and_port = &key[..host_end];
-        let tail = key.get(host_end + 1..).unwrap_or_default();
+        let path_query = key.get(host_end + 1..).unwrap_or_default();
         Self {
             host_and_port,
             host_len: host_len(host_and_port),
-            tail,
-            path_len: memchr::memchr(b'?', tail).unwrap_or(tail.len()),
+            path_query,
+            path_len: memchr::memchr(b'?', path_query).unwrap_or(path_query.len()),
             len: key.len(),
         }
     }
@@ -45,10 +45,10 @@ impl<'a> Segments<'a> {
         is_ip(self.host())
     }
 
-    /// Whether the host belongs to no domain: it is an address, or stands among addresses in the order of keys, since its top
-    /// label is a number, as no name's is.
+    /// Whether the host belongs to no domain: it is an IP address, or sorts among them, since its top label is a
+    /// number, unlike any name's.
     #[must_use]
-    pub fn is_apart(&self) -> bool {
+    pub fn is_outside_domains(&self) -> bool {
         let top = self.host().split(|&byte| byte == b',').next();
         self.is_ip() || top.is_some_and(|top| !top.is_empty() && top.iter().all(u8::is_ascii_digit))
     }
@@ -61,20 +61,20 @@ impl<'a> Segments<'a> {
             .filter(|label| !label.is_empty())
     }
 
-    /// How many bytes of the key its host and port are.
+    /// The length of host and port in the key.
     #[must_use]
     pub fn host_end(&self) -> usize {
         self.host_and_port.len()
     }
 
-    /// How many bytes the key has without its query.
+    /// The length of the key without its query.
     #[must_use]
     pub fn path_end(&self) -> usize {
-        self.len - (self.tail.len() - self.path_len)
+        self.len - (self.path_query.len() - self.path_len)
     }
 
-    /// How many bytes of the key end in the comma behind each label but the last: those of `uk,` and `uk,co,`. An
-    /// address is one label and has none.
+    /// The lengths of the prefixes that end in the comma after each label but the last: those of `uk,` and `uk,co,`. An
+    /// IP address is one label and has none.
     pub fn host_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
         let names = if self.is_ip() {
             &[]
@@ -84,29 +84,30 @@ impl<'a> Segments<'a> {
         memchr::memchr_iter(b',', names).map(|comma| comma + 1)
     }
 
-    /// How many bytes of the key end in each slash of the path: those of `uk,co,bbc)/` and `uk,co,bbc)/a/`.
+    /// The lengths of the prefixes that end in each slash of the path: those of `uk,co,bbc)/` and `uk,co,bbc)/a/`.
     pub fn path_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
         let before = self.host_end() + 2;
-        memchr::memchr_iter(b'/', &self.tail[..self.path_len]).map(move |slash| before + slash)
+        memchr::memchr_iter(b'/', &self.path_query[..self.path_len])
+            .map(move |slash| before + slash)
     }
 
-    /// Path and query as they stand, with the leading `/`.
+    /// Path and query verbatim, with the leading `/`.
     #[must_use]
-    pub fn tail(&self) -> &'a [u8] {
-        self.tail
+    pub fn path_query(&self) -> &'a [u8] {
+        self.path_query
     }
 
     /// The path's segments, without empty ones.
     pub fn path_segments(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.tail[..self.path_len]
+        self.path_query[..self.path_len]
             .split(|&byte| byte == b'/')
             .filter(|segment| !segment.is_empty())
     }
 
-    /// What stands behind the `?`.
+    /// The text after the `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a [u8]> {
-        self.tail.get(self.path_len + 1..)
+        self.path_query.get(self.path_len + 1..)
     }
 
     /// The query's parameters, without empty ones.
@@ -118,7 +119,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Where the port's colon stands, or the end.
+/// The offset of the port's colon, or the end.
 fn host_len(host_and_port: &[u8]) -> usize {
     let after = if host_and_port.first() == Some(&b'[') {
         memchr::memchr(b']', host_and_port).map_or(0, |end| end + 1)
@@ -128,7 +129,8 @@ fn host_len(host_and_port: &[u8]) -> usize {
     memchr::memchr(b':', &host_and_port[after..]).map_or(host_and_port.len(), |colon| after + colon)
 }
 
-/// Whether a SURT's host is an address: `[2001:db8::1]`, or four numbers. A name never has a number as its top label.
+/// Whether a SURT's host is an IP address: `[2001:db8::1]`, or four numbers. A name never has a number as its top
+/// label.
 fn is_ip(host: &[u8]) -> bool {
     match host.first() {
         Some(b'[') => true,
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_cut_the_same_way_whatever_their_host() {
+    fn keys_are_split_alike_for_all_hosts() {
         assert_eq!(
             cut("uk,co,bbc:8080)/a/b?c=1&d"),
             (vec!["uk", "co", "bbc:8080"], vec!["a", "b"], Some("c=1&d"))
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn stems_are_where_wildcards_may_stand() {
+    fn stems_end_at_wildcard_positions() {
         let stems = |key: &'static str| -> Vec<&str> {
             let cut = Segments::of(key.as_bytes());
             cut.host_stems()
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_told_from_addresses() {
+    fn ports_are_distinguished_from_ip_addresses() {
         assert_eq!(Segments::of(b"[2001:db8::1])/").port(), None);
         assert_eq!(Segments::of(b"[2001:db8::1]:81)/").port(), Some(&b"81"[..]));
         assert_eq!(Segments::of(b"com,a:81)/x:9").port(), Some(&b"81"[..]));

@@ -1,48 +1,48 @@
-//! Session ids in addresses, as Wayback indexes drop them.
+//! Removes session ids from URLs like Wayback indexes.
 //!
-//! The patterns are what indexes in the field show: a query loses `jsessionid=`, `phpsessid=` and `sid=` with 32
-//! letters or digits, `aspsessionid` with 8 letters, `=` and 24 letters, and a `cfid=`, `cftoken=` pair, together with
-//! the `&` behind it. They are searched as substrings, not as whole parameters (`osid=…&y=1` becomes `oy=1`), because
-//! indexes were built so, and a key that is prettier than the index's is a page not found.
+//! The patterns are those observed in indexes: a query loses `jsessionid=`, `phpsessid=` and `sid=` with 32 letters or
+//! digits, `aspsessionid` with 8 letters, `=` and 24 letters, and a `cfid=`, `cftoken=` pair, together with the `&`
+//! after it. They match substrings, not whole parameters (`osid=…&y=1` becomes `oy=1`), because indexes were built so,
+//! and a page whose key differs from the index's is not found.
 
 use memchr::memmem;
 
-/// The fast way to tell that a lower-case query has no session id. Every pattern has `id` in its name and a value; the
-/// shortest is `cfid=1&cftoken=2`. Most queries have neither.
+/// Fast check that a lower-case query has no session id. Every pattern contains `id` and a value; the shortest is
+/// `cfid=1&cftoken=2`. Most queries have neither.
 pub(super) fn may_be_in(query: &[u8]) -> bool {
     query.len() >= b"cfid=1&cftoken=2".len() && query.windows(2).any(|pair| pair == b"id")
 }
 
-/// Removes every session id from a lower-case, decoded query; says whether there was one.
+/// Removes every session id from a lower-case, decoded query; returns whether there was one.
 ///
-/// From left to right: where an `&` or the end completes an id, it goes with the `&`, and what follows joins what came
-/// before. So an id that only the dropping of another makes is found too, in one pass over the query.
+/// From left to right: where an `&` or the end completes an id, it is removed with the `&`, and what follows joins what
+/// came before. An id that only appears after the removal of another is thereby found too, in one pass over the query.
 pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
     if !may_be_in(query) {
         return false;
     }
-    let mut kept: Vec<u8> = Vec::with_capacity(query.len());
-    // Where each parameter of `kept` begins.
+    let mut retained: Vec<u8> = Vec::with_capacity(query.len());
+    // The start of each parameter of `retained`.
     let mut starts = vec![0];
     let mut found = false;
     for (i, parameter) in query.split(|&byte| byte == b'&').enumerate() {
-        if i > 0 && !dropped_at_end(&mut kept, &mut starts, &mut found) {
-            kept.push(b'&');
-            starts.push(kept.len());
+        if i > 0 && !dropped_at_end(&mut retained, &mut starts, &mut found) {
+            retained.push(b'&');
+            starts.push(retained.len());
         }
-        kept.extend_from_slice(parameter);
+        retained.extend_from_slice(parameter);
     }
-    dropped_at_end(&mut kept, &mut starts, &mut found);
-    *query = kept;
+    dropped_at_end(&mut retained, &mut starts, &mut found);
+    *query = retained;
     found
 }
 
-/// Cuts off a session id that ends here.
-fn dropped_at_end(kept: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
-    let Some(start) = session_at_end(kept, starts) else {
+/// Removes a session id that ends here.
+fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
+    let Some(start) = session_at_end(retained, starts) else {
         return false;
     };
-    kept.truncate(start);
+    retained.truncate(start);
     while starts.last().is_some_and(|&last| last > start) {
         starts.pop();
     }
@@ -50,7 +50,7 @@ fn dropped_at_end(kept: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool)
     true
 }
 
-/// Where the session id begins that the text ends with.
+/// The start of the session id at the end of a text.
 fn session_at_end(text: &[u8], starts: &[usize]) -> Option<usize> {
     named_token(text)
         .or_else(|| asp_session(text))
@@ -70,7 +70,7 @@ fn named_token(text: &[u8]) -> Option<usize> {
         .find_map(|name| start_of_end(before, name))
 }
 
-/// Where an end begins that a text has, in whatever letter case.
+/// The start of a suffix of a text, case-insensitive.
 fn start_of_end(text: &[u8], end: &[u8]) -> Option<usize> {
     let start = text.len().checked_sub(end.len())?;
     text[start..].eq_ignore_ascii_case(end).then_some(start)
@@ -92,18 +92,18 @@ fn cold_fusion_pair(text: &[u8], starts: &[usize]) -> Option<usize> {
     };
     let value = text[token..].strip_prefix(b"cftoken=")?;
     let id_parameter = &text[id..token - 1];
-    // From the right, since what stands left of the last one may be long and is looked at again when more follows it.
+    // From the right, since what is left of the last one may be long and is inspected again when more follows it.
     let start = memmem::rfind(id_parameter, b"cfid=")?;
     let has_value = start + b"cfid=".len() < id_parameter.len();
     (has_value && !value.is_empty()).then_some(id + start)
 }
 
-/// Whether a parameter of a query, in whatever letter case, is a session id and nothing else.
+/// Whether a parameter of a query, case-insensitive, is a session id and nothing else.
 pub(super) fn is_parameter(parameter: &[u8]) -> bool {
     named_token(parameter) == Some(0) || asp_session(parameter) == Some(0)
 }
 
-/// Whether a parameter is one of the two that make a session id together.
+/// Whether a parameter is one of the two that form a session id together.
 pub(super) fn is_cold_fusion_parameter(parameter: &[u8]) -> bool {
     has_value_of(parameter, b"cfid=") || has_value_of(parameter, b"cftoken=")
 }
@@ -121,18 +121,18 @@ fn has_value_of(parameter: &[u8], name: &[u8]) -> bool {
     parameter.len() > name.len() && parameter[..name.len()].eq_ignore_ascii_case(name)
 }
 
-/// A path segment without the session ids that Java servers put behind it: `;jsessionid=` and 32 letters or digits.
+/// A path segment without the session ids that Java servers append: `;jsessionid=` and 32 letters or digits.
 pub(super) fn without_java_session(segment: &[u8]) -> &[u8] {
-    let mut kept = segment;
-    while let Some(token) = kept.len().checked_sub(32) {
-        let (before, value) = kept.split_at(token);
+    let mut retained = segment;
+    while let Some(token) = retained.len().checked_sub(32) {
+        let (before, value) = retained.split_at(token);
         let start = start_of_end(before, b";jsessionid=");
         match start.filter(|_| value.iter().all(u8::is_ascii_alphanumeric)) {
-            Some(start) => kept = &kept[..start],
+            Some(start) => retained = &retained[..start],
             None => break,
         }
     }
-    kept
+    retained
 }
 
 /// Whether a path segment is an ASP.NET session, `(s(24 letters or digits))` or `(24 letters or digits)`.
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_lose_their_session_ids_and_nothing_else() {
+    fn only_session_ids_are_removed_from_queries() {
         for (query, left) in [
             ("jsessionid=ID32", ""),
             ("jsessionid=ID32&x=1", "x=1"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn asp_sessions_in_paths_are_told_by_their_form() {
+    fn asp_sessions_in_paths_are_recognized_by_form() {
         assert!(is_asp_segment(b"(s(4hqa0555fwsecu455xqckv45))"));
         assert!(is_asp_segment(
             b"(s(4hqa0555fwsecu455xqckv45)f(4hqa0555fwsecu455xqckv45))"

@@ -4,17 +4,17 @@ use std::fmt;
 
 use psl::{Psl, Type};
 
-/// Which sections of the list count.
+/// The sections of the list that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Section {
-    /// Also suffixes of companies that let others register below their domain: `blogspot.com`.
+    /// Includes private suffixes of companies that offer subdomains: `blogspot.com`.
     #[default]
     All,
     /// Only suffixes of registries: `co.uk`.
     Icann,
 }
 
-/// A host has at most 253 bytes; rules of other scripts take a few more before they are punycode.
+/// A host has at most 253 bytes; rules in other scripts take a few more before they are converted to punycode.
 const MAX_RULE_BYTES: usize = 1000;
 
 enum List {
@@ -22,14 +22,14 @@ enum List {
     Read(Box<publicsuffix::List>),
 }
 
-/// A Public Suffix List: the one compiled in, or one read from a newer file.
+/// A Public Suffix List: the built-in one, or a newer file.
 pub struct Suffixes {
     list: List,
     section: Section,
 }
 
 impl Suffixes {
-    /// The list that was current when unlost was built.
+    /// The list at the build time of unlost.
     #[must_use]
     pub fn built_in(section: Section) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Suffixes {
         }
     }
 
-    /// A list in the format in which it is published.
+    /// A list in its published format.
     pub fn read(text: &[u8], section: Section) -> Result<Self, SuffixError> {
         let too_long = |line: &&[u8]| !line.starts_with(b"//") && line.len() > MAX_RULE_BYTES;
         if text
@@ -49,7 +49,7 @@ impl Suffixes {
                 reason: format!("a rule of more than {MAX_RULE_BYTES} bytes"),
             });
         }
-        // Lines outside the sections do not count, so that no other file passes for a list.
+        // Lines outside the sections are ignored, so that no other file passes for a list.
         let list = publicsuffix::List::from_bytes(text).map_err(|error| SuffixError {
             reason: match error {
                 publicsuffix::Error::InvalidList => {
@@ -64,14 +64,14 @@ impl Suffixes {
         })
     }
 
-    /// How many labels, from the top, make the registered domain. All of them for a name that is a suffix itself, since
-    /// nothing shorter would be a name of its own.
+    /// The number of labels, from the top, of the registered domain. All labels for a name that is a suffix itself,
+    /// which has no shorter registered name.
     #[must_use]
     pub fn registered_len(&self, labels: &[&[u8]]) -> usize {
         (self.suffix_len(labels) + 1).min(labels.len())
     }
 
-    /// How many labels, from the top, are public suffix; at least one.
+    /// The number of labels, from the top, of the public suffix; at least one.
     #[must_use]
     pub fn suffix_len(&self, labels: &[&[u8]]) -> usize {
         let mut considered = labels;
@@ -81,7 +81,7 @@ impl Suffixes {
             if self.section == Section::All || info.typ != Some(Type::Private) || len <= 1 {
                 return len;
             }
-            // A private suffix lies below a registry's: drop its own label and ask again.
+            // A private suffix is below a registry's: drop its own label and search again.
             considered = &considered[..len - 1];
         }
     }
@@ -95,7 +95,7 @@ impl Suffixes {
     }
 }
 
-/// How many labels make up `bytes` bytes of dotted suffix.
+/// The number of labels in `bytes` bytes of dotted suffix.
 fn labels_in(labels: &[&[u8]], bytes: usize) -> usize {
     let mut seen = 0;
     for (i, label) in labels.iter().enumerate() {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_differ_where_companies_let_others_register() {
+    fn sections_differ_for_private_suffixes() {
         let (all, icann) = (
             Suffixes::built_in(Section::All),
             Suffixes::built_in(Section::Icann),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_list_replaces_the_one_compiled_in() {
+    fn given_list_replaces_the_built_in_one() {
         let text = b"// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n\xe5\x85\xac\xe5\x8f\xb8.cn\n// ===END ICANN DOMAINS===\n\
             // ===BEGIN PRIVATE DOMAINS===\nbbc.co.uk\n// ===END PRIVATE DOMAINS===\n";
         let all = Suffixes::read(text, Section::All).expect("a list");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_no_list() {
+    fn invalid_list_is_rejected() {
         assert!(Suffixes::read(b"\xff\xfe", Section::All).is_err());
         assert!(Suffixes::read(b"// nothing\n", Section::All).is_err());
         let deep = [

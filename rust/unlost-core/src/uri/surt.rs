@@ -1,43 +1,43 @@
-//! SURT, the sort-friendly form of an address, and back.
+//! SURT, the sort-friendly form of a URL, and back.
 
 use super::escape::{decode_fully, push_escape};
+use super::path_query::{self, KeyForm};
 use super::segments::Segments;
-use super::tail::{self, Use};
-use super::{Address, RuleSet, UriError, host};
+use super::{RuleSet, UriError, WebUrl, host};
 
-/// Appends the SURT of an address: `uk,co,bbc,news)/images?height=80`.
+/// Appends the SURT of a URL: `uk,co,bbc,news)/images?height=80`.
 ///
-/// Neither scheme nor userinfo nor fragment are in it; the port is if it is not the scheme's own.
-pub fn surt(address: &Address<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(address, rules, Use::Surt, out)
+/// Scheme, userinfo and fragment are dropped; the port is retained unless it is the scheme's default.
+pub fn surt(url: &WebUrl<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
+    write(url, rules, KeyForm::Surt, out)
 }
 
 pub(super) fn write(
-    address: &Address<'_>,
+    url: &WebUrl<'_>,
     rules: RuleSet,
-    usage: Use,
+    usage: KeyForm,
     out: &mut Vec<u8>,
 ) -> Result<(), UriError> {
-    host::write(&address.host().ok_or(UriError::NoHost)?, usage, out)?;
-    if let Some(port) = address.port() {
+    host::write(&url.host().ok_or(UriError::NoHost)?, usage, out)?;
+    if let Some(port) = url.port() {
         out.extend_from_slice(format!(":{port}").as_bytes());
     }
     out.push(b')');
-    tail::write(address.tail(), rules, usage, out)
+    path_query::write(url.path_query(), rules, usage, out)
 }
 
-/// Appends the canonical form of an address, with the scheme that it came with.
-pub fn canonical(address: &Address<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    let mut key = Vec::with_capacity(address.tail().len() + 64);
-    surt(address, rules, &mut key)?;
-    write_address(address.scheme(), &Segments::of(&key), out);
+/// Appends the canonical form of a URL, with its original scheme.
+pub fn canonical(url: &WebUrl<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
+    let mut key = Vec::with_capacity(url.path_query().len() + 64);
+    surt(url, rules, &mut key)?;
+    write_url(url.scheme(), &Segments::of(&key), out);
     Ok(())
 }
 
-/// Appends an address whose SURT is the given one. SURTs do not tell http from https: it is http, but for port 80,
-/// which only https would have shown.
+/// Appends a URL with the given SURT. SURTs do not distinguish http from https: it is http, except for port 80, which
+/// only https would have shown.
 ///
-/// The SURT must be normal, as [`super::surt_of_uri`] makes it. One whose host no address can have is an error.
+/// The SURT must be normalized by [`super::surt_of_uri`]. A host that no URL can have is an error.
 pub fn unsurt(surt: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     let segments = Segments::of(surt);
     let scheme = if segments.port() == Some(b"80") {
@@ -46,10 +46,10 @@ pub fn unsurt(surt: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriE
         "http"
     };
     let start = out.len();
-    write_address(scheme, &segments, out);
+    write_url(scheme, &segments, out);
     let mut again = Vec::with_capacity(surt.len());
-    let read = Address::read(&out[start..])
-        .and_then(|address| write(&address, rules, Use::Surt, &mut again));
+    let read =
+        WebUrl::read(&out[start..]).and_then(|url| write(&url, rules, KeyForm::Surt, &mut again));
     if read.is_err() || again != surt {
         out.truncate(start);
         return Err(UriError::BadHost {
@@ -59,7 +59,7 @@ pub fn unsurt(surt: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriE
     Ok(())
 }
 
-fn write_address(scheme: &str, segments: &Segments<'_>, out: &mut Vec<u8>) {
+fn write_url(scheme: &str, segments: &Segments<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(scheme.as_bytes());
     out.extend_from_slice(b"://");
     let labels: Vec<&[u8]> = segments.host().split(|&byte| byte == b',').collect();
@@ -73,11 +73,11 @@ fn write_address(scheme: &str, segments: &Segments<'_>, out: &mut Vec<u8>) {
         out.push(b':');
         out.extend_from_slice(port);
     }
-    out.extend_from_slice(segments.tail());
+    out.extend_from_slice(segments.path_query());
 }
 
-/// A SURT's label as it stands in an address. Parentheses stay escaped, so that `http://(a)/` is never written: it would
-/// read as the long form of a SURT.
+/// A SURT's label as it appears in a URL. Parentheses stay escaped, so that `http://(a)/` is never written: it would be
+/// parsed as the long form of a SURT.
 fn write_host_label(label: &[u8], out: &mut Vec<u8>) {
     let mut decoded = Vec::with_capacity(label.len());
     decode_fully(label, &mut decoded);

@@ -1,14 +1,14 @@
-//! The host of a SURT, which indexes spell in many ways, in the one that keys have.
+//! Normalizes the host of a SURT, which indexes spell in many ways.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
 use super::escape::decode_fully;
-use super::tail::Use;
+use super::path_query::KeyForm;
 use super::{Segments, UriError, host};
 
-/// The fast way out: a name in lower case that needs nothing done. May say no to one that is normal.
+/// Fast check for a lower-case name that is already normalized. May return false for a normalized one.
 pub(super) fn is_plain_host(host_and_port: &[u8]) -> bool {
     let plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b',' | b'-' | b'_');
     let mut labels = host_and_port.split(|&byte| byte == b',');
@@ -19,19 +19,19 @@ pub(super) fn is_plain_host(host_and_port: &[u8]) -> bool {
         })
 }
 
-/// Appends the host of a SURT, with its port, in the one form that keys have.
+/// Appends the host of a SURT, with its port, in the form used in keys.
 pub(super) fn write_host(
     host_and_port: &[u8],
-    usage: Use,
+    usage: KeyForm,
     out: &mut Vec<u8>,
 ) -> Result<(), UriError> {
     if is_plain_host(host_and_port) {
         out.extend_from_slice(host_and_port);
         return Ok(());
     }
-    // `surt` writes a port behind an IPv6 address without brackets, where it reads as the address's last group.
-    if let Some(address) = bare_ipv6(host_and_port) {
-        host::write_ipv6(address, out);
+    // `surt` writes a port after an IPv6 address without brackets, where it looks like the address's last group.
+    if let Some(ip) = bare_ipv6(host_and_port) {
+        host::write_ipv6(ip, out);
         return Ok(());
     }
     let segments = Segments::of(host_and_port);
@@ -63,16 +63,16 @@ fn port_number(digits: &[u8]) -> Result<u16, UriError> {
         .ok_or(UriError::BadPort)
 }
 
-fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
-    if let Some(address) = bare_ipv6(name) {
-        host::write_ipv6(address, out);
+fn write_name(name: &[u8], usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriError> {
+    if let Some(ip) = bare_ipv6(name) {
+        host::write_ipv6(ip, out);
         return Ok(());
     }
-    if let Some(address) = std::str::from_utf8(name)
+    if let Some(ip) = std::str::from_utf8(name)
         .ok()
         .and_then(|text| text.parse::<Ipv4Addr>().ok())
     {
-        host::write_ipv4(address, out);
+        host::write_ipv4(ip, out);
         return Ok(());
     }
     let mut labels: Vec<Vec<u8>> = name
@@ -86,7 +86,7 @@ fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError
     if labels.is_empty() {
         return Err(UriError::NoHost);
     }
-    // The parser of addresses decides what the name is, so that both ways to a key end in the same one.
+    // The URL parser normalizes the name, so that both ways to a key give the same one.
     let forwards: Vec<&[u8]> = labels.iter().rev().map(Vec::as_slice).collect();
     let parsed = std::str::from_utf8(&forwards.join(&b'.'))
         .ok()
@@ -95,9 +95,9 @@ fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError
         Some(Host::Domain(name)) => {
             return host::write(&Host::Domain(name.as_bytes()), usage, out);
         }
-        Some(Host::Ipv4(address)) => host::write_ipv4(address, out),
-        Some(Host::Ipv6(address)) => host::write_ipv6(address, out),
-        // An index may hold what no browser accepts: its key is used as it stands.
+        Some(Host::Ipv4(ip)) => host::write_ipv4(ip, out),
+        Some(Host::Ipv6(ip)) => host::write_ipv6(ip, out),
+        // An index may contain hosts that browsers reject: their keys are used verbatim.
         None => {
             for (i, label) in labels.iter().enumerate() {
                 if i > 0 {

@@ -1,30 +1,30 @@
 //! The erasure code: Reed-Solomon over GF(2^16), in rows of bytes.
 //!
-//! Always the crate's low rate: in it a spare row depends on the rows that it is made of and its own number alone, not on
-//! how many there are. So more can be made later, and there is one rule to write down for whoever decodes without us.
+//! Always the low-rate variant of the crate: a spare row depends only on its source rows and its own number, not on the
+//! number of spare rows. More can therefore be made later, and the format needs only one rule for independent decoders.
 
 use std::fmt;
 
 use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
 
-/// Rows of one code: needed ones and spare ones together.
+/// The maximum rows of one code: needed and spare ones.
 pub const MAX_BLOCKS: usize = 30_000;
 
-/// The code works on 32 numbers of two bytes at once.
+/// The code processes 32 numbers of two bytes at once.
 const UNIT: usize = 64;
 
 /// Bytes of all rows that are coded at once: more than twice as fast as rows of 50 KB at once.
 const CACHED: usize = 16 << 20;
 
-/// Why nothing was coded.
+/// Why coding failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeError {
-    /// No row is needed, fewer than needed are made, or more than can be.
+    /// No row is needed, the count is below the needed rows, or above the maximum.
     Counts,
-    /// Rows of no bytes, of unequal length, or of a length that is no multiple of 64.
+    /// Empty rows, of unequal length, or of a length that is not a multiple of 64.
     Width,
-    /// Rows given twice, with a number that is none, or fewer than needed.
+    /// Repeated rows, invalid row numbers, or too few rows.
     Rows,
 }
 
@@ -40,17 +40,17 @@ impl fmt::Display for CodeError {
 
 impl std::error::Error for CodeError {}
 
-/// How many bytes the spare rows have, `count - needed` of them, for `needed` rows that stand one behind the other in `rows`.
+/// The size of the spare rows, `count - needed` of them, for `needed` rows concatenated in `rows`.
 pub fn spare_bytes(rows: &[u8], needed: usize, count: usize) -> Result<usize, CodeError> {
     let width = width_of(rows, needed, needed, count)?;
     Ok((count - needed) * width)
 }
 
-/// Makes the spare rows of `rows`, one behind the other, into `made`, which has as many bytes as `spare_bytes` says.
-pub fn encode(rows: &[u8], needed: usize, count: usize, made: &mut [u8]) -> Result<(), CodeError> {
+/// Writes the spare rows of `rows`, concatenated, to `out`, which must have the size of `spare_bytes`.
+pub fn encode(rows: &[u8], needed: usize, count: usize, out: &mut [u8]) -> Result<(), CodeError> {
     let width = width_of(rows, needed, needed, count)?;
     let spare = count - needed;
-    if made.len() != spare * width {
+    if out.len() != spare * width {
         return Err(CodeError::Width);
     }
     if spare == 0 {
@@ -72,21 +72,21 @@ pub fn encode(rows: &[u8], needed: usize, count: usize, made: &mut [u8]) -> Resu
                 .map_err(|_| CodeError::Rows)?;
         }
         let result = encoder.encode().map_err(|_| CodeError::Rows)?;
-        for (row, target) in result.recovery_iter().zip(made.chunks_exact_mut(width)) {
+        for (row, target) in result.recovery_iter().zip(out.chunks_exact_mut(width)) {
             target[start..start + wide].copy_from_slice(row);
         }
     }
     Ok(())
 }
 
-/// Makes the `needed` rows that were coded, one behind the other, into `made`, from as many rows of any number; `indices`
-/// has the numbers. `made` is as long as `rows`.
+/// Reconstructs the `needed` source rows, concatenated, in `out`, from as many rows of any number; `indices` has the
+/// numbers. `out` is as long as `rows`.
 pub fn decode(
     rows: &[u8],
     indices: &[usize],
     needed: usize,
     count: usize,
-    made: &mut [u8],
+    out: &mut [u8],
 ) -> Result<(), CodeError> {
     let width = width_of(rows, indices.len(), needed, count)?;
     let mut seen = vec![false; count];
@@ -95,12 +95,12 @@ pub fn decode(
             return Err(CodeError::Rows);
         }
     }
-    if indices.len() != needed || made.len() != rows.len() {
+    if indices.len() != needed || out.len() != rows.len() {
         return Err(CodeError::Rows);
     }
-    let given = || indices.iter().copied().zip(rows.chunks_exact(width));
-    for (index, row) in given().filter(|&(index, _)| index < needed) {
-        made[index * width..][..width].copy_from_slice(row);
+    let provided = || indices.iter().copied().zip(rows.chunks_exact(width));
+    for (index, row) in provided().filter(|&(index, _)| index < needed) {
+        out[index * width..][..width].copy_from_slice(row);
     }
     if seen[..needed].iter().all(|&is_there| is_there) {
         return Ok(());
@@ -116,7 +116,7 @@ pub fn decode(
                 .reset(needed, spare, wide)
                 .map_err(|_| CodeError::Counts)?;
         }
-        for (index, row) in given() {
+        for (index, row) in provided() {
             let piece = &row[start..start + wide];
             let taken = if index < needed {
                 decoder.add_original_shard(index, piece)
@@ -127,18 +127,18 @@ pub fn decode(
         }
         let result = decoder.decode().map_err(|_| CodeError::Rows)?;
         for (index, row) in result.restored_original_iter() {
-            made[index * width + start..][..wide].copy_from_slice(row);
+            out[index * width + start..][..wide].copy_from_slice(row);
         }
     }
     Ok(())
 }
 
-/// How wide a column is, of which all rows together fit into the cache of a processor.
+/// The width of a column of which all rows together fit into the cache of a processor.
 fn column(width: usize, count: usize) -> usize {
     (CACHED / count / UNIT * UNIT).clamp(UNIT, width)
 }
 
-/// Where columns begin, and how wide each is.
+/// The offsets and widths of columns.
 fn columns(width: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
     let step = column(width, count);
     (0..width)
@@ -146,15 +146,15 @@ fn columns(width: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |start| (start, step.min(width - start)))
 }
 
-fn width_of(rows: &[u8], given: usize, needed: usize, count: usize) -> Result<usize, CodeError> {
+fn width_of(rows: &[u8], provided: usize, needed: usize, count: usize) -> Result<usize, CodeError> {
     if needed == 0 || needed > count || count > MAX_BLOCKS {
         return Err(CodeError::Counts);
     }
-    if given == 0 {
+    if provided == 0 {
         return Err(CodeError::Rows);
     }
-    let width = rows.len() / given;
-    if width == 0 || rows.len() % given != 0 || width % UNIT != 0 {
+    let width = rows.len() / provided;
+    if width == 0 || rows.len() % provided != 0 || width % UNIT != 0 {
         return Err(CodeError::Width);
     }
     Ok(width)
@@ -165,8 +165,8 @@ mod tests {
     use super::*;
 
     fn encode(rows: &[u8], needed: usize, count: usize) -> Result<Vec<u8>, CodeError> {
-        let mut made = vec![0; spare_bytes(rows, needed, count)?];
-        super::encode(rows, needed, count, &mut made).map(|()| made)
+        let mut out = vec![0; spare_bytes(rows, needed, count)?];
+        super::encode(rows, needed, count, &mut out).map(|()| out)
     }
 
     fn decode(
@@ -175,8 +175,8 @@ mod tests {
         needed: usize,
         count: usize,
     ) -> Result<Vec<u8>, CodeError> {
-        let mut made = vec![0; rows.len()];
-        super::decode(rows, indices, needed, count, &mut made).map(|()| made)
+        let mut out = vec![0; rows.len()];
+        super::decode(rows, indices, needed, count, &mut out).map(|()| out)
     }
 
     fn rows(count: usize, width: usize) -> Vec<u8> {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn any_rows_suffice() {
+    fn any_sufficient_rows_decode() {
         for (needed, count) in [(1, 4), (3, 8), (8, 8), (21, 30), (5, 300)] {
             let content = rows(needed, 128);
             let spare = encode(&content, needed, count).unwrap();
@@ -197,14 +197,14 @@ mod tests {
                 .collect();
             assert_eq!(all.len(), count);
             let last: Vec<_> = (count - needed..count).rev().collect();
-            let given: Vec<u8> = last.iter().flat_map(|&index| all[index].clone()).collect();
-            assert_eq!(decode(&given, &last, needed, count).unwrap(), content);
+            let provided: Vec<u8> = last.iter().flat_map(|&index| all[index].clone()).collect();
+            assert_eq!(decode(&provided, &last, needed, count).unwrap(), content);
         }
     }
 
     #[test]
-    fn columns_do_not_show() {
-        // 512 bytes of a row are what fits for so many.
+    fn column_width_does_not_change_the_code() {
+        // 512 bytes of a row fit for this many.
         let (needed, count) = (3, 30_000);
         let content = rows(needed, 1152);
         let spare = encode(&content, needed, count).unwrap();
@@ -213,16 +213,16 @@ mod tests {
                 .chunks(1152)
                 .flat_map(|row| row[part * 64..][..64].to_vec())
                 .collect();
-            let made = encode(&narrow, needed, count).unwrap();
-            assert_eq!(made[..64], spare[part * 64..][..64]);
+            let out = encode(&narrow, needed, count).unwrap();
+            assert_eq!(out[..64], spare[part * 64..][..64]);
         }
         let last: Vec<_> = (count - needed..count).collect();
-        let given = &spare[spare.len() - needed * 1152..];
-        assert_eq!(decode(given, &last, needed, count).unwrap(), content);
+        let provided = &spare[spare.len() - needed * 1152..];
+        assert_eq!(decode(provided, &last, needed, count).unwrap(), content);
     }
 
     #[test]
-    fn spare_rows_do_not_depend_on_how_many_there_are() {
+    fn spare_rows_do_not_depend_on_their_number() {
         let content = rows(5, 64);
         let few = encode(&content, 5, 9).unwrap();
         let many = encode(&content, 5, 400).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_code_is_refused() {
+    fn invalid_codes_are_rejected() {
         assert_eq!(encode(&rows(2, 64), 2, 1), Err(CodeError::Counts));
         assert_eq!(encode(&rows(2, 64), 0, 1), Err(CodeError::Counts));
         assert_eq!(encode(&rows(2, 64), 2, 30_001), Err(CodeError::Counts));
@@ -238,8 +238,8 @@ mod tests {
         assert_eq!(encode(&[], 2, 4), Err(CodeError::Width));
         let two = rows(2, 64);
         for indices in [&[0, 0][..], &[0, 9], &[1]] {
-            let given = &two[..indices.len() * 64];
-            assert_eq!(decode(given, indices, 2, 4), Err(CodeError::Rows));
+            let provided = &two[..indices.len() * 64];
+            assert_eq!(decode(provided, indices, 2, 4), Err(CodeError::Rows));
         }
         assert_eq!(decode(&[], &[], 2, 4), Err(CodeError::Rows));
     }

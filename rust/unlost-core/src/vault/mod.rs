@@ -1,4 +1,4 @@
-//! Blocks of which some suffice, and signatures on them. `docs/vault-format.md` says what the code is, to the bit.
+//! Erasure-coded blocks, and signatures on them. `docs/vault-format.md` specifies the code to the bit.
 
 mod code;
 mod signature;

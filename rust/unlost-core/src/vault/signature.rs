@@ -1,20 +1,20 @@
-//! Ed25519, as RFC 8032 has it.
+//! Ed25519 (RFC 8032).
 
 use ed25519_compact::{KeyPair, PublicKey, Seed, Signature};
 
-/// The public key of a secret one, which is 32 bytes of chance.
+/// The public key of a secret one, which is 32 random bytes.
 #[must_use]
 pub fn public_key(seed: [u8; 32]) -> [u8; 32] {
     *KeyPair::from_seed(Seed::new(seed)).pk
 }
 
-/// The signature of a message: the same each time.
+/// The signature of a message. Deterministic.
 #[must_use]
 pub fn sign(seed: [u8; 32], message: &[u8]) -> [u8; 64] {
     *KeyPair::from_seed(Seed::new(seed)).sk.sign(message, None)
 }
 
-/// Whether whoever has the secret key to this public one signed the message.
+/// Whether a message was signed with the secret key of `public_key`.
 #[must_use]
 pub fn is_signed(public_key: [u8; 32], message: &[u8], signature: [u8; 64]) -> bool {
     PublicKey::new(public_key)
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_as_the_standard_says() {
+    fn signature_matches_rfc_8032() {
         // RFC 8032, section 7.1, test 2.
         let hex = |text: &str| -> Vec<u8> {
             (0..text.len())

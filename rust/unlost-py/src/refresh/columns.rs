@@ -1,4 +1,4 @@
-//! Visits as Python and Arrow have them: tuples of values, or columns.
+//! Visits in the forms of Python and Arrow: tuples of values, or columns.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -7,21 +7,20 @@ use unlost_core::refresh::Visit;
 
 use crate::texts::text;
 
-/// Texts of a column: which are there, where each ends, all of them behind each other; then, where rows share texts,
-/// which of them each row has.
+/// A text column: validity bits, end offsets, concatenated texts; for dictionary encoding, the index of each row.
 pub type TextColumn<'py> = (
     Option<Bound<'py, PyBytes>>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Option<Bound<'py, PyBytes>>,
 );
-/// Whole numbers of 64 bits of a column: which are there, and all of them.
+/// A column of 64-bit integers: validity bits, and values.
 pub type NumberColumn<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
 
 pub const TEXTS: usize = 10;
 pub const NUMBERS: usize = 5;
 
-/// A visit whose texts were taken out of Python.
+/// A visit whose texts were copied from Python.
 pub struct Taken {
     texts: [Option<Vec<u8>>; TEXTS],
     numbers: [Option<i64>; NUMBERS],
@@ -56,7 +55,7 @@ impl Taken {
     }
 }
 
-/// A visit of its columns, in the order of `unlost.refresh.visit.FIELDS`.
+/// A visit from its columns, in the order of `unlost.refresh.visit.FIELDS`.
 pub fn visit_of<'a>(
     text: impl Fn(usize) -> Option<&'a [u8]>,
     number: impl Fn(usize) -> Option<i64>,
@@ -134,7 +133,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A number of 32 bits that is not negative.
+/// A non-negative 32-bit number.
 fn number(numbers: &[u8], place: usize) -> Option<usize> {
     let first = place.checked_mul(4)?;
     let bytes = numbers.get(first..first.checked_add(4)?)?;

@@ -1,4 +1,4 @@
-//! The history of visits, as `unlost.refresh.history` explains it.
+//! The history of visits, as explained in `unlost.refresh.history`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,9 +20,9 @@ pub struct VisitHistory(pub History);
 
 #[pymethods]
 impl VisitHistory {
-    /// What became of the visits, by name.
+    /// The visit statistics, by name.
     fn tally(&self) -> Vec<(&'static str, u64)> {
-        let tally = self.0.tally();
+        let tally = self.0.visit_stats();
         vec![
             ("successful", tally.successful),
             ("not_modified", tally.not_modified),
@@ -43,7 +43,7 @@ impl VisitHistory {
         py.detach(|| self.0.matrix(by_text).to_vec())
     }
 
-    /// For each fold, the cells that have pairs: number, changed, unchanged.
+    /// For each fold, the cells with pairs: number, changed, unchanged.
     fn cells(
         &self,
         py: Python<'_>,
@@ -65,7 +65,7 @@ impl VisitHistory {
         py.detach(|| self.0.spread(by_text, Fields(fields)).to_vec())
     }
 
-    /// The hosts from one number up to another, each with what it did.
+    /// A range of hosts with their groups.
     fn seen(
         &self,
         first: usize,
@@ -91,7 +91,7 @@ impl VisitHistory {
             .collect()
     }
 
-    /// The hosts with a page that changed while date or tag stayed the same: date lies, date claims, tag lies, claims.
+    /// Hosts with pages that changed under an unchanged date or tag: date lies, date claims, tag lies, tag claims.
     fn lying(&self, py: Python<'_>, by_text: bool) -> Vec<(String, [u64; 4])> {
         py.detach(|| self.0.lying(by_text))
     }
@@ -100,7 +100,7 @@ impl VisitHistory {
         self.0.bytes_and_text()
     }
 
-    /// The times at which the log is cut into so many parts, each with as many pairs.
+    /// The times that cut the log into parts with equal numbers of pairs.
     fn splits(&self, py: Python<'_>, parts: usize) -> Vec<u32> {
         py.detach(|| self.0.splits(parts))
     }
@@ -114,7 +114,7 @@ impl VisitHistory {
     }
 
     /// For each scheme: missed, changed, the sums of missed squared, of missed times changed, of changed squared, hosts
-    /// with a change, and between which values 95 % of the deviations lie.
+    /// with a change, and the 95 % range of the deviations.
     fn resample(
         &self,
         py: Python<'_>,
@@ -183,7 +183,7 @@ impl VisitHistory {
         ))
     }
 
-    /// The hosts from one number up to another.
+    /// A range of hosts.
     fn hosts(&self, first: usize, end: usize, by_text: bool) -> Vec<HostFields> {
         let all = self.0.hosts();
         let end = end.min(all.len());
@@ -205,7 +205,7 @@ impl VisitHistory {
         (first.min(end)..end).map(fields).collect()
     }
 
-    /// How many hosts send a tag always, sometimes and never, by what their servers call themselves.
+    /// The number of hosts that send a tag always, sometimes and never, by server software.
     fn tags_by_server(&self) -> Vec<(Option<String>, [u64; 3])> {
         let mut counts = vec![[0; 3]; self.0.servers().len() + 1];
         for host in self.0.hosts().iter().filter(|host| host.visits > 0) {

@@ -1,9 +1,9 @@
-//! Visits and their history, as `unlost.refresh.history` explains them.
+//! Visits and their history, as explained in `unlost.refresh.history`.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use unlost_core::refresh::{Fields, Pairing, base_cell, cell_of_visits, group_of};
+use unlost_core::refresh::{Fields, VisitPairer, base_cell, cell_of_visits, group_of};
 
 use columns::{NUMBERS, NumberColumn, Numbers, TEXTS, Taken, TextColumn, Texts, visit_of};
 use history::VisitHistory;
@@ -18,29 +18,31 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(visit_cell, module)?)
 }
 
-/// Takes visits; `finish` gives their history.
+/// Takes visits; `finish` returns their history.
 #[pyclass(module = "unlost._core")]
-struct VisitPairing(Option<Pairing>);
+struct VisitPairing(Option<VisitPairer>);
 
 #[pymethods]
 impl VisitPairing {
     #[new]
     #[pyo3(signature = (heap_bytes = None))]
     fn new(heap_bytes: Option<usize>) -> Self {
-        Self(Some(heap_bytes.map_or_else(Pairing::default, Pairing::new)))
+        Self(Some(
+            heap_bytes.map_or_else(VisitPairer::default, VisitPairer::new),
+        ))
     }
 
-    /// Takes tuples, each with the fields of `unlost.refresh.visit.FIELDS` in their order.
+    /// Takes tuples with the fields of `unlost.refresh.visit.FIELDS` in order.
     fn add_rows(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
-        let pairing = self.open()?;
+        let pairer = self.open()?;
         for row in rows.try_iter()? {
             let row = row?.cast_into::<PyTuple>()?;
-            pairing.add(&Taken::of(&row)?.visit())?;
+            pairer.add(&Taken::of(&row)?.visit())?;
         }
         Ok(())
     }
 
-    /// Takes columns as Arrow lays them out: those of texts and those of numbers, in the order of the fields.
+    /// Takes Arrow columns: texts and numbers, in the order of the fields.
     fn add_columns(
         &mut self,
         py: Python<'_>,
@@ -49,7 +51,7 @@ impl VisitPairing {
         texts: Vec<Option<TextColumn<'_>>>,
         numbers: Vec<Option<NumberColumn<'_>>>,
     ) -> PyResult<()> {
-        let pairing = self.open()?;
+        let pairer = self.open()?;
         if texts.len() != TEXTS || numbers.len() != NUMBERS {
             return Err(PyValueError::new_err(
                 "expected as many columns as there are fields",
@@ -64,7 +66,7 @@ impl VisitPairing {
             .map(|column| column.as_ref().map(Numbers::of))
             .collect();
         py.detach(|| {
-            pairing.add_many(rows, |number| {
+            pairer.add_many(rows, |number| {
                 let row = first + number;
                 let text = |column: usize| texts[column].as_ref().and_then(|all| all.get(row));
                 let count = |column: usize| numbers[column].as_ref().and_then(|all| all.get(row));
@@ -74,31 +76,31 @@ impl VisitPairing {
         })
     }
 
-    /// Pairs all visits. There is nothing left to add to.
+    /// Pairs all visits. Nothing can be added afterwards.
     fn finish(&mut self, py: Python<'_>) -> PyResult<VisitHistory> {
-        let pairing = self.0.take().ok_or_else(gone)?;
-        Ok(VisitHistory(py.detach(|| pairing.finish())?))
+        let pairer = self.0.take().ok_or_else(already_finished)?;
+        Ok(VisitHistory(py.detach(|| pairer.finish())?))
     }
 }
 
 impl VisitPairing {
-    fn open(&mut self) -> PyResult<&mut Pairing> {
-        self.0.as_mut().ok_or_else(gone)
+    fn open(&mut self) -> PyResult<&mut VisitPairer> {
+        self.0.as_mut().ok_or_else(already_finished)
     }
 }
 
-fn gone() -> PyErr {
+fn already_finished() -> PyErr {
     PyRuntimeError::new_err("it is finished")
 }
 
-/// The cell that one belongs to if only these fields are looked at, the one of the nine, and its group.
+/// The cell of a cell under these fields, its cell of the nine, and its group.
 #[pyfunction]
 fn project_cell(cell: usize, fields: u8) -> (usize, usize, usize) {
     let projected = Fields(fields).project(cell);
     (projected, base_cell(cell), group_of(projected))
 }
 
-/// The cell of two consecutive visits, each a tuple as `add_rows` takes it.
+/// The cell of two consecutive visits, each a tuple as for `add_rows`.
 #[pyfunction]
 fn visit_cell(last: &Bound<'_, PyTuple>, this: &Bound<'_, PyTuple>) -> PyResult<usize> {
     let (last, this) = (Taken::of(last)?, Taken::of(this)?);

@@ -1,4 +1,4 @@
-"""Brings the tables of jobs to the newest form, from any earlier one."""
+"""Schema migrations of the job database, run by Alembic."""
 
 from pathlib import Path
 
@@ -11,24 +11,27 @@ from sqlalchemy import Connection, text
 
 from unlost.errors import InputError
 
-_LOCK = 1_208_735_219  # any number that nobody else takes, for PostgreSQL's lock of the upgrade
+_LOCK = 1_208_735_219  # arbitrary key of PostgreSQL's advisory lock for the upgrade
 
 
 def revisions() -> list[str]:
-    """Return all forms that the tables ever had, oldest first."""
+    """Return all revisions of the schema, oldest first."""
     return [each.revision for each in _scripts().walk_revisions()][::-1]
 
 
 def upgrade(connection: Connection, to: str = "head") -> None:
-    """Bring the tables to a form, by default the newest, all in the transaction that is open.
+    """Upgrade the schema to a revision, by default the newest, in the open transaction.
 
-    Several processes may do it at once: one does, the others wait. Raises InputError for tables of a newer unlost.
+    Several processes may call this at the same time: the others wait for the first.
+
+    Raises:
+        InputError: The schema belongs to a newer version of unlost.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
     scripts = _scripts()
-    found = MigrationContext.configure(connection).get_current_revision()
-    if found == scripts.get_current_head():
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current == scripts.get_current_head():
         return
 
     def steps(revision: str, _: MigrationContext) -> list[RevisionStep]:
@@ -39,7 +42,7 @@ def upgrade(connection: Connection, to: str = "head") -> None:
         try:
             environment.run_migrations()
         except CommandError:
-            message = f"the tables are of a newer unlost ({str(found)[:50]}): use that one, or a backup"
+            message = f"the tables are of a newer unlost ({str(current)[:50]}): use that one, or a backup"
             raise InputError(f"the database of jobs: {message}") from None
 
 

@@ -1,5 +1,8 @@
-"""What a recovery knows: resources, captures, lists and records, in one SQLite file that survives being killed.
+"""The SQLite database of a recovery: resources, captures, listings and records.
 
-Data flows one way: `file` opens it; `resources`, `captures`, `listings`, `records`, `rejections` and `candidates` each
-speak for their tables; `state` puts them together.
+Modules in reading order: `schema` opens and migrates the file; `captures` and `resources` wrap its tables; `queries`
+reads finished and missing resources; `store` combines the tables for the process that writes them; `reader` reads the
+file while another process may write it.
+
+The package must not import `unlost.report`, `unlost.export` or the session and fetcher of `unlost.recover`.
 """

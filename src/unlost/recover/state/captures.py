@@ -1,4 +1,4 @@
-"""Tables of listings, listed captures with the outcome of fetching them, stored records, and rejected records."""
+"""Tables of listings, listed captures with their outcomes, stored records, and rejected records."""
 
 import json
 import re
@@ -7,35 +7,40 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from unlost import uri as addresses
 from unlost.capture import Capture
 from unlost.recover.state.schema import RecoveryStateFile
 from unlost.recover.warc_records import RecoveryRecord
 from unlost.sqlite import decode_text, encode_text
+from unlost.uri import key as uri_key
 
 
 class ListingStatus(StrEnum):
-    """What came of a lister query."""
+    """Status of a listing query."""
 
     DONE = "done"
     TRUNCATED = "cut"
-    """It ended at a cap: the archive may hold more."""
+    """The listing was cut at a limit; the archive may hold more."""
     UNSUPPORTED = "unsupported"
-    """The archive has no such list, and may hold anything."""
+    """The archive has no listing API."""
     EXCLUDED = "excluded"
-    """It does not show the site."""
+    """The archive excludes the site."""
     FAILED = "failed"
-    """It gave no whole list: the next run asks again."""
+    """The listing is incomplete; the next run requests it again."""
     NOT_NOW = "not-now"
-    """It was not asked, or not to the end: a limit, or a block."""
+    """The listing was not completed because of a rate limit or a block."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListingRow:
-    """One lister query, over all its pages.
+    """The result of one listing query, over all its pages.
 
-    captures: how many were listed that had not been listed before.
-    message: what was wrong; None if nothing was. until: when the archive may be asked again, seconds since 1970.
+    Attributes:
+        archive: Id of the archive.
+        prefix: The prefix that was listed.
+        outcome: The status.
+        captures: Number of captures not listed before.
+        message: The error message; None without an error.
+        until: When the archive may be queried again, seconds since 1970.
     """
 
     archive: str
@@ -47,49 +52,49 @@ class ListingRow:
 
 
 class ListingTable:
-    """The table of lister queries."""
+    """The table of listing queries."""
 
     def __init__(self, file: RecoveryStateFile) -> None:
         self._file = file
 
     def store(self, listing: ListingRow) -> None:
-        """Keep what came of one, in the place of what came of it before."""
+        """Store the result of a listing query; replaces an earlier one."""
         self._file.begin()
         row = (listing.archive, listing.prefix, listing.outcome.value, listing.captures, listing.message, listing.until)
         self._file.connection.execute("INSERT OR REPLACE INTO listing VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def all(self) -> list[ListingRow]:
-        """Return all of them."""
+        """Return all results."""
         rows = self._file.connection.execute("SELECT archive, prefix, outcome, captures, message, until FROM listing")
         return [ListingRow(archive, prefix, ListingStatus(outcome), *more) for archive, prefix, outcome, *more in rows]
 
     def clear(self) -> None:
-        """Forget all, so that they are asked for again; captures that were listed are kept."""
+        """Delete all results, so that listings are queried again. Listed captures are retained."""
         self._file.begin()
         self._file.connection.execute("DELETE FROM listing")
 
 
 class CaptureOutcome(StrEnum):
-    """What came of asking for a capture."""
+    """Outcome of fetching a capture."""
 
     STORED = "stored"
     REJECTED = "rejected"
-    """It is stored, and says itself that it is not the page."""
+    """It was stored, and the quality classifier rejected it."""
     ABSENT = "absent"
-    """It is listed, and not there after all."""
+    """It is listed, but the archive does not have it."""
     EXCLUDED = "excluded"
-    """The archive does not show it."""
+    """The archive excludes it."""
     DEFERRED = "put-off"
-    """The archive said to wait when it was asked for: it is asked for once more. Some say so of what is damaged."""
+    """The archive requested a wait (429, 503); it is requested once more. Some archives do so for damaged captures."""
     FAILED = "failed"
-    """It may be there another time: the next run asks again."""
+    """The request failed; the next run repeats it."""
     RETRY = "again"
-    """It failed in an earlier run, and was not asked for in this one yet."""
+    """It failed in an earlier run and was not requested in this one yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRow:
-    """A capture that an archive lists. outcome: None if it was not asked for yet."""
+    """A capture listed by an archive. outcome: None if it was not requested yet."""
 
     id: int
     capture: Capture
@@ -103,68 +108,68 @@ _CAPTURE_FIELDS = (
 _PLACEHOLDERS = ", ".join("?" * (_CAPTURE_FIELDS.count(",") + 2))
 _INSERT_CAPTURE = f"INSERT OR IGNORE INTO capture (resource, {_CAPTURE_FIELDS}) VALUES ({_PLACEHOLDERS})"  # noqa: S608  no text of others in it
 _SELECT_CAPTURES = f"SELECT id, outcome, {_CAPTURE_FIELDS} FROM capture WHERE resource = ? ORDER BY id"  # noqa: S608
-# As `naming` leaves them out of names.
+# Session ids that `unlost.uri.names` removes from page names.
 _SESSION_ID = re.compile(r"(?:[?&]|;)(?:jsessionid|phpsessid|sid|aspsessionid\w*)=[0-9a-z]{20,32}", re.IGNORECASE)
 
 
 class CaptureTable:
-    """The tables of captures, and of pages that archives were asked for one by one."""
+    """The tables of captures, and of queries for single URLs."""
 
     def __init__(self, file: RecoveryStateFile) -> None:
         self._file = file
         self._execute = file.connection.execute
 
-    def add(self, found: Iterable[tuple[int, Capture]]) -> int:
-        """Keep captures of resources; return how many were not known before."""
+    def add(self, captures: Iterable[tuple[int, Capture]]) -> int:
+        """Store captures of resources; return the number of new ones."""
         self._file.begin()
         return max(
             0,
             self._file.connection.executemany(
-                _INSERT_CAPTURE, [_capture_values(number, capture) for number, capture in found]
+                _INSERT_CAPTURE, [_capture_values(resource, capture) for resource, capture in captures]
             ).rowcount,
         )
 
     def of_resource(self, resource: int) -> list[CaptureRow]:
-        """Return all captures of a resource, in the order in which they were listed."""
+        """Return all captures of a resource in the order of listing."""
         return [_capture_row(row) for row in self._execute(_SELECT_CAPTURES, (resource,))]
 
-    def set_outcome(self, number: int, outcome: CaptureOutcome) -> None:
-        """Say what came of asking for a capture."""
+    def set_outcome(self, capture_id: int, outcome: CaptureOutcome) -> None:
+        """Store the outcome of fetching a capture."""
         self._file.begin()
-        self._execute("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
+        self._execute("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, capture_id))
 
     def digests(self, resources: Collection[int]) -> dict[int, set[str]]:
-        """Return the digests of successful captures of resources, by their ids.
+        """Return the digests of successful captures, by resource id.
 
-        One whose algorithm is not told is that of its archive alone.
+        A digest without an algorithm is qualified by its archive, because others may use another algorithm.
         """
-        found: dict[int, set[str]] = {number: set() for number in resources}
-        for number in resources:
+        digests_by_resource: dict[int, set[str]] = {resource: set() for resource in resources}
+        for resource in resources:
             rows = self._execute(
                 "SELECT DISTINCT CASE WHEN instr(digest, ':') THEN digest ELSE archive || ' ' || digest END "
                 "FROM capture WHERE resource = ? AND digest IS NOT NULL AND coalesce(status, 200) BETWEEN 200 AND 299",
-                (number,),
+                (resource,),
             )
-            found[number].update(str(decode_text(digest)) for (digest,) in rows)
-        return found
+            digests_by_resource[resource].update(str(decode_text(digest)) for (digest,) in rows)
+        return digests_by_resource
 
     def count_session_ids(self) -> int:
-        """Return how many listed URLs have a session id: they are captures of the URL without it."""
+        """Return the number of listed URLs with a session id, which are captures of the URL without it."""
         rows = self._execute("SELECT DISTINCT uri FROM capture WHERE uri LIKE '%sid=%' OR uri LIKE '%sessionid%'")
         return sum(_SESSION_ID.search(str(decode_text(uri))) is not None for (uri,) in rows)
 
     def is_distinctive(self, digests: Collection[str], resources: Collection[int]) -> bool:
-        """Return whether one of some digests is of captures of these resources alone."""
-        marks = ", ".join("?" * len(resources))
-        sql = f"SELECT 1 FROM capture WHERE digest = ? AND resource NOT IN ({marks}) LIMIT 1"  # noqa: S608
+        """Return whether one of these digests occurs only in captures of these resources."""
+        placeholders = ", ".join("?" * len(resources))
+        sql = f"SELECT 1 FROM capture WHERE digest = ? AND resource NOT IN ({placeholders}) LIMIT 1"  # noqa: S608
         return any(self._execute(sql, (encode_text(digest), *resources)).fetchone() is None for digest in digests)
 
     def archives_with_captures(self) -> set[str]:
-        """Return the archives that hold anything of the site."""
+        """Return the archives that hold captures of the site."""
         return {str(archive) for (archive,) in self._execute("SELECT DISTINCT archive FROM capture")}
 
     def reset_stored(self, resource: int, stored: Collection[tuple[str | None, str]]) -> None:
-        """Forget that captures of a resource were stored, but for those of these archives and dates."""
+        """Reset stored captures of a resource to unrequested, except those of these archives and datetimes."""
         self._file.begin()
         for each in self.of_resource(resource):
             if (
@@ -174,36 +179,37 @@ class CaptureTable:
                 self._execute("UPDATE capture SET outcome = NULL WHERE id = ?", (each.id,))
 
     def reset_failed(self) -> Sequence[int]:
-        """Forget which captures and lists of single pages failed; return the resources that these are of."""
+        """Mark failed captures and queries for retry; return the ids of their resources."""
         self._file.begin()
         failed = {
-            number for (number,) in self._execute("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
+            resource
+            for (resource,) in self._execute("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
         }
-        failed |= {number for (number,) in self._execute("SELECT resource FROM asked WHERE outcome = 'failed'")}
+        failed |= {resource for (resource,) in self._execute("SELECT resource FROM asked WHERE outcome = 'failed'")}
         self._execute("UPDATE capture SET outcome = 'again' WHERE outcome = 'failed'")
         self._execute("DELETE FROM asked WHERE outcome = 'failed'")
         return sorted(failed)
 
     def clear_queries(self) -> None:
-        """Forget all lists of single pages, so that archives are asked for them again."""
+        """Delete all queries for single URLs, so that archives are queried again."""
         self._file.begin()
         self._execute("DELETE FROM asked")
 
     def query_outcomes(self, resource: int) -> dict[str, str]:
-        """Return the archives that were asked for a list of this very page, and what came of it."""
+        """Return the outcomes of queries for this resource alone, by archive."""
         return dict(self._execute("SELECT archive, outcome FROM asked WHERE resource = ?", (resource,)))
 
     def set_query_outcome(self, resource: int, archive: str, outcome: str) -> None:
-        """Say that an archive was asked for a list of a page: `done`, `excluded` or `failed`."""
+        """Store the outcome of a query for a resource: `done`, `excluded` or `failed`."""
         self._file.begin()
         self._execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", (resource, archive, outcome))
 
 
 def _capture_values(resource: int, capture: Capture) -> tuple[object, ...]:
-    of = capture.revisit_of or (None, None)
+    original = capture.revisit_of or (None, None)
     return tuple(encode_text(value) for value in (
         resource, capture.archive, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
-        capture.length, capture.redirect, capture.urim, capture.migrated, capture.revisit, *of, capture.filename,
+        capture.length, capture.redirect, capture.urim, capture.migrated, capture.revisit, *original, capture.filename,
         capture.offset, capture.skip,
     ))  # fmt: skip
 
@@ -211,21 +217,19 @@ def _capture_values(resource: int, capture: Capture) -> tuple[object, ...]:
 def _capture_row(row: tuple[Any, ...]) -> CaptureRow:
     if bytes in set(map(type, row)):
         row = tuple(map(decode_text, row))
-    number, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = (
-        row
-    )
+    id_, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = row
     of_uri, of_datetime, filename, offset, skip = more
     capture = Capture(
-        uri, addresses.key(uri), datetime, status, mime, digest, length, redirect, archive, urim,
+        uri, uri_key(uri), datetime, status, mime, digest, length, redirect, archive, urim,
         None if migrated is None else bool(migrated), bool(revisit),
         None if of_uri is None else (of_uri, of_datetime), filename, offset, skip,
     )  # fmt: skip
-    return CaptureRow(number, capture, None if outcome is None else CaptureOutcome(outcome))
+    return CaptureRow(id_, capture, None if outcome is None else CaptureOutcome(outcome))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRow:
-    """A record of a resource. worth: as `choice.Worth` has it; the lower, the better."""
+    """A stored record of a resource. quality: a `CaptureQuality`; lower is better."""
 
     id: int
     resource: int
@@ -246,7 +250,7 @@ class RecordTable:
         self._execute = file.connection.execute
 
     def add(self, resource: int, quality: int, record: RecoveryRecord) -> int:
-        """Keep a record of a resource; return its id."""
+        """Store a record of a resource; return its id."""
         self._file.begin()
         row = (
             resource,
@@ -263,28 +267,28 @@ class RecordTable:
         )
         return int(added.lastrowid or 0)
 
-    def set_quality(self, number: int, quality: int) -> None:
-        """Give a record another worth."""
+    def set_quality(self, record_id: int, quality: int) -> None:
+        """Change the quality of a record."""
         self._file.begin()
-        self._execute("UPDATE record SET worth = ? WHERE id = ?", (quality, number))
+        self._execute("UPDATE record SET worth = ? WHERE id = ?", (quality, record_id))
 
     def of_resource(self, resource: int) -> list[RecordRow]:
-        """Return all records of a resource, the best first; of equally good ones, the first that came."""
+        """Return all records of a resource, best first; of equal ones, the first stored."""
         rows = self._execute(f"SELECT {_RECORD_FIELDS} FROM record WHERE resource = ? ORDER BY worth, id", (resource,))  # noqa: S608
         return [_record_row(row) for row in rows]
 
     def best(self, resource: int) -> int | None:
-        """Return the id of the first that `of` would return, however many there are; None if there is none."""
+        """Return the id of the first record of `of_resource`, or None."""
         sql = "SELECT id FROM record WHERE resource = ? ORDER BY worth, id LIMIT 1"
         row = self._execute(sql, (resource,)).fetchone()
         return None if row is None else int(row[0])
 
-    def get(self, number: int) -> RecordRow:
+    def get(self, record_id: int) -> RecordRow:
         """Return a record."""
-        return _record_row(self._execute(f"SELECT {_RECORD_FIELDS} FROM record WHERE id = ?", (number,)).fetchone())  # noqa: S608
+        return _record_row(self._execute(f"SELECT {_RECORD_FIELDS} FROM record WHERE id = ?", (record_id,)).fetchone())  # noqa: S608
 
     def archive_of_linking_page(self, resource: int) -> str | None:
-        """Return the archive that the first page came from which links to a resource; None if none does."""
+        """Return the archive of the first page that links to a resource, or None."""
         sql = """SELECT json_extract(record.data, '$.capture.archive') FROM link
             JOIN resource AS source ON source.id = link.source JOIN record ON record.id = source.record
             WHERE link.target = ? ORDER BY link.source LIMIT 1"""
@@ -292,34 +296,34 @@ class RecordTable:
         return None if row is None else row[0]
 
     def good_pages(self, limit: int) -> list[RecordRow]:
-        """Return some records that are pages as they were captured, the first that came."""
+        """Return up to `limit` unmodified HTML records, the first stored."""
         where = "worth = 0 AND json_extract(data, '$.capture.mime') LIKE '%html%'"
         sql = f"SELECT {_RECORD_FIELDS} FROM record WHERE {where} ORDER BY id LIMIT ?"  # noqa: S608
         return [_record_row(row) for row in self._execute(sql, (limit,))]
 
     def with_digest(self, digest: str) -> list[RecordRow]:
-        """Return some records with bytes of their own, of which an index gives this digest."""
-        # Those that only refer to another have no bytes: they would hide who has, after some.
+        """Return up to 10 records that have their own body and this digest in an archive's index."""
+        # Revisits are excluded, because they have no body and would use up the limit.
         where = "listed_digest = ? AND NOT json_extract(data, '$.capture.revisit')"
         sql = f"SELECT {_RECORD_FIELDS} FROM record WHERE {where} ORDER BY id LIMIT 10"  # noqa: S608
         return [_record_row(row) for row in self._execute(sql, (encode_text(digest),))]
 
     def known_ends(self) -> Mapping[str, int]:
-        """Return for each WARC up to which byte its records are known."""
+        """Return by WARC file the offset at which its last known record ends."""
         return dict(self._execute("SELECT file, max(offset + size) FROM record GROUP BY file"))
 
     def all(self) -> Iterator[RecordRow]:
-        """Yield all, in the order in which they came."""
+        """Yield all records in the order of storing."""
         for row in self._execute(f"SELECT {_RECORD_FIELDS} FROM record ORDER BY id").fetchall():  # noqa: S608
             yield _record_row(row)
 
     def delete_after(self, file: str, end: int) -> list[int]:
-        """Forget the records of a file that end behind a byte; return their resources, which have lost them."""
+        """Delete the records of a file that end after an offset; return the ids of the affected resources."""
         self._file.begin()
         where = "file = ? AND offset + size > ?"
         lost = [
-            number
-            for (number,) in self._execute(f"SELECT DISTINCT resource FROM record WHERE {where}", (file, end))  # noqa: S608
+            resource
+            for (resource,) in self._execute(f"SELECT DISTINCT resource FROM record WHERE {where}", (file, end))  # noqa: S608
         ]
         self._execute(f"DELETE FROM record WHERE {where}", (file, end))  # noqa: S608
         self._execute("DELETE FROM rejected WHERE record NOT IN (SELECT id FROM record)")
@@ -327,31 +331,35 @@ class RecordTable:
 
 
 def _record_json(record: RecoveryRecord) -> str:
-    """Return what has no column of its own, as text."""
+    """Return the attributes without a column of their own as JSON."""
     capture = {name: value for name in _CAPTURE_ATTRIBUTES if (value := getattr(record.capture, name)) is not None}
     return json.dumps({**{name: getattr(record, name) for name in _RECORD_ATTRIBUTES}, "capture": capture})
 
 
 def _record_row(row: tuple[int, int, int, str | None, str, int, int, str]) -> RecordRow:
-    number, resource, worth, listed_digest, file, offset, size, data = row
+    id_, resource, quality, listed_digest, file, offset, size, data = row
     values = json.loads(data)
-    known = values.pop("capture")
-    if "revisit_of" in known:
-        known["revisit_of"] = tuple(known["revisit_of"])
-    capture = Capture(key=addresses.key(known["uri"]), **known)
+    fields = values.pop("capture")
+    if "revisit_of" in fields:
+        fields["revisit_of"] = tuple(fields["revisit_of"])
+    capture = Capture(key=uri_key(fields["uri"]), **fields)
     return RecordRow(
-        number,
+        id_,
         resource,
-        worth,
+        quality,
         RecoveryRecord(capture, decode_text(listed_digest), file=file, offset=offset, size=size, **values),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RejectionRow:
-    """A record that was rejected.
+    """A rejected record.
 
-    record, resource: their ids. kind: as `unlost.quality.Kind` has it. reason: in words.
+    Attributes:
+        record: Id of the record.
+        resource: Id of the resource.
+        kind: The `VerdictKind` value.
+        reason: Explanation in English.
     """
 
     record: int
@@ -368,22 +376,22 @@ class RejectionTable:
         self._execute = file.connection.execute
 
     def add(self, record: int, quality: int, kind: str, reason: str) -> None:
-        """Keep why a record was rejected. worth: what it would be good for else."""
+        """Store why a record was rejected. quality: its quality without the rejection."""
         self._file.begin()
         self._execute("INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?)", (record, quality, kind, reason))
 
     def all(self) -> Iterator[RejectionRow]:
-        """Yield all whose records are still there, in the order in which they came."""
+        """Yield all rejections whose records still exist, in the order of storing."""
         sql = """SELECT record.id, record.resource, rejected.kind, rejected.reason
             FROM rejected JOIN record ON record.id = rejected.record ORDER BY record.id"""
         for row in self._execute(sql).fetchall():
             yield RejectionRow(*row)
 
     def set_quality(self, quality: int) -> list[int]:
-        """Give all rejected records another worth; return the resources that have such a record of another one."""
+        """Change the quality of all rejected records; return the ids of resources whose records changed."""
         sql = """SELECT DISTINCT record.resource FROM rejected JOIN record ON record.id = rejected.record
             WHERE record.worth != ? ORDER BY record.resource"""
-        resources = [int(number) for (number,) in self._execute(sql, (quality,))]
+        resources = [int(resource) for (resource,) in self._execute(sql, (quality,))]
         if resources:
             self._file.begin()
             self._execute("UPDATE record SET worth = ? WHERE id IN (SELECT record FROM rejected)", (quality,))

@@ -1,4 +1,4 @@
-"""Read-only queries: finished, missing and linked resources with their captures. Nothing in the file is trusted."""
+"""Read-only queries for finished, missing and linked resources and their captures. The file is not trusted."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ _DATE_LENGTH = 14
 
 
 class InvalidRecordError(Exception):
-    """A record that is not as a recovery writes it. uri: of its resource."""
+    """A record with invalid data. uri: the URL of its resource."""
 
     def __init__(self, uri: str) -> None:
         super().__init__(uri)
@@ -26,11 +26,22 @@ class InvalidRecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChosenCapture:
-    """The copy that a recovery chose for a resource.
+    """The capture that was chosen for a resource.
 
-    name: as the state has it. uri, datetime, status, mime, migrated: of the copy. digest: of its body as it is kept.
-    file, offset: of its record. is_revisit: whether that has no body of its own.
-    archive: that it came from; urim: its address there. recovered: when it was kept, 14 digits.
+    Attributes:
+        name: Page name of the resource.
+        uri: URL of the capture.
+        datetime: Datetime of the capture, 14 digits.
+        status: HTTP status.
+        mime: Media type.
+        migrated: Whether the archive changed the content.
+        digest: Digest of the stored body.
+        file: Name of the WARC file.
+        offset: Offset of the record in bytes.
+        is_revisit: Whether the record has no body of its own.
+        archive: Id of the archive.
+        urim: URI-M of the capture.
+        recovered: When it was stored, 14 digits.
     """
 
     name: str
@@ -49,7 +60,7 @@ class ChosenCapture:
 
 
 def parse_chosen(name: object, uri: str, file: object, offset: object, data: str) -> ChosenCapture:
-    """Return a copy as a state has it, of which nothing is believed. Raises OddError."""
+    """Return a chosen capture from untrusted columns. Raises InvalidRecordError."""
     with _raise_invalid_record(uri):
         values = json.loads(data)
         chosen = _chosen_capture(name, values["capture"], file, offset, values["recovered"])
@@ -60,7 +71,7 @@ def parse_chosen(name: object, uri: str, file: object, offset: object, data: str
 def parse_record(
     name: str, listed_digest: object, file: object, offset: object, size: object, data: str
 ) -> RecoveryRecord:
-    """Return the whole record of a copy in the same way; its capture has no key. Raises OddError."""
+    """Return the record of a chosen capture from untrusted columns, without a key. Raises InvalidRecordError."""
     with _raise_invalid_record(name):
         values = json.loads(data)
         capture = values["capture"]
@@ -96,7 +107,7 @@ def parse_record(
 
 @contextmanager
 def _raise_invalid_record(uri: str) -> Iterator[None]:
-    """Turn whatever is wrong with a record into an OddError."""
+    """Translate all errors caused by invalid data into InvalidRecordError."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, DateError):
@@ -106,7 +117,7 @@ def _raise_invalid_record(uri: str) -> Iterator[None]:
 def _chosen_capture(
     name: object, capture: dict[str, object], file: object, offset: object, recovered: object
 ) -> ChosenCapture:
-    """Raise what `_odd` turns into an OddError for what is none."""
+    """Build the capture. Invalid data raises an error that `_raise_invalid_record` translates."""
     status, migrated = capture.get("status"), capture.get("migrated")
     if not isinstance(status, int | None) or not isinstance(migrated, bool | None) or not isinstance(offset, int):
         raise TypeError
@@ -118,7 +129,7 @@ def _chosen_capture(
 
 
 def check_date(value: object, uri: str) -> None:
-    """Raise OddError for what is no moment of any calendar. uri: of its resource."""
+    """Raise InvalidRecordError unless the value is a valid datetime. uri: the URL of its resource."""
     with _raise_invalid_record(uri):
         dates.to_datetime(_text(value))
 
@@ -144,7 +155,7 @@ IS_RECOVERED = (
     "resource.standing != 'listed' AND resource.changed IS NOT NULL AND resource.reason IS NULL "
     "AND resource.record IS NOT NULL"
 )
-"""Of a row of the table of resources: whether it is recovered, or was before it was put back into the queue."""
+"""SQL condition on the resource table: recovered, or recovered earlier and queued again."""
 _FINISHED = """
 SELECT resource.id, resource.name, resource.uri, resource.use, resource.standing = 'missing', resource.reason,
     resource.changed, record.file, record.offset, record.data, other.uri, {doubt}
@@ -155,19 +166,23 @@ WHERE resource.standing = 'missing' OR ({recovered})
     OR (resource.standing = 'substituted' AND other.record IS NOT NULL) ORDER BY resource.id
 """
 _DOUBTFUL_KIND = "(SELECT kind FROM rejected WHERE rejected.record = record.id)"
-# In the order of the index of captures, so that nothing has to be sorted.
+# In the order of the index on captures, so that SQLite need not sort.
 _HOLDERS = "SELECT resource, archive, max(datetime) FROM capture GROUP BY resource, archive ORDER BY resource, archive"
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedResource:
-    """A resource that was recovered, or is missing.
+    """A recovered or missing resource.
 
-    uri: as somebody spelled it. use: as `unlost.html.links.Use` has it. chosen: the copy; None if it is missing.
-    reason: why it is missing, one word; None if it is not. when: it was found missing, or last looked at, 14 digits.
-    holders: the archives that list it, with the dates of their last captures, by id.
-    substitute: the URL whose capture is shown in its place; None if it has its own.
-    doubt: the kind of the quality verdict against its capture; None if there is none.
+    Attributes:
+        uri: URL of the resource in its first spelling.
+        link_kind: The `LinkKind` value.
+        finished_at: When it was last recovered or found missing, 14 digits.
+        reason: Why it is missing, as an error code; None if it is not.
+        chosen: The chosen capture; None if it is missing.
+        holders: The archives that list it, with the datetimes of their last captures, by id.
+        substitute: The URL whose capture replaces it; None if it has its own.
+        doubtful_kind: The kind of the classifier's verdict against its capture; None without one.
     """
 
     uri: str
@@ -181,35 +196,56 @@ class FinishedResource:
 
 
 def finished_resources(connection: sqlite3.Connection) -> Iterator[FinishedResource]:
-    """Yield them in the order in which they were found, in bounded memory.
+    """Yield recovered and missing resources in order of discovery, in bounded memory.
 
-    Raises OddError, ValueError for what is no text, sqlite3.Error.
+    Raises:
+        InvalidRecordError: A record is invalid.
+        ValueError: A column is not text.
+        sqlite3.Error: The file cannot be read.
     """
     groups = groupby(connection.execute(_HOLDERS), _resource_id)
     group = next(groups, None)
     has_verdicts = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rejected'").fetchone()
     sql = _FINISHED.format(doubt=_DOUBTFUL_KIND if has_verdicts else "NULL", recovered=IS_RECOVERED)
-    for number, name, uri, use, is_missing, reason, changed, file, offset, data, other, doubt in connection.execute(
-        sql
-    ):
-        while group is not None and group[0] < number:
+    for (
+        id_,
+        name,
+        uri,
+        use,
+        is_missing,
+        reason,
+        changed,
+        file,
+        offset,
+        data,
+        substitute_uri,
+        doubtful_kind,
+    ) in connection.execute(sql):
+        while group is not None and group[0] < id_:
             group = next(groups, None)
-        is_held = group is not None and group[0] == number
+        is_held = group is not None and group[0] == id_
         holders = tuple(_holder(*each) for each in group[1]) if group and is_held else ()
-        copy = None if is_missing else parse_chosen(name, uri, file, offset, data)
+        chosen = None if is_missing else parse_chosen(name, uri, file, offset, data)
         if is_missing:
             check_date(changed, uri)
-        why = None if reason is None or not is_missing else require_text(reason)
-        by = None if other is None else require_text(other)
-        kind = None if doubt is None or is_missing else require_text(doubt)
+        missing_reason = None if reason is None or not is_missing else require_text(reason)
+        substitute = None if substitute_uri is None else require_text(substitute_uri)
+        kind = None if doubtful_kind is None or is_missing else require_text(doubtful_kind)
         yield FinishedResource(
-            require_text(uri), require_text(use), require_text(changed or ""), why, copy, holders, by, kind
+            require_text(uri),
+            require_text(use),
+            require_text(changed or ""),
+            missing_reason,
+            chosen,
+            holders,
+            substitute,
+            kind,
         )
 
 
 def _resource_id(row: tuple[object, ...]) -> int:
     if not isinstance(row[0], int):
-        raise ValueError("no number")  # noqa: TRY004  as for what is no text
+        raise ValueError("no number")  # noqa: TRY004  like all invalid columns
     return row[0]
 
 
@@ -236,10 +272,16 @@ GROUP BY seen.year ORDER BY seen.year
 
 @dataclass(frozen=True, slots=True)
 class LinkedResource:
-    """A resource that was recovered, or is missing.
+    """A recovered or missing resource with its links.
 
-    name, uri, use: as in `Ended`. hops: links from a beginning. links: how many resources of the site link to it.
-    since: the date of the oldest copy that is kept and links to it, 14 digits; None if there is none.
+    Attributes:
+        name: Page name of the resource.
+        uri: URL of the resource in its first spelling.
+        link_kind: The `LinkKind` value.
+        hops: Number of links between a start URL and the resource.
+        is_recovered: Whether it was recovered.
+        links: Number of resources that link to it.
+        since: Datetime of the oldest stored capture that links to it, 14 digits; None without one.
     """
 
     name: str
@@ -252,28 +294,28 @@ class LinkedResource:
 
 
 def linked_resources(connection: sqlite3.Connection) -> Iterator[LinkedResource]:
-    """Yield them in the order in which they were found. Raises ValueError for what is no text, sqlite3.Error."""
+    """Yield recovered and missing resources in order of discovery. Raises ValueError or sqlite3.Error."""
     for name, uri, use, hops, is_missing, links, since in connection.execute(_LINKED):
         if not isinstance(hops, int):
-            raise ValueError(hops)  # noqa: TRY004  as for what is no text
+            raise ValueError(hops)  # noqa: TRY004  like all invalid columns
         yield LinkedResource(
             require_text(name), require_text(uri), require_text(use), hops, not is_missing, links, decode_text(since)
         )
 
 
 def last_capture_datetime(connection: sqlite3.Connection) -> str | None:
-    """Return the date of the newest copy that was chosen, 14 digits; None if there is none."""
-    found = decode_text(connection.execute(_LAST_CAPTURE).fetchone()[0])
-    return found if isinstance(found, str) else None
+    """Return the datetime of the latest chosen capture, 14 digits, or None."""
+    datetime = decode_text(connection.execute(_LAST_CAPTURE).fetchone()[0])
+    return datetime if isinstance(datetime, str) else None
 
 
 def captures_by_year(connection: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Return for each year how many resources archives list, and how many of them for the first time."""
+    """Return for each year the number of resources captured, and how many of them for the first time."""
     return [(int(count), int(new or 0)) for count, new in connection.execute(_YEARS)]
 
 
 FAILED_REASON = "failed"
-"""The reason of what is missing since an archive failed: it may be had another time."""
+"""The reason of resources that are missing because an archive failed; a later run may recover them."""
 _LINKS = "(SELECT count(*) FROM link WHERE target = missing.id)"
 _MISSING = f"""
 SELECT missing.uri, missing.reason, {_LINKS}, source.uri
@@ -294,9 +336,13 @@ _CAPTURES = "SELECT archive, datetime, urim FROM capture WHERE resource = ? ORDE
 
 @dataclass(frozen=True, slots=True)
 class MissingResourceRow:
-    """A resource that is missing. reason: one word, as in the event `missing` of `unlost recover`.
+    """A missing resource.
 
-    links: how many resources link to it. source: the address of the first of them; None if there is none.
+    Attributes:
+        uri: URL of the resource.
+        reason: Error code, as in the event `missing` of `unlost recover`.
+        links: Number of resources that link to it.
+        source: URL of the first of them; None without one.
     """
 
     uri: str
@@ -307,10 +353,14 @@ class MissingResourceRow:
 
 @dataclass(frozen=True, slots=True)
 class MissingResourceDetails:
-    """The same, with some of the resources that link to it, and some captures of it that archives list.
+    """A missing resource with some of its linking pages and captures.
 
-    sources: their addresses, and those of their copies in an archive, if they are known.
-    copies: archive, date (14 digits), and address there if it is known; the last first.
+    Attributes:
+        uri: URL of the resource.
+        reason: Error code, as in the event `missing` of `unlost recover`.
+        links: Number of resources that link to it.
+        sources: URLs of linking pages, with the URI-M of their captures if known.
+        captures: Archive, datetime (14 digits), and URI-M if known; latest first.
     """
 
     uri: str
@@ -321,7 +371,7 @@ class MissingResourceDetails:
 
 
 def missing_resources(connection: sqlite3.Connection) -> Iterator[MissingResourceRow]:
-    """Yield all that is missing, in the order in which it was found. Raises ValueError for what is no text."""
+    """Yield all missing resources in order of discovery. Raises ValueError if a column is not text."""
     for uri, reason, links, source in connection.execute(_MISSING):
         yield MissingResourceRow(require_text(uri), require_text(reason or ""), links, source and require_text(source))
 
@@ -329,24 +379,28 @@ def missing_resources(connection: sqlite3.Connection) -> Iterator[MissingResourc
 def most_linked_missing(
     connection: sqlite3.Connection, limit: int, each: int, *, is_failed: bool
 ) -> Iterator[MissingResourceDetails]:
-    """Yield so many of the missing, those first to which most link; of links and captures `each` at most.
+    """Yield up to `limit` missing resources, most linked first, with up to `each` linking pages and captures.
 
-    is_failed: whether those are wanted that are missing since an archive failed, or all others.
+    Args:
+        connection: The database.
+        limit: Number of resources.
+        each: Number of linking pages and captures per resource.
+        is_failed: Whether to yield resources that are missing because an archive failed, or all others.
     """
-    for number, uri, reason, links in connection.execute(_MOST_LINKED_MISSING, (is_failed, limit)):
-        # A question for each, but for no more than are shown.
+    for id_, uri, reason, links in connection.execute(_MOST_LINKED_MISSING, (is_failed, limit)):
+        # Two queries per resource, but only for those that are displayed.
         sources = tuple(
-            (require_text(source), _urim(data)) for source, data in connection.execute(_SOURCES, (number, each))
+            (require_text(source), _urim(data)) for source, data in connection.execute(_SOURCES, (id_, each))
         )
-        copies = tuple(
+        captures = tuple(
             (require_text(archive), require_text(datetime), decode_text(urim))
-            for archive, datetime, urim in connection.execute(_CAPTURES, (number, each))
+            for archive, datetime, urim in connection.execute(_CAPTURES, (id_, each))
         )
-        yield MissingResourceDetails(require_text(uri), require_text(reason or ""), links, sources, copies)
+        yield MissingResourceDetails(require_text(uri), require_text(reason or ""), links, sources, captures)
 
 
 def skipped_urls(connection: sqlite3.Connection, limit: int = -1) -> Iterator[tuple[str, str]]:
-    """Yield the URLs that archives list and that were not fetched, each with the reason. limit: -1 for all."""
+    """Yield the listed URLs that were not fetched, with the reason. limit: -1 for all."""
     for uri, reason in connection.execute(
         "SELECT uri, coalesce(reason, '') FROM resource WHERE standing = 'listed' ORDER BY id LIMIT ?", (limit,)
     ):
@@ -354,9 +408,9 @@ def skipped_urls(connection: sqlite3.Connection, limit: int = -1) -> Iterator[tu
 
 
 def _urim(data: str | None) -> str | None:
-    """Return the address of a copy in its archive, by its record; None if that has none."""
+    """Return the URI-M in the JSON of a record, or None."""
     try:
-        found = None if data is None else json.loads(data)["capture"].get("urim")
+        urim = None if data is None else json.loads(data)["capture"].get("urim")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return found if isinstance(found, str) else None
+    return urim if isinstance(urim, str) else None

@@ -1,4 +1,4 @@
-"""Reads the state of a recovery without changing it, also while another process works on it."""
+"""Reads the database of a recovery without changing it, also while another process writes it."""
 
 import json
 import sqlite3
@@ -56,13 +56,8 @@ __all__ = [
     "StateReader",
     "sum_requests",
 ]
-"""The fact that tells how many requests were sent over all runs: by archive, then by kind, as JSON."""
-"""The fact that tells how many links were not followed over all runs, by the reason in words, as JSON."""
-"""The fact that tells how many queries were sent for resources of other hosts, over all runs."""
-"""The fact that tells how many listed URLs have a session id, and were taken for the URL without it."""
-"""The fact that the site's server ignores letter case: `yes` once that was seen."""
-_MAX_COUNT = 1 << 53  # of anything: no program counts further, and not all read larger numbers
-_BUSY_TIMEOUT_SECONDS = 10.0  # others write for moments only
+_MAX_COUNT = 1 << 53  # largest integer that JSON readers represent exactly
+_BUSY_TIMEOUT_SECONDS = 10.0  # write locks are short
 _CHOSEN = f"""
 SELECT resource.name, resource.uri, record.file, record.offset, record.data
 FROM resource JOIN record ON record.id = resource.record WHERE {IS_RECOVERED} ORDER BY resource.id
@@ -90,7 +85,7 @@ ORDER BY record.id
 _COUNTS = f"""
 SELECT CASE WHEN {IS_RECOVERED} THEN 'recovered' ELSE standing END, count(*) FROM resource GROUP BY 1
 """  # noqa: S608
-# What came back as an error, or is listed as one, is not what a page is; what is not there after all, nobody holds.
+# Error responses are not content, and captures that turned out to be absent are not held by any archive.
 _UNRECOVERED_LISTED = f"""
 SELECT name, uri FROM resource WHERE NOT ({IS_RECOVERED}) AND EXISTS (
     SELECT 1 FROM capture WHERE capture.resource = resource.id
@@ -101,11 +96,19 @@ SELECT name, uri FROM resource WHERE NOT ({IS_RECOVERED}) AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class RejectedCapture:
-    """A copy that came and was rejected.
+    """A stored capture that was rejected.
 
-    name: of its resource, as the state has it. uri, archive, datetime: of the copy. file, offset: of its record.
-    kind: as `unlost.quality.Kind` has it. reason: in words. urim: the copy's address in the archive.
-    is_chosen: whether it was kept nevertheless, since there is no better one: its resource is doubtful.
+    Attributes:
+        name: Page name of the resource.
+        uri: URL of the capture.
+        archive: Id of the archive.
+        datetime: Datetime of the capture, 14 digits.
+        file: Name of the WARC file.
+        offset: Offset of the record in bytes.
+        kind: The `VerdictKind` value.
+        reason: Explanation in English.
+        urim: URI-M of the capture.
+        is_chosen: Whether it was chosen nevertheless because there is no better one; its resource is doubtful.
     """
 
     name: str
@@ -121,14 +124,18 @@ class RejectedCapture:
 
 
 class StateReader:
-    """What is in the state of the recovery in a folder, as it is when it is opened. Use it as a context manager.
+    """Reads the database of the recovery in a folder as of the time it is opened. Use it as a context manager.
 
-    Raises InputError for a folder that is none of a recovery, and for a file of another kind or version, OSError where
-    it cannot be read.
+    Args:
+        folder: The folder of the recovery.
+        name: Name of the database, if it is a copy of that of a recovery in progress.
+
+    Raises:
+        InputError: The folder has no recovery, or the file is of another kind or version.
+        OSError: The file cannot be read.
     """
 
     def __init__(self, folder: Path, name: str = STATE_FILE_NAME) -> None:
-        """name: of the file, where it is not that of a recovery at work but a copy of it."""
         if name == STATE_FILE_NAME:
             _check_recovery(folder)
         self._file = folder / name
@@ -136,14 +143,14 @@ class StateReader:
             raise InputError(f"{self._file}: a link, which is not followed: remove it")
 
     def __enter__(self) -> Self:
-        """Open it."""
+        """Open the database."""
         with explain_sqlite_errors(self._file):
             self._connection = self._open()
         return self
 
     def _open(self) -> sqlite3.Connection:
-        # Where nobody is at work on it there is nothing beside the file, and it can be read as it stands, also from a
-        # disk that cannot be written.
+        # Without a write-ahead log no process is writing: the file is opened as immutable, which also works on a
+        # read-only disk.
         is_quiet = not self._file.with_name(f"{self._file.name}-wal").exists()
         self._mark_at_open = _file_mark(self._file) if is_quiet else None
         mode = "immutable=1" if is_quiet else "mode=ro"
@@ -158,10 +165,9 @@ class StateReader:
         return connection
 
     def check_unchanged(self) -> None:
-        """Say if what was read may be wrong, since a recovery began to change the file as it was. Raises InputError.
+        """Raise InputError if a recovery started to change the file while it was read as immutable.
 
-        Whoever reads it while a recovery is at work has it as it was; but one that begins after the reading did cannot
-        know of that.
+        A reader that opens the file during a recovery has a consistent snapshot; one that opens it before does not.
         """
         if self._mark_at_open is not None and _file_mark(self._file) != self._mark_at_open:
             raise InputError(f"{self._file}: a recovery began while it was read: try again")
@@ -173,20 +179,20 @@ class StateReader:
             message = f"expected the state of a recovery in version {SCHEMA_VERSION}, found {version}"
             raise InputError(f"{self._file}: {message}{hint}")
         check_tables(connection, self._file)
-        if version < SCHEMA_VERSION:  # it has no such table, and stays as it is
+        if version < SCHEMA_VERSION:  # files of older versions lack the table and are not migrated here
             connection.execute(SUBSTITUTE_TABLE.format(kind="TEMP TABLE"))
         connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM fact").fetchone()  # from here on it stays as it is
+        connection.execute("SELECT count(*) FROM fact").fetchone()  # starts the read transaction, which is a snapshot
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Close it. Raises InputError as `check` does, unless something else went wrong before."""
+        """Close the database. Raises InputError as `check_unchanged`, unless an exception is already raised."""
         self._connection.close()
         if kind is None:
             self.check_unchanged()
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """Turn what SQLite says, and what is no record, into words. Raises InputError, OSError."""
+        """Translate SQLite errors and invalid records into InputError or OSError."""
         try:
             with explain_sqlite_errors(self._file):
                 yield
@@ -197,133 +203,132 @@ class StateReader:
 
     @property
     def ignore_case(self) -> bool:
-        """Whether letter case does not count in its names."""
-        plan = self._fact("plan")
-        return isinstance(plan, dict) and bool(plan.get("ignore_case"))
+        """Whether letter case is ignored in page names."""
+        options = self._fact("plan")
+        return isinstance(options, dict) and bool(options.get("ignore_case"))
 
     def requests_by_archive(self) -> dict[str, int]:
-        """Return how many requests were sent over all runs, by archive."""
-        found = self._fact(REQUESTS_FACT)
-        return {str(name): sum_requests(each) for name, each in found.items()} if isinstance(found, dict) else {}
+        """Return the number of requests sent over all runs, by archive."""
+        requests = self._fact(REQUESTS_FACT)
+        return (
+            {str(name): sum_requests(counts) for name, counts in requests.items()} if isinstance(requests, dict) else {}
+        )
 
     def skipped_links(self) -> dict[str, int]:
-        """Return how many links were not followed, by the reason in words."""
-        found = self._fact(SKIPPED_LINKS_FACT)
-        return {why: n for why, n in found.items() if _is_count(n)} if isinstance(found, dict) else {}
+        """Return the number of links that were not followed, by reason."""
+        links = self._fact(SKIPPED_LINKS_FACT)
+        return {reason: count for reason, count in links.items() if _is_count(count)} if isinstance(links, dict) else {}
 
     def total_requests(self) -> int | None:
-        """Return how many requests were sent over all runs; None if nobody counted."""
-        found = self._fact(REQUESTS_FACT)
-        return None if found is None else sum_requests(found)
+        """Return the number of requests sent over all runs, or None if not counted."""
+        requests = self._fact(REQUESTS_FACT)
+        return None if requests is None else sum_requests(requests)
 
     def chosen_captures(self) -> Iterator[ChosenCapture]:
-        """Yield the copies that were chosen, in the order in which their resources were found."""
+        """Yield the chosen captures in order of discovery of their resources."""
         with self._explain_errors():
             for name, uri, file, offset, data in self._connection.execute(_CHOSEN):
                 yield parse_chosen(name, uri, file, offset, data)
 
     def records(self) -> Iterator[tuple[str, RecoveryRecord]]:
-        """Yield the names of resources and the records of the copies that were chosen for them, in the same order.
-
-        The captures have no keys.
-        """
+        """Yield page names and records of the chosen captures in the same order. The captures have no keys."""
         with self._explain_errors():
             for name, *record in self._connection.execute(_RECORDS):
                 yield name, parse_record(name, *record)
 
     def aliases(self) -> Iterator[tuple[str, str]]:
-        """Yield other names of resources, as links have them, and the names of those."""
+        """Yield aliases of page names with the names that they stand for."""
         with self._explain_errors():
             for alias, name in self._connection.execute(_ALIASES):
                 yield require_text(alias), require_text(name)
 
     def substitutes(self) -> Iterator[tuple[str, str]]:
-        """Yield URLs that no archive has, and the URLs with another query whose captures are used in their place."""
+        """Yield URLs that no archive has, with the URLs with another query whose captures replace them."""
         with self._explain_errors():
             for uri, other in self._connection.execute(_SUBSTITUTES):
                 yield require_text(uri), require_text(other)
 
     def options(self) -> RecoverOptions | None:
-        """Return what is recovered here; None if nobody has said so yet."""
-        found = self._fact("plan")
+        """Return the stored options, or None for a new recovery."""
+        options = self._fact("plan")
         try:
-            return None if found is None else parse_options(found)
+            return None if options is None else parse_options(options)
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{self._file}: not the state of a recovery: its fact `plan`") from None
 
     def rejected(self) -> Iterator[RejectedCapture]:
-        """Yield the copies that were rejected, in the order in which they came."""
+        """Yield the rejected captures in the order of storing."""
         with self._explain_errors():
             if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rejected'").fetchone():
-                return  # it is from before there were verdicts
+                return  # version 1 had no classifier
             for name, file, offset, kind, reason, data, is_chosen in self._connection.execute(_REJECTED):
-                copy = parse_chosen(name, name, file, offset, data)
+                chosen = parse_chosen(name, name, file, offset, data)
                 yield RejectedCapture(
-                    copy.name, copy.uri, copy.archive, copy.datetime, copy.file, copy.offset, require_text(kind),
-                    require_text(reason), copy.urim, bool(is_chosen),
+                    chosen.name, chosen.uri, chosen.archive, chosen.datetime, chosen.file, chosen.offset,
+                    require_text(kind), require_text(reason), chosen.urim, bool(is_chosen),
                 )  # fmt: skip
 
     def doubtful(self) -> Iterator[RejectedCapture]:
-        """Yield the rejected captures that were kept for want of a better one."""
+        """Yield the rejected captures that were chosen for lack of a better one."""
         return (each for each in self.rejected() if each.is_chosen)
 
     def unrecovered_listed(self) -> Iterator[tuple[str, str]]:
-        """Yield name and address of what archives list, and may hold, and was not recovered."""
+        """Yield page name and URL of listed resources that archives may hold and that were not recovered."""
         with self._explain_errors():
             for name, uri in self._connection.execute(_UNRECOVERED_LISTED):
                 yield require_text(name), require_text(uri)
 
     def finished_resources(self) -> Iterator[FinishedResource]:
-        """Yield what was recovered, and what is missing, in the order in which it was found."""
+        """Yield recovered and missing resources in order of discovery."""
         with self._explain_errors():
             yield from finished_resources(self._connection)
 
     def linked_resources(self) -> Iterator[LinkedResource]:
-        """Yield the same with their places in the web of links."""
+        """Yield recovered and missing resources with their links in order of discovery."""
         with self._explain_errors():
             yield from linked_resources(self._connection)
 
     def last_capture_datetime(self) -> str | None:
-        """Return the date of the newest copy that was chosen, 14 digits; None if there is none."""
+        """Return the datetime of the latest chosen capture, 14 digits, or None."""
         with self._explain_errors():
             return last_capture_datetime(self._connection)
 
     def captures_by_year(self) -> list[tuple[int, int]]:
-        """Return for each year how many resources archives list, and how many of them for the first time."""
+        """Return for each year the number of resources captured, and how many of them for the first time."""
         with self._explain_errors():
             return captures_by_year(self._connection)
 
     def missing_resources(self) -> Iterator[MissingResourceRow]:
-        """Yield what is missing, in the order in which it was found."""
+        """Yield the missing resources in order of discovery."""
         with self._explain_errors():
             yield from queries.missing_resources(self._connection)
 
     def most_linked_missing(self, limit: int, each: int, *, is_failed: bool) -> Iterator[MissingResourceDetails]:
-        """Yield some of what is missing, as `gaps.most_missed` does."""
+        """Yield some missing resources with details, as `queries.most_linked_missing`."""
         with self._explain_errors():
             yield from queries.most_linked_missing(self._connection, limit, each, is_failed=is_failed)
 
     def skipped_urls(self, limit: int = -1) -> Iterator[tuple[str, str]]:
-        """Yield the URLs that archives list and that were not fetched; at most `limit`, -1 for all.
+        """Yield the listed URLs that were not fetched, with the reason; at most `limit`, -1 for all.
 
-        Each has the reason: one of `listing_filter`, or empty where no link points to it.
+        The reason is one of `unlost.recover.listings.SKIP_REASONS`, or empty if no link points to the URL.
         """
         with self._explain_errors():
             yield from queries.skipped_urls(self._connection, limit)
 
     def count_skipped(self) -> dict[str, int]:
-        """Return how many listed URLs were not fetched, by the same reason."""
+        """Return the number of listed URLs that were not fetched, by reason."""
         with self._explain_errors():
             sql = "SELECT coalesce(reason, ''), count(*) FROM resource WHERE standing = 'listed' GROUP BY 1"
-            found = {require_text(reason): count for reason, count in self._connection.execute(sql)}
+            counts = {require_text(reason): count for reason, count in self._connection.execute(sql)}
         merged = self._fact(SESSION_IDS_FACT)
-        return {**found, "session-id": merged} if _is_count(merged) and merged else found
+        return {**counts, "session-id": merged} if _is_count(merged) and merged else counts
 
     @property
     def other_host_lookups(self) -> int:
-        """How many queries were sent for what pages need from other hosts."""
-        found = self._fact(LOOKUPS_FACT)
-        return found if _is_count(found) else 0
+        """Number of queries for page requisites on other hosts."""
+        lookups = self._fact(LOOKUPS_FACT)
+        return lookups if _is_count(lookups) else 0
 
     @property
     def is_case_insensitive(self) -> bool:
@@ -333,15 +338,15 @@ class StateReader:
         return row is not None
 
     def counts(self) -> dict[str, int]:
-        """Return how many resources there are of each standing, as `resources.Standing` has it.
+        """Return the number of resources by status (`ResourceStatus`).
 
-        What came back and was put back into the queue counts as recovered.
+        Recovered resources that were queued again count as recovered.
         """
         with self._explain_errors():
             return dict(self._connection.execute(_COUNTS))
 
     def listing_outcomes(self) -> list[tuple[str, str, str | None]]:
-        """Return for each list that an archive was asked for its id, what came of it, and what was wrong, by id."""
+        """Return archive, status and error message of each listing query, by archive."""
         with self._explain_errors():
             rows = self._connection.execute("SELECT archive, outcome, message FROM listing ORDER BY archive, prefix")
             return [
@@ -350,16 +355,16 @@ class StateReader:
             ]
 
     def query_outcomes(self) -> dict[str, dict[str, int]]:
-        """Return the outcomes of queries for single URLs, by archive: how many `done`, `failed` and `excluded`."""
-        found: dict[str, dict[str, int]] = {}
+        """Return the number of queries for single URLs by archive and outcome (`done`, `failed`, `excluded`)."""
+        outcomes: dict[str, dict[str, int]] = {}
         with self._explain_errors():
             sql = "SELECT archive, outcome, count(*) FROM asked GROUP BY archive, outcome"
             for archive, outcome, count in self._connection.execute(sql):
-                found.setdefault(require_text(archive), {})[require_text(outcome)] = count
-        return found
+                outcomes.setdefault(require_text(archive), {})[require_text(outcome)] = count
+        return outcomes
 
     def listed_captures(self) -> dict[str, int]:
-        """Return how many captures of the site are known of each archive."""
+        """Return the number of listed captures by archive."""
         with self._explain_errors():
             rows = self._connection.execute("SELECT archive, count(*) FROM capture GROUP BY archive")
             return {require_text(archive): count for archive, count in rows}
@@ -374,7 +379,7 @@ class StateReader:
 
 
 def _check_recovery(folder: Path) -> None:
-    """Say what is wrong with a place that is no recovery. Raises InputError, OSError."""
+    """Raise InputError or OSError if the folder has no recovery."""
     if not folder.is_dir():
         raise unreadable_error_for_errno(folder, ENOTDIR if folder.exists() else ENOENT, RECOVERY_FOLDER_ADVICE)
     if not (folder / STATE_FILE_NAME).exists() and not (folder / STATE_FILE_NAME).is_symlink():
@@ -383,17 +388,17 @@ def _check_recovery(folder: Path) -> None:
 
 
 def _file_mark(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_mtime_ns, found.st_size
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
 
 
-def _is_count(found: object) -> TypeGuard[int]:
-    """Return whether something is a number of things: a state may say anything, also what no line has room for."""
-    return isinstance(found, int) and 0 <= found < _MAX_COUNT
+def _is_count(value: object) -> TypeGuard[int]:
+    """Return whether a value from the untrusted file is a plausible count."""
+    return isinstance(value, int) and 0 <= value < _MAX_COUNT
 
 
-def sum_requests(found: object) -> int:
-    """Return the sum over all archives and kinds; what is no number counts nothing."""
-    if isinstance(found, int):
-        return found if _is_count(found) else 0
-    return sum(map(sum_requests, found.values())) if isinstance(found, Mapping) else 0
+def sum_requests(value: object) -> int:
+    """Return the sum over all archives and kinds; invalid values count as 0."""
+    if isinstance(value, int):
+        return value if _is_count(value) else 0
+    return sum(map(sum_requests, value.values())) if isinstance(value, Mapping) else 0

@@ -9,8 +9,8 @@ from unlost import sqlite
 from unlost.errors import InputError
 
 SCHEMA_VERSION = 3
-"""Of the tables. Older files are migrated when they are opened: version 1 had neither rejected captures nor candidates,
-version 2 no substitutes and no captures that are doubtful or empty."""
+"""Version of the tables. Older files are migrated when opened. Version 1 had no rejected captures and no candidates,
+version 2 no substitutes and no doubtful or empty captures."""
 _DESCRIPTION = "a recovery"
 _SCHEMA = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -55,13 +55,13 @@ CREATE TABLE candidate (
 );
 CREATE INDEX candidate_folded ON candidate (folded);
 """
-# Numbers of `choice.Worth`: two were put in between, for captures that are doubtful, and for those that are empty.
+# Renumbers `CaptureQuality`: DOUBTFUL and EMPTY were inserted in version 3.
 _QUALITY = "CASE worth WHEN 5 THEN 7 WHEN 6 THEN 8 WHEN 7 THEN {empty} WHEN 8 THEN 10 WHEN 9 THEN 11 ELSE worth END"
 _EMPTY = """CASE WHEN coalesce(json_extract(data, '$.capture.status'), 200) IN (204, 205, 304)
     OR json_extract(data, '$.truncated') IS NOT NULL THEN 9 ELSE 6 END"""
 SUBSTITUTE_TABLE = "CREATE {kind} substitute (resource INTEGER PRIMARY KEY, other INTEGER NOT NULL)"
-"""The table of resources in whose place another is shown that differs only in its query. kind: `TABLE`, or a
-`TEMP TABLE` for files from before."""
+"""The table of resources that are replaced by one that differs only in its query. kind: `TABLE`, or `TEMP TABLE` for
+files of older versions that are only read."""
 _NEW_SINCE_2 = SUBSTITUTE_TABLE.format(kind="TABLE") + ";"
 _SINCE_2 = f"""{_NEW_SINCE_2}
 UPDATE record SET worth = {_QUALITY.format(empty=_EMPTY)};
@@ -73,7 +73,7 @@ UPDATE resource SET record = (
 
 
 class RecoveryStateFile(sqlite.StateFile):
-    """The state of a recovery in a folder. Raises as any StateFile does."""
+    """The SQLite file of a recovery. Raises the errors of `sqlite.StateFile`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _DESCRIPTION, _prepare_schema)
@@ -81,31 +81,36 @@ class RecoveryStateFile(sqlite.StateFile):
 
 @contextmanager
 def explain_sqlite_errors(file: Path) -> Iterator[None]:
-    """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk."""
+    """Translate SQLite errors for a file into InputError, or OSError if the disk is full."""
     with sqlite.translate_sqlite_errors(file, _DESCRIPTION):
         yield
 
 
 def check_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Raise InputError for a file in which anything runs that somebody else wrote: views, triggers."""
+    """Raise InputError if the file contains views or triggers, which would run untrusted SQL."""
     sqlite.reject_views_and_triggers(connection, file, _DESCRIPTION)
 
 
 def _prepare_schema(connection: sqlite3.Connection, file: Path) -> None:
     check_tables(connection, file)
-    found = sqlite.schema_version(connection)
-    if found is None:
+    version = sqlite.schema_version(connection)
+    if version is None:
         sqlite.migrate_schema(connection, _SCHEMA + _SINCE_1 + _NEW_SINCE_2, SCHEMA_VERSION)
-    elif found == 1:
+    elif version == 1:
         sqlite.migrate_schema(connection, _SINCE_1 + _SINCE_2, SCHEMA_VERSION)
-    elif found == 2:
+    elif version == 2:
         sqlite.migrate_schema(connection, _SINCE_2, SCHEMA_VERSION)
-    elif found != SCHEMA_VERSION:
-        raise InputError(f"{file}: expected the state of a recovery in version {SCHEMA_VERSION}, found {found}")
+    elif version != SCHEMA_VERSION:
+        raise InputError(f"{file}: expected the state of a recovery in version {SCHEMA_VERSION}, found {version}")
 
 
 REQUESTS_FACT = "requests"
+"""Requests sent over all runs, by archive, then by kind, as JSON."""
 SKIPPED_LINKS_FACT = "trapped"
+"""Links that were not followed over all runs, by reason, as JSON."""
 LOOKUPS_FACT = "lookups-other-hosts"
+"""Queries for resources on other hosts, over all runs."""
 SESSION_IDS_FACT = "session-ids"
+"""Listed URLs with a session id, which were merged into the URL without it."""
 CASE_INSENSITIVE_FACT = "case-insensitive"
+"""`yes` once the site's server was found to ignore letter case."""

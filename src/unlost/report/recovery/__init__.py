@@ -1,1 +1,12 @@
-"""What a recovery brought back, for people and for programs."""
+"""The report of a recovery: HTML page, TSV summary and JSON.
+
+Modules in reading order:
+
+- stats: counts resources in one pass over the database
+- text: sentences of the report, by language
+- timeline: a histogram of captures as SVG
+- serializers: TSV and JSON
+- writer: renders the page and writes all files
+
+The package must not import unlost.api, unlost.jobs, unlost.web or unlost.cli.
+"""

@@ -1,4 +1,4 @@
-"""A recovery's resources as TSV and JSON, and its statistics as JSON."""
+"""Resources of a recovery as TSV and JSON, and its statistics as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,16 @@ MISSING = "MISSING"
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """One resource.
+    """The summary of one resource.
 
-    when: it was recovered, or found missing, 14 digits. others: archives that list it, too, with their last dates.
-    file: the WARC, in the folder of the recovery, and the byte at which the record begins. None all, if it is missing.
+    Attributes:
+        when: When it was recovered or found missing, 14 digits.
+        uri: Its URL.
+        mime: Media type.
+        file: WARC file in the folder of the recovery, and offset of the record. None if missing, like the next two.
+        archive: Id of the archive.
+        datetime: Datetime of the capture, 14 digits.
+        others: Other archives that list it, with the datetimes of their last captures.
     """
 
     when: str
@@ -31,7 +37,7 @@ class SummaryRow:
     others: tuple[tuple[str, str], ...]
 
     def to_tsv(self) -> str:
-        """Return its fields with tabs between them; of a missing one, the time, the address and `MISSING`."""
+        """Return the fields separated by tabs; for a missing resource, time, URL and `MISSING`."""
         when = dates.to_iso(self.when)
         if self.archive is None:
             return "\t".join((when, escape_field(self.uri), MISSING))
@@ -49,31 +55,31 @@ class SummaryRow:
 
 
 class FinishedResources(Protocol):
-    """The state of a recovery, held by its owner or read by somebody else."""
+    """A database of a recovery, opened for writing or reading."""
 
     def finished_resources(self) -> Iterator[FinishedResource]:
-        """Yield what was recovered, and what is missing."""
+        """Yield recovered and missing resources."""
 
 
 def summary_rows(state: FinishedResources) -> Iterator[SummaryRow]:
-    """Yield all resources that are recovered or missing, in the order in which they were found."""
+    """Yield all recovered and missing resources in order of discovery."""
     return map(summary_row, state.finished_resources())
 
 
-def summary_row(ended: FinishedResource) -> SummaryRow:
-    """Return the summary of one."""
-    chosen = ended.chosen
+def summary_row(resource: FinishedResource) -> SummaryRow:
+    """Return the summary of a resource."""
+    chosen = resource.chosen
     if chosen is None:
-        return SummaryRow(ended.finished_at, ended.uri, None, None, None, None, ended.holders)
-    others = tuple(each for each in ended.holders if each[0] != (chosen.archive or ""))
-    place = f"warc/{chosen.file}:{chosen.offset}"
-    uri = chosen.uri if ended.substitute is None else ended.uri
-    return SummaryRow(chosen.recovered, uri, chosen.mime, place, chosen.archive, chosen.datetime, others)
+        return SummaryRow(resource.finished_at, resource.uri, None, None, None, None, resource.holders)
+    others = tuple(each for each in resource.holders if each[0] != (chosen.archive or ""))
+    location = f"warc/{chosen.file}:{chosen.offset}"
+    uri = chosen.uri if resource.substitute is None else resource.uri
+    return SummaryRow(chosen.recovered, uri, chosen.mime, location, chosen.archive, chosen.datetime, others)
 
 
 def escape_field(text: str) -> str:
-    """Return a text without what would break a line into fields, or make a terminal act."""
-    if text.isprintable():  # a fifth of the time, and almost always
+    """Percent-encode the characters of a TSV field that are not printable, such as tabs and control characters."""
+    if text.isprintable():  # nearly always, and five times as fast
         return text
     return "".join(char if char.isprintable() else _percent_encode(char) for char in text)
 
@@ -81,34 +87,34 @@ def escape_field(text: str) -> str:
 def _percent_encode(char: str) -> str:
     try:
         return quote(char, errors="surrogateescape")
-    except UnicodeEncodeError:  # half of a letter that was never bytes
+    except UnicodeEncodeError:  # a lone surrogate that does not stand for a byte
         return quote(char, errors="surrogatepass")
 
 
-def resource_json(ended: FinishedResource) -> dict[str, object]:
-    """Return what the line of the summary has, by names, and of what is missing the reason. Raises DateError."""
-    entry, chosen = summary_row(ended), ended.chosen
+def resource_json(resource: FinishedResource) -> dict[str, object]:
+    """Return a resource as JSON, with the fields of the summary, and the reason if it is missing. Raises DateError."""
+    row, chosen = summary_row(resource), resource.chosen
     return {
         "event": "resource",
         "outcome": "missing" if chosen is None else "recovered",
-        "when": dates.to_iso(entry.when),
-        "uri": entry.uri,
-        "mime": entry.mime,
-        "file": entry.file,
-        "archive": entry.archive,
-        "datetime": entry.datetime,
-        "others": dict(entry.others),
-        "reason": ended.reason if chosen is None else None,
+        "when": dates.to_iso(row.when),
+        "uri": row.uri,
+        "mime": row.mime,
+        "file": row.file,
+        "archive": row.archive,
+        "datetime": row.datetime,
+        "others": dict(row.others),
+        "reason": resource.reason if chosen is None else None,
         "status": None if chosen is None else chosen.status,
         "urim": None if chosen is None else chosen.urim,
-        "doubtful": ended.doubtful_kind,
-        "substitute": ended.substitute,
+        "doubtful": resource.doubtful_kind,
+        "substitute": resource.substitute,
     }
 
 
 def summary_json(stats: RecoveryStats) -> dict[str, object]:
-    """Return the numbers, by names."""
-    types, (_, others) = stats.top_types()
+    """Return the statistics as JSON."""
+    types, (_, other_types) = stats.top_types()
     return {
         "event": "summary",
         "url": stats.url,
@@ -130,7 +136,7 @@ def summary_json(stats: RecoveryStats) -> dict[str, object]:
         "parts": _recovered_and_missing(stats.requisites),
         "kinds": {kind: stats.kinds[kind] for kind in RESOURCE_KINDS if stats.kinds[kind]},
         "types": dict(types),
-        "other_types": others,
+        "other_types": other_types,
         "reasons": _sorted_counts(stats.reasons),
         "rejected": _sorted_counts(stats.rejected),
         "archives": {name: _archive_json(stats, name) for name in stats.archive_ids()},

@@ -1,4 +1,4 @@
-"""Statistics of a recovery, counted in one pass over its state, in bounded memory."""
+"""Statistics of a recovery, counted in one pass over its database, in bounded memory."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,61 +24,76 @@ RESOURCE_KINDS = (
     REDIRECTS,
     "other",
 )
-"""All kinds, in the order in which they are shown."""
+"""All kinds in the order of display."""
 _FONTS = frozenset({"application/vnd.ms-fontobject", "application/x-font-ttf", "application/x-font-woff"})
 _BY_FORMAT = {"javascript": "scripts", "text/css": "style sheets", "text/plain": "plain text"}
 _DATA_FORMATS = frozenset({"xml", "json", "feed", "text/csv"})
 
 
 def resource_kind(mime: str | None, status: int | None) -> str:
-    """Return the kind of a copy by its media type and its status.
+    """Return the kind of a capture by its media type and status.
 
-    >>> resource_kind("text/html", 200), resource_kind("text/html", 301), resource_kind("application/pdf", 200), resource_kind(None, None)
-    ('pages', 'redirects', 'documents', 'other')
+    >>> resource_kind("text/html", 200), resource_kind("text/html", 301)
+    ('pages', 'redirects')
+    >>> resource_kind("application/pdf", 200), resource_kind(None, None)
+    ('documents', 'other')
     """
     if status is not None and 300 <= status < 400:
         return REDIRECTS
-    told = mime or UNKNOWN_TYPE
-    group = group_of(told)
+    media_type = mime or UNKNOWN_TYPE
+    group = group_of(media_type)
     if group != "other":
         return "pages" if group == "HTML" else group
-    if is_document(told):
+    if is_document(media_type):
         return "documents"
-    if told.startswith(("font/", "application/font-")) or told in _FONTS:
+    if media_type.startswith(("font/", "application/font-")) or media_type in _FONTS:
         return "fonts"
-    if told.startswith(("audio/", "video/")):
+    if media_type.startswith(("audio/", "video/")):
         return "sound and video"
-    spelled = format_of(told)
-    return "feeds and data" if spelled in _DATA_FORMATS else _BY_FORMAT.get(spelled, "other")
+    format_name = format_of(media_type)
+    return "feeds and data" if format_name in _DATA_FORMATS else _BY_FORMAT.get(format_name, "other")
 
 
 MAX_TYPES = 40
-"""Rows of media types: there are about so many that mean anything, and headers can have any."""
-_MAX_COUNTED_TYPES = 5_000  # different types, before all others are counted as one
-_MAX_TYPE_LENGTH = 80  # of a type
+"""Number of media types listed; headers may contain any number of meaningless ones."""
+_MAX_COUNTED_TYPES = 5_000  # distinct types; all others are counted as one
+_MAX_TYPE_LENGTH = 80
 
 
 @dataclass(slots=True)
 class RecoveryStats:
-    """Numbers of resources, unless something else is said.
+    """Statistics of a recovery. Counters are numbers of resources unless stated otherwise.
 
-    url: where the recovery began; None if it has not. queued: wanted, and not yet looked for; those that came back
-        before are not among them. listed: archives list them, and nothing that came back leads to them.
-    pages, parts: that came back, then that are missing: pages, and what pages are shown with.
-    kinds, types: that came back, by kind in a word, and by media type. other_types: those counted as one, and how many
-        resources have them.
-    reasons: that are missing, by the reason. archives: that came back, by archive. also: that came back, by the other
-        archives that list them.
-    months: that came back, by the month of the copy (6 digits). first, last: the oldest and the newest copy that was
-        chosen, 14 digits; None if there is none. begun, ended: when the first and the last copy came, the same.
-    rejected: copies, by verdict. rejected_by: copies, by archive.
-    asked: requests over all runs, by archive. lists: of archives, what came of each and what was wrong.
-    trapped: links that were not followed, by the reason in words.
-    doubtful: of those that came back, how many have only a capture that the quality verdict speaks against.
-    substituted: of those that came back, how many are shown by the capture of a URL with another query.
-    left_out: listed and not fetched, by the reason, as `listing_filter` has it; empty where no link points to them.
-    captures: known captures by archive. queries: outcomes of queries for single URLs, by archive.
-    other_host_lookups: queries for what pages need from other hosts.
+    Attributes:
+        url: The start URL; None if no run was started.
+        recovered: Recovered resources.
+        missing: Missing resources.
+        queued: Resources in the queue, without those that were recovered before.
+        listed: Resources that archives list and no recovered page links to.
+        pages: Recovered and missing pages.
+        requisites: Recovered and missing page requisites.
+        kinds: Recovered resources by kind.
+        types: Recovered resources by media type.
+        other_types: Recovered resources of types beyond the limit on distinct types.
+        reasons: Missing resources by reason.
+        archives: Recovered resources by archive.
+        also_listed: Recovered resources by other archives that list them.
+        months: Recovered resources by month of the capture, 6 digits.
+        first: Datetime of the oldest chosen capture, 14 digits; None without any.
+        last: Datetime of the newest chosen capture, 14 digits; None without any.
+        started: When the first capture was recovered, 14 digits; None without any.
+        ended: When the last capture was recovered, 14 digits; None without any.
+        rejected: Rejected captures by verdict.
+        rejected_by: Rejected captures by archive.
+        requests_by_archive: Requests over all runs.
+        listings: Archive, status and error message of each listing query.
+        skipped_links: Links that were not followed, by reason.
+        doubtful: Recovered resources whose only captures were rejected by the classifier.
+        substituted: Recovered resources that are replaced by the capture of a URL with another query.
+        skipped: Listed resources that were not fetched, by reason; the reason is empty if no link points to them.
+        captures: Known captures by archive.
+        queries: Outcomes of queries for single URLs by archive.
+        other_host_lookups: Queries for page requisites on other hosts.
     """
 
     url: str | None = None
@@ -113,21 +128,21 @@ class RecoveryStats:
 
     @property
     def total(self) -> int:
-        """How many were looked for."""
+        """Number of recovered and missing resources."""
         return self.recovered + self.missing
 
     @property
     def share(self) -> float | None:
-        """The share of them that came back; None of nothing."""
+        """Share of recovered resources; None if there are no resources."""
         return self.recovered / self.total if self.total else None
 
     @property
     def never_archived(self) -> int:
-        """How many are linked, and no archive has them."""
+        """Number of linked resources that no archive has."""
         return self.reasons["not-held"]
 
     def count_outcomes(self) -> list[tuple[str, int]]:
-        """Return how many resources ended how: each is counted once, but for those that are still queued."""
+        """Return the number of resources by outcome. Each finished resource is counted once."""
         left_out = sum(self.skipped.values())
         return [
             ("recovered", self.recovered - self.doubtful - self.substituted),
@@ -140,38 +155,38 @@ class RecoveryStats:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent over all runs."""
+        """Number of requests over all runs."""
         return sum(self.requests_by_archive.values())
 
     def archive_ids(self) -> list[str]:
-        """Return all archives that had to do with it, those first that gave most."""
-        every = {
+        """Return all archives involved, those with most recovered resources first."""
+        involved = {
             *self.archives,
             *self.also_listed,
             *self.rejected_by,
             *self.requests_by_archive,
             *(name for name, _, _ in self.listings),
         }
-        return sorted(every, key=lambda name: (-self.archives[name], -self.also_listed[name], name))
+        return sorted(involved, key=lambda name: (-self.archives[name], -self.also_listed[name], name))
 
     def top_types(self) -> tuple[list[tuple[str, int]], tuple[int, int]]:
-        """Return the most frequent media types, and how many others there are, and of how many resources."""
+        """Return the most frequent media types, and the number of other types and of their resources."""
         ordered = sorted(self.types.items(), key=lambda each: (-each[1], each[0]))
-        rest = ordered[MAX_TYPES:]
-        return ordered[:MAX_TYPES], (len(rest), self.other_types + sum(count for _, count in rest))
+        others = ordered[MAX_TYPES:]
+        return ordered[:MAX_TYPES], (len(others), self.other_types + sum(count for _, count in others))
 
-    def count(self, each: FinishedResource) -> None:
-        """Count one that was recovered, or is missing."""
-        chosen = each.chosen
+    def count(self, resource: FinishedResource) -> None:
+        """Count a recovered or missing resource."""
+        chosen = resource.chosen
         is_missing = chosen is None
-        (self.requisites if each.link_kind == LinkKind.REQUISITE else self.pages)[is_missing] += 1
+        (self.requisites if resource.link_kind == LinkKind.REQUISITE else self.pages)[is_missing] += 1
         if chosen is None:
             self.missing += 1
-            self.reasons[each.reason or ""] += 1
+            self.reasons[resource.reason or ""] += 1
         else:
-            self.substituted += each.substitute is not None
+            self.substituted += resource.substitute is not None
             self._count_capture(chosen)
-            self.also_listed.update(name for name, _ in each.holders if name != chosen.archive)
+            self.also_listed.update(name for name, _ in resource.holders if name != chosen.archive)
 
     def _count_capture(self, chosen: ChosenCapture) -> None:
         self.recovered += 1
@@ -190,29 +205,35 @@ class RecoveryStats:
 
 
 def collect_stats(state: StateReader, on_resource: Callable[[FinishedResource], object] | None = None) -> RecoveryStats:
-    """Return the numbers of a recovery. on_each: is given every resource that was recovered or is missing, in order.
+    """Return the statistics of a recovery.
 
-    Raises InputError, OSError.
+    Args:
+        state: The database.
+        on_resource: Called with every recovered or missing resource, in order.
+
+    Raises:
+        InputError: The database is invalid.
+        OSError: The database cannot be read.
     """
-    plan = state.options()
-    found = RecoveryStats(
-        url=plan.url if plan else None,
+    options = state.options()
+    stats = RecoveryStats(
+        url=options.url if options else None,
         requests_by_archive=state.requests_by_archive(),
         listings=state.listing_outcomes(),
         skipped_links=state.skipped_links(),
     )
     for each in state.finished_resources():
-        found.count(each)
+        stats.count(each)
         if on_resource is not None:
             on_resource(each)
-    for copy in state.rejected():
-        found.rejected[copy.kind] += 1
-        found.rejected_by[copy.archive or ""] += 1
-        found.doubtful += copy.is_chosen
-    found.skipped = state.count_skipped()
-    found.captures, found.queries = state.listed_captures(), state.query_outcomes()
-    found.other_host_lookups = state.other_host_lookups
+    for rejected in state.rejected():
+        stats.rejected[rejected.kind] += 1
+        stats.rejected_by[rejected.archive or ""] += 1
+        stats.doubtful += rejected.is_chosen
+    stats.skipped = state.count_skipped()
+    stats.captures, stats.queries = state.listed_captures(), state.query_outcomes()
+    stats.other_host_lookups = state.other_host_lookups
     counts = state.counts()
-    found.queued = counts.get(ResourceStatus.QUEUED.value, 0)
-    found.listed = counts.get(ResourceStatus.LISTED.value, 0)
-    return found
+    stats.queued = counts.get(ResourceStatus.QUEUED.value, 0)
+    stats.listed = counts.get(ResourceStatus.LISTED.value, 0)
+    return stats

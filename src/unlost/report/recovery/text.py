@@ -1,4 +1,4 @@
-"""The sentences of a report, by language, and the translation of messages that the state has in English."""
+"""Sentences of a report by language, and translation of English messages in the database."""
 
 import re
 from functools import cache
@@ -11,8 +11,8 @@ from unlost.report.i18n import Translations, load_texts
 from unlost.report.recovery.stats import RecoveryStats
 
 PACKAGE = "unlost.report.recovery"
-"""Where the texts of reports are."""
-_MAX_MESSAGE_LENGTH = 2_000  # characters of what is looked at; what is longer we did not write
+"""The package of the texts."""
+_MAX_MESSAGE_LENGTH = 2_000  # characters of a message that is translated; no known message is longer
 _VALUES = {"quote": '".*"', "topic": "[a-z]+", "script": "[a-z]+", "number": "[0-9][0-9,]{0,15}"}
 
 
@@ -22,23 +22,26 @@ def report_strings(language: str) -> Translations:
 
 
 def translate_message(text: str, t: Translations) -> str | None:
-    """Return what somebody wrote into a state, in the language of `t`; None if it is none of what we write.
+    """Translate a message from the database; return None if it is not a known message.
 
-    >>> translate_message('it says "for sale"', report_strings("de")), translate_message("HTTP 503", report_strings("de"))
+    >>> german = report_strings("de")
+    >>> translate_message('it says "for sale"', german), translate_message("HTTP 503", german)
     ('sie sagt "for sale"', None)
     """
     if t.language == LANGUAGES[0]:
         return text
     for name, pattern in _patterns():
-        if len(text) <= _MAX_MESSAGE_LENGTH and (found := pattern.fullmatch(text)):
-            return t(name, **{value: _translate_value(value, said, t) for value, said in found.groupdict().items()})
+        if len(text) <= _MAX_MESSAGE_LENGTH and (match := pattern.fullmatch(text)):
+            return t(
+                name, **{value: _translate_value(value, matched, t) for value, matched in match.groupdict().items()}
+            )
     return None
 
 
-def _translate_value(name: str, said: str, t: Translations) -> str:
+def _translate_value(name: str, matched: str, t: Translations) -> str:
     if name == "number":
-        return t.number(int(said.replace(",", "")))
-    return t.word(name, said) if name in ("topic", "script") else said
+        return t.number(int(matched.replace(",", "")))
+    return t.word(name, matched) if name in ("topic", "script") else matched
 
 
 @cache
@@ -48,66 +51,69 @@ def _patterns() -> list[tuple[str, re.Pattern[str]]]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    parts = Formatter().parse(text)
+    segments = Formatter().parse(text)
     return re.compile(
-        "".join(re.escape(said) + (f"(?P<{name}>{_VALUES[name]})" if name else "") for said, name, _, _ in parts)
+        "".join(
+            re.escape(literal) + (f"(?P<{name}>{_VALUES[name]})" if name else "") for literal, name, _, _ in segments
+        )
     )
 
 
 INCOMPLETE_LISTING_OUTCOMES = ("cut", "unsupported", "failed", "not-now", "excluded")
-"""Outcomes of listings after which an archive may have more than is known."""
+"""Statuses of listings after which an archive may hold more than is known."""
 
 
 def report_headline(stats: RecoveryStats, t: Translations) -> str:
-    """Return what everybody wants to know first.
+    """Return the headline of the report: recovered, missing and queued resources.
 
     >>> from unlost.report.recovery.text import report_strings
     >>> report_headline(RecoveryStats(recovered=128, missing=12, queued=3), report_strings("en"))
     '128 of 140 resources came back. 12 are missing. 3 are still to come.'
-    >>> report_headline(RecoveryStats(recovered=1), report_strings("en")), report_headline(RecoveryStats(missing=2), report_strings("de"))
+    >>> english, german = report_strings("en"), report_strings("de")
+    >>> report_headline(RecoveryStats(recovered=1), english), report_headline(RecoveryStats(missing=2), german)
     ('1 of 1 resource came back.', 'Keine von 2 Dateien ist zurückgekommen.')
     """
     if not stats.total:
-        found = [t("report.nothing_yet")]
+        sentences = [t("report.nothing_yet")]
     elif not stats.recovered:
-        found = [t("report.none_came_back", stats.total)]
+        sentences = [t("report.none_came_back", stats.total)]
     else:
-        found = [t("report.came_back", stats.total, back=t.number(stats.recovered))]
+        sentences = [t("report.came_back", stats.total, back=t.number(stats.recovered))]
         if stats.missing:
-            found.append(t("report.missing", stats.missing))
+            sentences.append(t("report.missing", stats.missing))
     if stats.queued:
-        found.append(t("report.to_come", stats.queued))
-    return " ".join(found)
+        sentences.append(t("report.to_come", stats.queued))
+    return " ".join(sentences)
 
 
 def report_remarks(stats: RecoveryStats, t: Translations) -> list[str]:
-    """Return the sentences that follow: about dates, what was rejected, requests, what is only listed."""
-    found = []
+    """Return the sentences after the headline: dates, rejected captures, requests, resources that are only listed."""
+    sentences = []
     if stats.first and stats.last:
         first, last = t.digits(stats.first), t.digits(stats.last)
         name = "report.copies_from" if first == last else "report.copies_between"
-        found.append(t(name, first=first, last=last))
-    if copies := stats.rejected.total():
-        found.append(t("report.rejected", copies))
+        sentences.append(t(name, first=first, last=last))
+    if rejected := stats.rejected.total():
+        sentences.append(t("report.rejected", rejected))
     if failed := stats.reasons["failed"]:
-        found.append(t("report.failed", failed))
+        sentences.append(t("report.failed", failed))
     if stats.requests_by_archive:
-        found.append(t("report.requests", stats.requests))
+        sentences.append(t("report.requests", stats.requests))
     if stats.doubtful:
-        found.append(t("report.doubtful", stats.doubtful))
+        sentences.append(t("report.doubtful", stats.doubtful))
     if unlinked := stats.skipped.get("", 0):
-        found.append(t("report.listed", unlinked))
+        sentences.append(t("report.listed", unlinked))
     if left_out := sum(stats.skipped.values()) - unlinked:
-        found.append(t("report.left_out", left_out))
+        sentences.append(t("report.left_out", left_out))
     if stats.other_host_lookups:
-        found.append(t("report.lookups", stats.other_host_lookups))
-    if trapped := sum(stats.skipped_links.values()):
-        found.append(t("report.not_followed", trapped))
-    return found
+        sentences.append(t("report.lookups", stats.other_host_lookups))
+    if skipped := sum(stats.skipped_links.values()):
+        sentences.append(t("report.not_followed", skipped))
+    return sentences
 
 
 def format_day(digits: str) -> str:
-    """Return the day of 14 digits as it stands in lists, in every language; what is no date stays as it is.
+    """Return the date of 14 digits in ISO 8601; an invalid one is returned unchanged.
 
     >>> format_day("20110401123000"), format_day("20119999000000")
     ('2011-04-01', '20119999000000')
@@ -119,30 +125,30 @@ def format_day(digits: str) -> str:
 
 
 def outcome_text(stats: RecoveryStats, t: Translations, part: str, key: str) -> str:
-    """Return the text for a reason or an outcome: of all archives only if all were listed.
+    """Return the text for a reason or outcome. If a listing is incomplete, claims are limited to listed archives.
 
     >>> from unlost.report.recovery.text import report_strings
-    >>> english, unlisted = report_strings("en"), RecoveryStats(listings=[("a", "failed", None)])
-    >>> outcome_text(RecoveryStats(), english, "reason", "not-held"), outcome_text(unlisted, english, "reason", "not-held")
+    >>> english, stats = report_strings("en"), RecoveryStats(listings=[("a", "failed", None)])
+    >>> outcome_text(RecoveryStats(), english, "reason", "not-held"), outcome_text(stats, english, "reason", "not-held")
     ('no archive has it', 'no archive that was listed has it')
     """
-    is_known = all(outcome not in INCOMPLETE_LISTING_OUTCOMES for _, outcome, _ in stats.listings)
-    other = f"{part}_unlisted"
-    return t.word(part if is_known or not t.has(f"{other}.{key.replace('-', '_')}") else other, key)
+    is_complete = all(outcome not in INCOMPLETE_LISTING_OUTCOMES for _, outcome, _ in stats.listings)
+    unlisted_part = f"{part}_unlisted"
+    return t.word(part if is_complete or not t.has(f"{unlisted_part}.{key.replace('-', '_')}") else unlisted_part, key)
 
 
 def listing_text(stats: RecoveryStats, archive: str, t: Translations) -> str:
-    """Return what an archive listed, in words; `-` if it was not asked to.
+    """Return the results of an archive's listings as text; `-` if it was not queried.
 
-    An archive without a listing API is queried page by page: whether it answered is said, too.
+    For an archive without a listing API, the text includes whether it answered queries for single URLs.
     """
     outcomes = dict.fromkeys(outcome for name, outcome, _ in stats.listings if name == archive)
     captures = t.number(stats.captures.get(archive, 0))
-    found = [t.word("list", outcome).replace("{n}", captures) for outcome in outcomes]
+    phrases = [t.word("list", outcome).replace("{n}", captures) for outcome in outcomes]
     if "unsupported" in outcomes:
         queries = stats.queries.get(archive, {})
         if not queries:
-            found.append(t("query.none"))
+            phrases.append(t("query.none"))
         elif not queries.get("done"):
-            found.append(t("query.failed" if queries.get("failed") else "query.excluded"))
-    return escape_unprintable("; ".join(found)) or "-"
+            phrases.append(t("query.failed" if queries.get("failed") else "query.excluded"))
+    return escape_unprintable("; ".join(phrases)) or "-"

@@ -6,16 +6,16 @@ from html import escape
 
 from unlost.report.i18n import Translations
 
-_MAX_BARS = 60  # on the screen of a phone, each is then five dots wide
-_MAX_MONTHS = 36  # beyond that, years say more
-_HEIGHT = 100  # of the picture, in its own units; a bar's width is 10
-_MIN_BAR_HEIGHT = 1.5  # so that one copy beside ten thousand is seen
+_MAX_BARS = 60  # each is then five pixels wide on a phone
+_MAX_MONTHS = 36  # for longer periods, bars are years
+_HEIGHT = 100  # of the picture in user units; a bar is 10 wide
+_MIN_BAR_HEIGHT = 1.5  # so that a single capture is visible
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # years
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineBar:
-    """A time, and how many copies are from it. first: a month or a year. last: a year, where it is several."""
+    """A period and its number of captures. first: a month or year. last: a year, if the bar spans several years."""
 
     first: str
     count: int
@@ -23,18 +23,19 @@ class TimelineBar:
 
     @property
     def label(self) -> str:
-        """The time for programs, whatever is spoken."""
+        """The period, independent of the language."""
         return self.first if self.last is None else f"{self.first} to {self.last}"
 
     def localized_label(self, t: Translations) -> str:
-        """Return the time for people."""
+        """Return the period in a language."""
         return self.first if self.last is None else t("time.years", first=self.first, last=self.last)
 
 
 def timeline_bars(months: Mapping[str, int]) -> list[TimelineBar]:
-    """Return the bars without gaps between the first and the last: months, years, or as many years as needed.
+    """Return bars without gaps from the first to the last month; of months, years, or several years each.
 
-    months: how many copies are from each month, by its 6 digits; a month that no calendar has is one of its year.
+    Args:
+        months: Number of captures by month, 6 digits. An invalid month is moved into its year.
 
     >>> [(bar.label, bar.count) for bar in timeline_bars({"201104": 2, "201106": 1})]
     [('2011-04', 2), ('2011-05', 0), ('2011-06', 1)]
@@ -43,7 +44,7 @@ def timeline_bars(months: Mapping[str, int]) -> list[TimelineBar]:
     """
     if not months:
         return []
-    # Months counted from the year 0.
+    # Months are numbered from year 0.
     counts: dict[int, int] = {}
     for digits, count in months.items():
         month = min(max(int(digits[4:6]), 1), 12)
@@ -61,57 +62,58 @@ def _by_years(counts: Mapping[int, int], first: int, last: int) -> list[Timeline
     step = next(each for each in _STEPS if last // each - first // each < _MAX_BARS)
     sums: dict[int, int] = {}
     for month, count in counts.items():
-        place = month // 12 // step
-        sums[place] = sums.get(place, 0) + count
-    found = []
-    for place in range(first // step, last // step + 1):
-        begin, end = place * step, place * step + step - 1
-        found.append(TimelineBar(f"{begin:04}", sums.get(place, 0), None if step == 1 else f"{end:04}"))
-    return found
+        index = month // 12 // step
+        sums[index] = sums.get(index, 0) + count
+    bars = []
+    for index in range(first // step, last // step + 1):
+        start, end = index * step, index * step + step - 1
+        bars.append(TimelineBar(f"{start:04}", sums.get(index, 0), None if step == 1 else f"{end:04}"))
+    return bars
 
 
-def render_timeline(found: list[TimelineBar], t: Translations) -> str:
-    """Return the bars as an SVG element, which fills whatever place it is given; the same bars give the same bytes.
+def render_timeline(bars: list[TimelineBar], t: Translations) -> str:
+    """Return the bars as an SVG element that scales to its container. The same bars yield the same bytes.
 
-    Nothing of others is in it. It has no text of its own but titles: labels would grow and shrink with it.
+    It contains no untrusted text, and no text but titles, because labels would be distorted by scaling.
     """
-    most = max((bar.count for bar in found), default=0)
+    maximum = max((bar.count for bar in bars), default=0)
     shapes = []
-    for at, bar in enumerate(found):
+    for index, bar in enumerate(bars):
         if bar.count:
-            height = max(_MIN_BAR_HEIGHT, _HEIGHT * bar.count / most)
-            place = f'x="{10 * at + 1}" y="{_HEIGHT - height:.2f}" width="8" height="{height:.2f}"'
+            height = max(_MIN_BAR_HEIGHT, _HEIGHT * bar.count / maximum)
+            attributes = f'x="{10 * index + 1}" y="{_HEIGHT - height:.2f}" width="8" height="{height:.2f}"'
             shapes.append(
-                f"<rect {place}><title>{escape(bar.localized_label(t))}: {t.number(bar.count)}</title></rect>"
+                f"<rect {attributes}><title>{escape(bar.localized_label(t))}: {t.number(bar.count)}</title></rect>"
             )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {10 * max(len(found), 1)} {_HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {10 * max(len(bars), 1)} {_HEIGHT}" '
         f'preserveAspectRatio="none" role="img" aria-labelledby="timeline-title timeline-text">'
         f'<title id="timeline-title">{escape(t("time.line"))}</title>'
-        f'<desc id="timeline-text">{escape(describe_timeline(found, t))}</desc>'
+        f'<desc id="timeline-text">{escape(describe_timeline(bars, t))}</desc>'
         f"{''.join(shapes)}</svg>"
     )
 
 
-def describe_timeline(found: list[TimelineBar], t: Translations) -> str:
-    """Return in a sentence what the bars show.
+def describe_timeline(bars: list[TimelineBar], t: Translations) -> str:
+    """Return a sentence that describes the bars.
 
     >>> from unlost.report.recovery.text import report_strings
-    >>> describe_timeline([TimelineBar("2011", 3), TimelineBar("2012", 0), TimelineBar("2013", 5)], report_strings("en"))
+    >>> bars = [TimelineBar("2011", 3), TimelineBar("2012", 0), TimelineBar("2013", 5)]
+    >>> describe_timeline(bars, report_strings("en"))
     '8 copies, from 2011 to 2013; most, 5, from 2013.'
     """
-    if not found:
+    if not bars:
         return t("time.none")
-    copies = t("time.copies", sum(bar.count for bar in found))
-    first = found[0].localized_label(t)
-    if len(found) == 1:
+    copies = t("time.copies", sum(bar.count for bar in bars))
+    first = bars[0].localized_label(t)
+    if len(bars) == 1:
         return t("time.single", copies=copies, first=first)
-    top = max(found, key=lambda bar: bar.count)
+    largest = max(bars, key=lambda bar: bar.count)
     return t(
         "time.several",
         copies=copies,
         first=first,
-        last=found[-1].localized_label(t),
-        most=t.number(top.count),
-        top=top.localized_label(t),
+        last=bars[-1].localized_label(t),
+        most=t.number(largest.count),
+        top=largest.localized_label(t),
     )

@@ -1,4 +1,4 @@
-"""Renders a report as HTML and writes its files, all in one pass, atomically."""
+"""Renders a report as HTML and writes its files atomically, in one pass over the database."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -32,17 +32,21 @@ from unlost.report.recovery.text import (
 from unlost.report.recovery.timeline import describe_timeline, render_timeline, timeline_bars
 
 MAX_LISTED_RESOURCES = 500
-"""How many resources a list of the page has; a page of more is slow to open, and nobody reads it."""
-_MAX_DETAILS = 5  # links or copies that are named for each
+"""Number of resources in each list of the page; longer pages are slow to open."""
+_MAX_DETAILS = 5  # links or captures that are listed for a missing resource
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPageOptions:
     """How a report page is rendered.
 
-    has_files: whether `summary.tsv` and `report.json` are next to the page. language: one of `LANGUAGES`.
-    names: of archives, by id. back: the URL of the page that links here; None for none.
-    lists_all: whether every file is listed, recovered ones, too; if not, lists have at most `MOST_LISTED` rows.
+    Attributes:
+        has_files: Whether `summary.tsv` and `report.json` are next to the page.
+        language: One of `LANGUAGES`.
+        names: Names of archives, by id.
+        back_url: URL of the page that links here; None for none.
+        lists_all: Whether all files are listed, including recovered ones. Otherwise lists have at most
+            `MAX_LISTED_RESOURCES` rows.
     """
 
     has_files: bool = False
@@ -55,23 +59,32 @@ class ReportPageOptions:
 def render_report_page(
     state: StateReader, stats: RecoveryStats, *, has_files: bool, language: str = LANGUAGES[0]
 ) -> str:
-    """Return the page: HTML with everything in it, the same for the same state. Everything in it is escaped.
+    """Return the page as self-contained HTML. The same database yields the same page.
 
-    figures: of this very state. has_files: whether `summary.tsv` and `report.json` stand beside the page. language: one
-    of `LANGUAGES`. Raises InputError, OSError.
+    Args:
+        state: The database.
+        stats: The statistics of this database.
+        has_files: Whether `summary.tsv` and `report.json` are next to the page.
+        language: One of `LANGUAGES`.
+
+    Raises:
+        InputError: The database is invalid.
+        OSError: The database cannot be read.
     """
     return "".join(render_report(state, stats, ReportPageOptions(has_files=has_files, language=language)))
 
 
 def render_report(state: StateReader, stats: RecoveryStats, options: ReportPageOptions) -> Iterator[str]:
-    """Yield the page in pieces, as `report_page` returns it, in memory that does not grow with the lists.
+    """Yield the page in pieces, as `render_report_page` returns it, in bounded memory.
 
-    Raises InputError, OSError.
+    Raises:
+        InputError: The database is invalid.
+        OSError: The database cannot be read.
     """
     t = report_strings(options.language)
-    found = timeline_bars(stats.months)
+    bars = timeline_bars(stats.months)
     failed = stats.reasons[FAILED_REASON]
-    most = None if options.lists_all else MAX_LISTED_RESOURCES
+    max_rows = None if options.lists_all else MAX_LISTED_RESOURCES
     types, (other_types, of_other_types) = stats.top_types()
     uses = ((t("head.pages_row"), *stats.pages), (t("head.parts_row"), *stats.requisites))
     incomplete = [
@@ -91,7 +104,7 @@ def render_report(state: StateReader, stats: RecoveryStats, options: ReportPageO
             back=options.back_url,
             name_of=lambda name: options.names.get(name, name),
             word=partial(outcome_text, stats, t),
-            most=most,
+            most=max_rows,
             headline=report_headline(stats, t),
             remarks=report_remarks(stats, t),
             uses=[row for row in uses if any(row[1:])],
@@ -101,30 +114,30 @@ def render_report(state: StateReader, stats: RecoveryStats, options: ReportPageO
             of_other_types=of_other_types,
             archives=[(name, listing_text(stats, name, t)) for name in stats.archive_ids()],
             incomplete=incomplete,
-            bars=found,
-            drawing=render_timeline(found, t),
-            described=describe_timeline(found, t),
+            bars=bars,
+            drawing=render_timeline(bars, t),
+            described=describe_timeline(bars, t),
             reasons=[
                 (outcome_text(stats, t, "reason", each), count)
                 for each, count in stats.reasons.most_common()
                 if each != FAILED_REASON
             ],
-            missing=state.most_linked_missing(most or -1, _MAX_DETAILS, is_failed=False),
+            missing=state.most_linked_missing(max_rows or -1, _MAX_DETAILS, is_failed=False),
             missing_in_all=stats.missing - failed,
-            failed=state.most_linked_missing(most or -1, _MAX_DETAILS, is_failed=True),
+            failed=state.most_linked_missing(max_rows or -1, _MAX_DETAILS, is_failed=True),
             failed_in_all=failed,
             verdicts=[(t.word("verdict", each), count) for each, count in stats.rejected.most_common()],
-            rejected=islice(state.rejected(), most),
+            rejected=islice(state.rejected(), max_rows),
             rejected_in_all=stats.rejected.total(),
             retold=lambda text: translate_message(text, t),
             outcomes=[
                 (outcome_text(stats, t, "outcome", each), count) for each, count in stats.count_outcomes() if count
             ],
-            doubtful=islice(state.doubtful(), most),
-            left_out=islice(((uri, why) for uri, why in state.skipped_urls() if why), most),
-            left_out_in_all=sum(count for why, count in stats.skipped.items() if why),
-            left_out_reasons=[(t.word("left_out", why), count) for why, count in stats.skipped.items() if why],
-            unlinked=islice((uri for uri, why in state.skipped_urls() if not why), most),
+            doubtful=islice(state.doubtful(), max_rows),
+            left_out=islice(((uri, reason) for uri, reason in state.skipped_urls() if reason), max_rows),
+            left_out_in_all=sum(count for reason, count in stats.skipped.items() if reason),
+            left_out_reasons=[(t.word("left_out", reason), count) for reason, count in stats.skipped.items() if reason],
+            unlinked=islice((uri for uri, reason in state.skipped_urls() if not reason), max_rows),
             unlinked_in_all=stats.skipped.get("", 0),
             recovered=((each.uri, each.chosen) for each in state.finished_resources() if each.chosen)
             if options.lists_all
@@ -134,20 +147,20 @@ def render_report(state: StateReader, stats: RecoveryStats, options: ReportPageO
 
 
 def _jinja_environment() -> jinja2.Environment:
-    made = make_template_environment("unlost.report.recovery")
-    made.filters["day"] = format_day
-    return made
+    environment = make_template_environment("unlost.report.recovery")
+    environment.filters["day"] = format_day
+    return environment
 
 
 REPORT_FOLDER = "report"
-"""Of a recovery: where its report is written."""
+"""Folder of a recovery that contains its report."""
 LineWriter = Callable[[bytes], object]
-"""Gets a line."""
+"""Writes a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """Where to write a page, lines with tabs, and objects; None where nobody wants them."""
+    """Paths of the HTML page, the TSV summary and the JSON report; None for those that are not written."""
 
     html: Path | None = None
     tsv: Path | None = None
@@ -155,18 +168,18 @@ class ReportFiles:
 
     @classmethod
     def in_folder(cls, folder: Path | None, recovery: Path) -> Self:
-        """Return the files of a folder; None for that of a recovery. Raises InputError if one is a link."""
-        place = recovery / REPORT_FOLDER if folder is None else folder
-        if folder is None and place.is_symlink():
-            raise InputError(f"{place}: a link, which is not followed: remove it, or give another folder by -o")
-        files = cls(place / "index.html", place / "summary.tsv", place / "report.json")
+        """Return the files in a folder, by default in that of the recovery. Raises InputError for a symbolic link."""
+        report_folder = recovery / REPORT_FOLDER if folder is None else folder
+        if folder is None and report_folder.is_symlink():
+            raise InputError(f"{report_folder}: a link, which is not followed: remove it, or give another folder by -o")
+        files = cls(report_folder / "index.html", report_folder / "summary.tsv", report_folder / "report.json")
         for each in files.paths():
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it, or give another folder by -o")
         return files
 
     def paths(self) -> list[Path]:
-        """Return those that are wanted."""
+        """Return the paths that are written."""
         return [each for each in (self.html, self.tsv, self.json) if each is not None]
 
 
@@ -178,30 +191,38 @@ def write_report(
     json_writers: Sequence[LineWriter] = (),
     language: str = LANGUAGES[0],
 ) -> RecoveryStats:
-    """Read all resources once: write the files that are wanted, and return the numbers.
+    """Write the requested files in one pass over the resources, and return the statistics.
 
-    lines, objects: who gets the lines with tabs, and the objects, beside the files. language: of the page; what is for
-    programs has none. Raises InputError, OSError.
+    Args:
+        state: The database.
+        files: The files to write.
+        tsv_writers: Receive the lines of the TSV summary, in addition to the file.
+        json_writers: Receive the lines of the JSON report, in addition to the file.
+        language: Language of the page.
+
+    Raises:
+        InputError: The database is invalid.
+        OSError: A file cannot be read or written.
     """
     with ExitStack() as stack:
-        named = files.paths()
-        if named:
-            stack.enter_context(ensure_directory(named[0].parent))
-        opened = dict(zip(named, stack.enter_context(atomic_files(named)) if named else (), strict=True))
-        for_lines = [*tsv_writers, *([opened[files.tsv].write] if files.tsv else [])]
-        for_objects = [*json_writers, *([opened[files.json].write] if files.json else [])]
-        told: list[Callable[[FinishedResource], object]] = []
-        if for_lines:
-            told.append(lambda each: _write_all(for_lines, _tsv_line(each)))
-        if for_objects:
-            told.append(lambda each: _write_all(for_objects, _json_line(resource_json(each))))
-        figures = collect_stats(state, lambda each: [tell(each) for tell in told])
-        _write_all(for_objects, _json_line(summary_json(figures)))
+        paths = files.paths()
+        if paths:
+            stack.enter_context(ensure_directory(paths[0].parent))
+        opened = dict(zip(paths, stack.enter_context(atomic_files(paths)) if paths else (), strict=True))
+        write_tsv = [*tsv_writers, *([opened[files.tsv].write] if files.tsv else [])]
+        write_json = [*json_writers, *([opened[files.json].write] if files.json else [])]
+        handlers: list[Callable[[FinishedResource], object]] = []
+        if write_tsv:
+            handlers.append(lambda each: _write_all(write_tsv, _tsv_line(each)))
+        if write_json:
+            handlers.append(lambda each: _write_all(write_json, _json_line(resource_json(each))))
+        stats = collect_stats(state, lambda each: [handle(each) for handle in handlers])
+        _write_all(write_json, _json_line(summary_json(stats)))
         if files.html is not None:
-            page = render_report_page(state, figures, has_files=files.tsv is not None, language=language)
+            page = render_report_page(state, stats, has_files=files.tsv is not None, language=language)
             opened[files.html].write(page.encode())
         state.check_unchanged()
-    return figures
+    return stats
 
 
 def _write_all(writes: Sequence[LineWriter], text: bytes) -> None:
@@ -209,9 +230,9 @@ def _write_all(writes: Sequence[LineWriter], text: bytes) -> None:
         write(text)
 
 
-def _tsv_line(ended: FinishedResource) -> bytes:
-    return summary_row(ended).to_tsv().encode("utf-8", "surrogateescape") + b"\n"
+def _tsv_line(resource: FinishedResource) -> bytes:
+    return summary_row(resource).to_tsv().encode("utf-8", "surrogateescape") + b"\n"
 
 
-def _json_line(found: dict[str, object]) -> bytes:
-    return dumps(found).encode() + b"\n"
+def _json_line(value: dict[str, object]) -> bytes:
+    return dumps(value).encode() + b"\n"

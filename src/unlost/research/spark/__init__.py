@@ -1,6 +1,17 @@
-"""The same work on a Spark cluster: maps, profiles and filters, byte for byte as on one machine.
+"""Maps, profiles, filters and index statistics on a Spark cluster, byte for byte as on a single machine.
 
-read lines ─► partial results, counted where they were read ─► cut by bounds ─► merged part by part ─► one file
+Data flow: Spark assigns splits of the input files to tasks; each task counts its split and returns partial rows; these
+are cut at key bounds into parts, shuffled, merged part by part, and collected into one file.
 
-Nothing here is imported unless it is asked for, and PySpark is an extra: `pip install 'unlost[spark]'`.
+Modules in reading order:
+
+- `session`: Spark sessions and errors.
+- `splits`: input files and their splits.
+- `rows`: rows exchanged between tasks, and task reports.
+- `checkpoint`: stored results of the reading stage, so that a job can be resumed.
+- `engine`: the stages.
+- `maps`, `profiles`, `filters`, `statistics`: jobs.
+
+Only `--engine spark` imports this package. PySpark and pyarrow are extras (`pip install 'unlost[spark]'`), imported
+inside functions.
 """

@@ -1,4 +1,4 @@
-"""Stores what was read and counted, so that an interrupted Spark job resumes."""
+"""Checkpoints of the reading stage, so that an interrupted Spark job can be resumed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 _STAT_CONCURRENCY = 16
 
 RANGE_BYTES = 64 << 30
-"""Of files, at least: some hundred tasks, so that few machines wait for the last of a leg. It does not depend on the
-cluster, or another one could not go on."""
+"""Minimum size of the files of a checkpoint range: some hundred tasks, so that few executors idle at its end.
+
+It is independent of the cluster, so that another cluster can resume the job.
+"""
 
 MAX_RANGES = 16
 
 _SLASHES = r"^(\w+):/+"
-"""Rows know a file as `file:/x` that Spark lists as `file:///x`: all would be behind the last range."""
+"""Spark lists `file:/x` as `file:///x`; unnormalized names would all sort after the last range."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRange:
-    """A part of the reading that is kept by itself: all files whose names are in a range.
+    """A range of input files, by name, with its own checkpoint.
 
-    least, below: where the range begins and where the next does; None where it has no end. place: where it is kept.
+    Attributes:
+        start: First name; None for no lower bound.
+        end: First name of the next range; None for no upper bound.
+        url: Folder of the checkpoint.
     """
 
     start: str | None
@@ -41,7 +46,7 @@ class CheckpointRange:
     url: str
 
     def filter_rows(self, rows: "DataFrame") -> "DataFrame":
-        """Return the rows of its files. Every row is of one leg, whatever names look like."""
+        """Return the rows of the files in this range. Each row is in exactly one range, whatever its file name."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
         name = f.regexp_replace("name", _SLASHES, "$1:/")
@@ -52,11 +57,15 @@ class CheckpointRange:
 
 @dataclass(slots=True)
 class CheckpointStore:
-    """Keeps what stages came to.
+    """Stores the results of stages as Parquet files.
 
-    address: a folder that all machines reach. Within it each leg has a name by what was read (names, sizes and dates of
-    files), by what was done with it, and by the version: whatever of it changes, it is another.
-    leg_bytes: of the files of a leg, at least.
+    The name of a checkpoint is a digest of the input (names, sizes and dates of files), the work and the version of
+    unlost, so that any change invalidates it.
+
+    Attributes:
+        session: Spark session.
+        url: Folder that all executors can access.
+        range_bytes: Minimum size of the files of a range.
     """
 
     session: "SparkSession"
@@ -65,61 +74,63 @@ class CheckpointStore:
     _used: list[str] = field(default_factory=list)
 
     def split_into_ranges(self, files: SparkFiles, work: object) -> list[CheckpointRange]:
-        """Return the legs in which files are read, in the order of their names."""
+        """Return the ranges of files, in the order of their names."""
         with ThreadPoolExecutor(_STAT_CONCURRENCY) as threads:
-            states = list(threads.map(self._file_version, sorted(files.names, key=_normalize_slashes)))
-        size = max(self.range_bytes, sum(state.size for state in states) // MAX_RANGES)
+            versions = list(threads.map(self._file_version, sorted(files.names, key=_normalize_slashes)))
+        range_bytes = max(self.range_bytes, sum(version.size for version in versions) // MAX_RANGES)
         groups: list[list[_FileVersion]] = [[]]
-        taken = 0
-        for state in states:
-            if taken >= size:
+        group_bytes = 0
+        for version in versions:
+            if group_bytes >= range_bytes:
                 groups.append([])
-                taken = 0
-            groups[-1].append(state)
-            taken += state.size
+                group_bytes = 0
+            groups[-1].append(version)
+            group_bytes += version.size
         folder = self.url if has_url_scheme(self.url) else f"file:{Path(self.url).absolute()}"
-        # Rows know their files by their places among all names. All states count for all legs: should Spark escape a
-        # name otherwise in rows, they are of another leg, which must not outlive a change of the file either.
-        whole = _digest([VERSION, list(files.names), states, files.kind, files.read_settings, _canonical_value(work)])
+        # Rows refer to files by their index among all names, so the digest covers all files. It also covers all
+        # versions: if Spark escapes a name differently in rows, they fall into another range.
+        job_digest = _digest(
+            [VERSION, list(files.names), versions, files.kind, files.read_settings, _canonical_value(work)]
+        )
         ends = [None, *(_normalize_slashes(group[0].name) for group in groups[1:]), None]
         return [
-            CheckpointRange(least, below, f"{folder.rstrip('/')}/unlost-{_digest([whole, least, below])}")
-            for least, below in pairwise(ends)
+            CheckpointRange(start, end, f"{folder.rstrip('/')}/unlost-{_digest([job_digest, start, end])}")
+            for start, end in pairwise(ends)
         ]
 
     def load_or_compute(self, frame: "DataFrame", checkpoint: CheckpointRange) -> "DataFrame":
-        """Return what a frame comes to, from where it is kept; done and kept first if it is not there whole."""
+        """Return the stored result of a frame; compute and store it first if it is absent or incomplete."""
         self._used.append(checkpoint.url)
         with translate_spark_errors():
-            # Spark writes this last, when all machines are done.
+            # Spark writes _SUCCESS last, after all tasks.
             if not self._file_system(checkpoint.url).exists(self._path(f"{checkpoint.url}/_SUCCESS")):
                 frame.write.mode("overwrite").parquet(checkpoint.url)
             return self.session.read.parquet(escape_glob(checkpoint.url))
 
     def delete(self) -> None:
-        """Remove what was kept for a run that is done."""
+        """Delete the checkpoints that were used."""
         with translate_spark_errors():
-            for place in self._used:
-                self._file_system(place).delete(self._path(place), True)
+            for url in self._used:
+                self._file_system(url).delete(self._path(url), True)
         self._used.clear()
 
     def _file_version(self, name: str) -> "_FileVersion":
-        jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
+        jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001  PySpark has no public API for Hadoop file systems
         with translate_spark_errors():
             status = self._file_system(name).getFileStatus(jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name)))
             return _FileVersion(name, status.getLen(), status.getModificationTime())
 
-    def _path(self, place: str) -> Any:  # noqa: ANN401  Java's
+    def _path(self, url: str) -> Any:  # noqa: ANN401  Java's
         jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001
-        return jvm.org.apache.hadoop.fs.Path(place)
+        return jvm.org.apache.hadoop.fs.Path(url)
 
-    def _file_system(self, place: str) -> Any:  # noqa: ANN401  Java's
+    def _file_system(self, url: str) -> Any:  # noqa: ANN401  Java's
         conf = self.session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-        return self._path(place).getFileSystem(conf)
+        return self._path(url).getFileSystem(conf)
 
 
 class _FileVersion(NamedTuple):
-    """By what a file is known."""
+    """Identifies the content of a file."""
 
     name: str
     size: int
@@ -130,12 +141,12 @@ def _normalize_slashes(name: str) -> str:
     return re.sub(_SLASHES, r"\1:/", name)
 
 
-def _digest(about: object) -> str:
-    return blake2b(dumps(about).encode(), digest_size=16).hexdigest()
+def _digest(value: object) -> str:
+    return blake2b(dumps(value).encode(), digest_size=16).hexdigest()
 
 
 def _canonical_value(value: object) -> object:
-    """Return what work is, the same in every process: sets have no order of their own."""
+    """Return a representation of the work that is the same in every process: sets are sorted."""
     if is_dataclass(value) and not isinstance(value, type):
         return [
             type(value).__name__,

@@ -1,4 +1,4 @@
-"""The Spark engine: counts splits where they are read, cuts the result by key ranges, and merges part by part."""
+"""The Spark engine: counts splits, cuts the partial results at key bounds, and merges them part by part."""
 
 import json
 import re
@@ -40,12 +40,12 @@ CutLevel = Literal["page", "host", "domain"]
 _HOST = re.compile(rb"([a-z0-9._:,-]+)\)")
 _DOMAIN = re.compile(rb"[a-z0-9-]+,[a-z0-9._:-]+(?=[,)])")
 PART_BYTES = 64 << 20
-"""Of counted lines, for each part: some seconds of work, and what has to be done again if a machine is lost."""
+"""Size of the partial rows of a part: some seconds of work, repeated if an executor is lost."""
 MAX_PARTS = 20_000
 
 
 def choose_part_count(size: int, at_least: int) -> int:
-    """Return how many parts so many bytes are cut into: enough for all processors, unless there is next to nothing.
+    """Return the number of parts for this many bytes: at least one per processor, unless the data is tiny.
 
     >>> choose_part_count(100, 8), choose_part_count(10_000_000, 8), choose_part_count(1 << 40, 8)
     (1, 8, 16384)
@@ -56,12 +56,15 @@ def choose_part_count(size: int, at_least: int) -> int:
 
 
 def choose_bounds(
-    samples: Sequence[tuple[bytes, int]], parts: int, level: CutLevel, whole: Collection[bytes] = ()
+    samples: Sequence[tuple[bytes, int]], parts: int, level: CutLevel, undivided_tlds: Collection[bytes] = ()
 ) -> list[bytes]:
-    r"""Return keys at which parts begin, in order: at most one fewer than parts are wanted.
+    r"""Return the first keys of the parts but the first, sorted; at most `parts` - 1.
 
-    samples: keys, and the bytes that each stands for. level: what must not be cut.
-    whole: top-level domains that must not be cut either.
+    Args:
+        samples: Sampled keys with the bytes that each represents.
+        parts: Number of parts.
+        level: Unit that must not be divided.
+        undivided_tlds: Top-level domains that must not be divided.
 
     >>> keys = [(b"com,a)/", 1), (b"com,b)/x", 1), (b"com,b,c)/", 1), (b"org,d)/", 1)]
     >>> choose_bounds(keys, 4, "page")
@@ -73,21 +76,21 @@ def choose_bounds(
     """
     total = sum(weight for _, weight in samples)
     bounds: list[bytes] = []
-    done = 0
+    covered = 0
     for key, weight in sorted(samples):
-        if done * parts >= (len(bounds) + 1) * total:
+        if covered * parts >= (len(bounds) + 1) * total:
             bound = _unit_start(key, level)
             is_new = bound is not None and (not bounds or bound > bounds[-1])
-            if bound is not None and is_new and bound.partition(b",")[0] not in whole:
+            if bound is not None and is_new and bound.partition(b",")[0] not in undivided_tlds:
                 bounds.append(bound)
-        done += weight
+        covered += weight
     return bounds[: max(parts - 1, 0)]
 
 
 def _unit_start(key: bytes, level: CutLevel) -> bytes | None:
-    """Return where the page, host or domain of a key begins.
+    """Return the first key of the page, host or domain of a key.
 
-    None where that is not sure: of names with other bytes, what lies below may stand apart.
+    None for keys with unusual bytes, whose subtree may not be contiguous.
     """
     if level == "page":
         return re.split(rb"[? ]", key, maxsplit=1)[0]
@@ -99,37 +102,37 @@ def _unit_start(key: bytes, level: CutLevel) -> bytes | None:
 
 
 _TASKS_PER_RANGE = 1 << 22
-"""More tasks than one leg of the reading has."""
+"""Upper bound for the number of tasks of a checkpoint range."""
 
 
 class SplitTask(Protocol):
-    """What is done with the pieces of files that one task reads."""
+    """Work of the reading stage: processes the splits of a task."""
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
-        """Yield partial results, and a note."""
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
+        """Yield partial rows, and a report."""
 
 
 class PartTask(Protocol):
-    """What is done with everything that belongs to one part of the result."""
+    """Work of the merge stage: processes all rows of a part."""
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield the part's rows, in order, and a note."""
+        """Yield the rows of the part in order, and a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadTask:
     work: SplitTask
-    files: Any  # a broadcast Files, without its frame
-    first: int  # the number of the first task
+    files: Any  # broadcast SparkFiles without its frame
+    first: int  # number of the first task
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext  # noqa: PLC0415  an extra
 
         context = TaskContext.get()
         task = self.first + (context.partitionId() if context else 0)
-        with task_directory() as place:
-            pieces = read_splits(batches, self.files.value, place)
-            yield from write_batches(report_errors(self.work(pieces, task)))
+        with task_directory() as folder:
+            splits = read_splits(batches, self.files.value, folder)
+            yield from write_batches(report_errors(self.work(splits, task)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class _CutTask:
     cut: Callable[[PartialRow], Iterator[PartialRow]]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        return write_batches(row for whole in read_batches(batches) for row in self.cut(whole))
+        return write_batches(cut_row for row in read_batches(batches) for cut_row in self.cut(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,31 +148,34 @@ class _MergeTask:
     work: PartTask
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        def done() -> Iterator[PartialRow]:
+        def merged_rows() -> Iterator[PartialRow]:
             for part, rows in groupby(read_batches(batches), lambda row: row.part):
                 yield from report_errors(self.work(part, rows))
 
-        return write_batches(done())
+        return write_batches(merged_rows())
 
 
 @dataclass(frozen=True, slots=True)
 class LineCutter:
-    """Cuts lines at bounds; of pages with `pages`, whatever their queries are."""
+    """Divides lines at key bounds; with `pages`, by page key without query."""
 
     bounds: Sequence[bytes]
     pages: bool = False
 
     def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
-        """Yield what of a row belongs to each part."""
+        """Yield the lines of a row for each part."""
         for part, lines in _core.cut_lines(row.data, self.bounds, self.pages):
             yield PartialRow(part, row.source, row.place, lines)
 
 
 @dataclass(slots=True)
 class SparkStage:
-    """What a stage of the work came to: rows that stay on the cluster's disks, and notes of all tasks.
+    """Result of a stage: rows on the cluster, and the reports of all tasks.
 
-    is_kept: the rows are where a `Keeper` keeps them, in no order.
+    Attributes:
+        frame: The rows.
+        reports: The reports.
+        is_checkpointed: Whether the rows are read from a checkpoint, in undefined order.
     """
 
     frame: "DataFrame"
@@ -177,42 +183,55 @@ class SparkStage:
     is_checkpointed: bool = False
 
     def choose_bounds(
-        self, parts: int | None, at_least: int, level: CutLevel, whole: Sequence[bytes] = ()
+        self, parts: int | None, at_least: int, level: CutLevel, undivided_tlds: Sequence[bytes] = ()
     ) -> list[bytes]:
-        """Return where the result is cut, by the samples that tasks took."""
-        samples = [sample for note in self.reports for sample in note.samples]
-        wanted = parts or choose_part_count(sum(weight for _, weight in samples), at_least)
-        return choose_bounds(samples, wanted, level, whole)
+        """Return the bounds of the parts, from the keys sampled by the tasks.
+
+        Args:
+            parts: Number of parts; None to choose by size.
+            at_least: Minimum number of parts if chosen by size.
+            level: Unit that must not be divided.
+            undivided_tlds: Top-level domains that must not be divided.
+        """
+        samples = [sample for task_report in self.reports for sample in task_report.samples]
+        part_count = parts or choose_part_count(sum(weight for _, weight in samples), at_least)
+        return choose_bounds(samples, part_count, level, undivided_tlds)
 
     def rows(self, source: int | None = None) -> Iterator[PartialRow]:
-        """Yield all rows, or those of one source, part by part, in order. Raises ClusterError."""
+        """Yield all rows, or those of one source, in order.
+
+        Raises:
+            ClusterError: The rows arrived out of order.
+        """
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
         last = (REPORT_PART, REPORT_PART)
         with translate_spark_errors():
-            wanted = self.frame.where(f.col("part") != REPORT_PART)
+            frame = self.frame.where(f.col("part") != REPORT_PART)
             if source is not None:
-                wanted = wanted.where(f.col("source") == source)
+                frame = frame.where(f.col("source") == source)
             if self.is_checkpointed:
-                wanted = wanted.orderBy("part", "place")
-            for found in wanted.toLocalIterator(prefetchPartitions=True):
-                row = PartialRow(found["part"], found["source"], found["place"], bytes(found["data"]))
+                frame = frame.orderBy("part", "place")
+            for record in frame.toLocalIterator(prefetchPartitions=True):
+                row = PartialRow(record["part"], record["source"], record["place"], bytes(record["data"]))
                 if (row.part, row.place) <= last:
                     raise ClusterError("parts came out of order from the cluster: nothing was written")
                 last = (row.part, row.place)
                 yield row
 
     def release(self) -> None:
-        """Let the cluster's disks go."""
+        """Free the rows on the cluster."""
         with translate_spark_errors():
             self.frame.unpersist()
 
 
 class SparkEngine:
-    """Work on a cluster.
+    """Runs stages on a cluster. No setting affects the output.
 
-    session: of Spark. parts: how many a result is cut into; as many as its size asks for if None. keeper: of what was
-    read, for a run that ends before it is done. Nothing of it shows in the result.
+    Args:
+        session: Spark session.
+        parts: Number of parts of a result; None to choose by size.
+        checkpoints: Stores the reading stage, so that an interrupted job can be resumed; None for no checkpoints.
     """
 
     def __init__(
@@ -224,36 +243,44 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at a time, as far as Spark tells."""
+        """Number of concurrent tasks according to Spark."""
         return self.session.sparkContext.defaultParallelism
 
     def read(self, files: SparkFiles, work: SplitTask) -> SparkStage:
-        """Return what the pieces of files come to. Raises InputError for what cannot be read."""
+        """Run the reading stage.
+
+        Raises:
+            InputError: A file cannot be read.
+        """
         from dataclasses import replace  # noqa: PLC0415  start-up
 
         shared = self.session.sparkContext.broadcast(replace(files, rows=None))  # type: ignore[arg-type]
         with translate_spark_errors():
             if self.checkpoints is None:
                 return self._persist(files.rows.mapInArrow(_ReadTask(work, shared, 0), ROW_SCHEMA))
-            notes: list[TaskReport] = []
+            task_reports: list[TaskReport] = []
             frames = []
-            for number, leg in enumerate(self.checkpoints.split_into_ranges(files, work)):
-                reading = _ReadTask(work, shared, number * _TASKS_PER_RANGE)
+            for number, checkpoint in enumerate(self.checkpoints.split_into_ranges(files, work)):
+                read_task = _ReadTask(work, shared, number * _TASKS_PER_RANGE)
                 frames.append(
-                    self.checkpoints.load_or_compute(leg.filter_rows(files.rows).mapInArrow(reading, ROW_SCHEMA), leg)
+                    self.checkpoints.load_or_compute(
+                        checkpoint.filter_rows(files.rows).mapInArrow(read_task, ROW_SCHEMA), checkpoint
+                    )
                 )
                 try:
-                    notes += self._collect_reports(frames[-1])
+                    task_reports += self._collect_reports(frames[-1])
                 except (InputError, UsageError):
-                    # What is wrong with the input is no work that was done.
+                    # Do not keep checkpoints of an invalid input.
                     self.checkpoints.delete()
                     raise
-            return SparkStage(reduce(lambda one, other: one.unionAll(other), frames), notes, is_checkpointed=True)
+            return SparkStage(
+                reduce(lambda first, second: first.unionAll(second), frames), task_reports, is_checkpointed=True
+            )
 
     def merge(
         self, stage: SparkStage, cut: Callable[[PartialRow], Iterator[PartialRow]], parts: int, work: PartTask
     ) -> SparkStage:
-        """Return the parts of a result: rows are cut, those of a part brought together, in order, and merged."""
+        """Run the merge stage: cut rows into parts, shuffle and sort them, and merge each part."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
         with translate_spark_errors():
@@ -262,30 +289,32 @@ class SparkEngine:
             return self._persist(frame.mapInArrow(_MergeTask(work), ROW_SCHEMA))
 
     def _persist(self, frame: "DataFrame") -> SparkStage:
-        """Do the work, once, and keep what it comes to; a machine that is lost has its share done again by others."""
+        """Compute a frame once and keep it on the executors' disks. Spark recomputes the rows of a lost executor."""
         from pyspark import StorageLevel  # noqa: PLC0415  an extra
 
-        kept = frame.persist(StorageLevel.DISK_ONLY)
-        return SparkStage(kept, self._collect_reports(kept))
+        persisted = frame.persist(StorageLevel.DISK_ONLY)
+        return SparkStage(persisted, self._collect_reports(persisted))
 
     @staticmethod
     def _collect_reports(frame: "DataFrame") -> list[TaskReport]:
-        """Return the notes of all tasks. Raises what one of them found wrong with the input."""
+        """Return the reports of all tasks; raise the error of a failed one."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
-        notes = [
+        task_reports = [
             TaskReport.from_bytes(bytes(row["data"])) for row in frame.where(f.col("part") == REPORT_PART).collect()
         ]
-        raise_task_failures(notes)
-        return notes
+        raise_task_failures(task_reports)
+        return task_reports
 
 
-def add_line_stats(notes: Sequence[TaskReport], files: SparkFiles, report: InputReport) -> None:
-    """Add what became of lines to a report, files in their order. Lines have no numbers in a piece of a file."""
+def add_line_stats(task_reports: Sequence[TaskReport], files: SparkFiles, report: InputReport) -> None:
+    """Add the line counts of all tasks to a report, in file order. Line numbers are unknown within a split."""
     from unlost.mementomap.readers import LINE_PROBLEM_MESSAGES  # noqa: PLC0415
 
-    every = sorted((tally for note in notes for tally in note.tallies), key=lambda each: each[:2])
-    for source, start, added, added_lines, tally in every:
+    tallies = sorted(
+        (tally for task_report in task_reports for tally in task_report.tallies), key=lambda each: each[:2]
+    )
+    for source, start, added, added_lines, tally in tallies:
         lines, counted, foreign, filtered, repaired, problems = tally
         report.lines += lines - added_lines
         report.counted += counted
@@ -293,26 +322,30 @@ def add_line_stats(notes: Sequence[TaskReport], files: SparkFiles, report: Input
         report.filtered += filtered
         report.repaired += repaired
         for kind, count, line, offset, example in problems:
-            found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
-            message = f"{LINE_PROBLEM_MESSAGES.get(kind, 'no key can be made of it')}: `{found}`"
+            excerpt = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
+            message = f"{LINE_PROBLEM_MESSAGES.get(kind, 'no key can be made of it')}: `{excerpt}`"
             number = line - added_lines if start == 0 else None
             report.problems.add(
                 Problem(kind, files.display_name(source), number, start + offset - added, message), count
             )
 
 
-def check_split_order(notes: Sequence[TaskReport], files: SparkFiles, *, strictly: bool) -> None:
-    """Raise InputError if the pieces of a file do not follow each other in order."""
-    before: tuple[int, bytes] | None = None
-    for edge in sorted(edge for note in notes for edge in note.edges):
-        if before and before[0] == edge.source and (edge.first < before[1] or (strictly and edge.first == before[1])):
-            found = edge.first[:60].decode(errors="replace")
+def check_split_order(task_reports: Sequence[TaskReport], files: SparkFiles, *, strictly: bool) -> None:
+    """Raise InputError if the splits of a file are not sorted."""
+    previous: tuple[int, bytes] | None = None
+    for edge in sorted(edge for task_report in task_reports for edge in task_report.edges):
+        if (
+            previous
+            and previous[0] == edge.source
+            and (edge.first < previous[1] or (strictly and edge.first == previous[1]))
+        ):
+            excerpt = edge.first[:60].decode(errors="replace")
             raise InputError(
-                f"{files.display_name(edge.source)}: not in order at byte {edge.start}, before {found!a}: its "
+                f"{files.display_name(edge.source)}: not in order at byte {edge.start}, before {excerpt!a}: its "
                 "parts are not "
                 "sorted, or not all of them"
             )
-        before = (edge.source, edge.last)
+        previous = (edge.source, edge.last)
 
 
 class _FileCounter(Protocol):
@@ -324,14 +357,14 @@ class _FileCounter(Protocol):
 def read_inputs(
     engine: SparkEngine, inputs: Sequence[str | PathLike[str]], kind: object, columns: Mapping[str, str] | None
 ) -> SparkFiles:
-    """Return what is counted: lines, or the rows of Parquet files if columns are given."""
+    """Return the input files: text, or Parquet if columns are given."""
     if columns is not None:
         return read_parquet(engine.session, inputs, columns)
     return read_files(engine.session, inputs, kind)  # type: ignore[arg-type]
 
 
 def refuse_partial(options: InputOptions) -> None:
-    """Raise UsageError if damaged files are to be read as far as possible: Spark reads them whole or not at all."""
+    """Raise UsageError for `allow_partial`: Spark cannot read the undamaged part of a file."""
     if options.allow_partial:
         raise UsageError("--allow-partial is not supported on a cluster: leave it out, or leave out --engine spark")
 
@@ -345,9 +378,18 @@ def count_split(
     is_only: bool,
     map_headers: list[str] | None = None,
 ) -> "Tally":
-    """Count what a piece of a file holds, and return what became of its lines. Raises InputError.
+    """Count the rows of a split and return their tally.
 
-    maps: gets the `!meta` of a map, as JSON.
+    Args:
+        split: The split.
+        builder: Receives the rows.
+        expected_header: Header that maps must be compatible with.
+        options: Options for reading.
+        is_only: Whether the input is a single file.
+        map_headers: Receives the `!meta` of a map, as JSON.
+
+    Raises:
+        InputError: The split cannot be read.
     """
     if split.kind != "map":
         return count_split_rows(split, builder, options)
@@ -360,22 +402,22 @@ def count_split(
         raise _add_name(split, error) from error
 
 
-def collect_map_headers(notes: Iterable[TaskReport]) -> list[UkvsHeader]:
-    """Return what the maps say about themselves that were counted, some of them more than once."""
-    return [UkvsHeader(meta=json.loads(text)) for note in notes for text in note.maps]
+def collect_map_headers(task_reports: Iterable[TaskReport]) -> list[UkvsHeader]:
+    """Return the headers of all maps read; a header may occur several times."""
+    return [UkvsHeader(meta=json.loads(text)) for task_report in task_reports for text in task_report.maps]
 
 
-def merge_capture_dates(notes: Iterable[TaskReport]) -> tuple[str, str] | None:
-    """Return the dates of the first and the last capture of all that was counted."""
-    found = [note.dates for note in notes if note.dates]
-    return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+def merge_capture_dates(task_reports: Iterable[TaskReport]) -> tuple[str, str] | None:
+    """Return the dates of the first and the last capture."""
+    ranges = [task_report.dates for task_report in task_reports if task_report.dates]
+    return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
 
 
 def count_split_rows(split: Split, builder: _FileCounter, options: InputOptions) -> "Tally":
-    """Do the same for a piece of an index or a list."""
-    at = None if options.column is None else options.column - 1
+    """Count the rows of a split of an index or a URL list."""
+    column = None if options.column is None else options.column - 1
     try:
-        tally, _ = builder.add_file(split.path, Progress(), split.kind == "urls", at)
+        tally, _ = builder.add_file(split.path, Progress(), split.kind == "urls", column)
     except InputError as error:
         raise _add_name(split, error) from error
     if split.has_hint:
@@ -386,9 +428,9 @@ def count_split_rows(split: Split, builder: _FileCounter, options: InputOptions)
 
 
 def hint_is_foreign(options: InputOptions) -> bool:
-    """Return whether a hint counts as no web page: a row that is not asked for is left out before anybody looks."""
+    """Return whether the layout hint is counted as foreign; otherwise the filters drop it first."""
     return "-" in (options.status or "-") and "text/dns" in (options.mime or ["text/dns"])
 
 
-def _add_name(piece: Split, error: InputError) -> InputError:
-    return InputError(f"{piece.name}: {str(error).removeprefix(f'{piece.path}: ')}")
+def _add_name(split: Split, error: InputError) -> InputError:
+    return InputError(f"{split.name}: {str(error).removeprefix(f'{split.path}: ')}")

@@ -1,4 +1,4 @@
-"""Filters on a Spark cluster."""
+"""Builds filters on a Spark cluster."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from unlost.research.spark.rows import (
 from unlost.research.spark.splits import Split
 
 _GROUP_KEYS = 1 << 20
-"""Hashes that are sorted at a time: 8 megabytes."""
+"""Hashes sorted at a time: 8 MiB."""
 
 _MAX_GROUPS = 1 << 15
 _HASH_BITS = 64
@@ -47,38 +47,40 @@ _HASH_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class HashSplits:
-    """Hashes the keys of pieces: partial results are hashes in order, each once."""
+    """Hashes the keys of splits. Partial rows are sorted distinct hashes."""
 
     options: FilterOptions
     is_only: bool
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
-        """Yield hashes, and a note with dates."""
-        note = TaskReport()
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
+        """Yield hashes, and a report with dates."""
+        task_report = TaskReport()
         builder = create_filter_builder(replace(self.options, threads=1))
-        like = UkvsHeader(keys=("surt",), meta={"rules": self.options.rules})
-        for piece in pieces:
-            tally = count_split(piece, builder, like, self.options, is_only=self.is_only, map_headers=note.maps)
-            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
-        with task_directory() as place:
-            path = create_empty_file(Path(place, "hashes"))
-            note.counts["keys"], note.dates = builder.write_hashes(path, Progress())
+        expected_header = UkvsHeader(keys=("surt",), meta={"rules": self.options.rules})
+        for split in splits:
+            tally = count_split(
+                split, builder, expected_header, self.options, is_only=self.is_only, map_headers=task_report.maps
+            )
+            task_report.tallies.append((split.source, split.start, split.prefix_bytes, split.prefix_lines, tally))
+        with task_directory() as folder:
+            path = create_empty_file(Path(folder, "hashes"))
+            task_report.counts["keys"], task_report.dates = builder.write_hashes(path, Progress())
             with path.open("rb") as file:
                 number = task * PLACES_PER_TASK
                 while hashes := file.read(CHUNK_BYTES):
                     yield PartialRow(0, 0, number, hashes)
                     number += 1
-        yield note.to_row()
+        yield task_report.to_row()
 
 
 @dataclass(frozen=True, slots=True)
 class HashCutter:
-    """Puts hashes apart by their first bits, so many of them."""
+    """Divides hashes into 2^`bits` groups by their first bits."""
 
     bits: int
 
     def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
-        """Yield what of a row, which is in order, belongs to each group."""
+        """Yield the hashes of a sorted row for each group."""
         hashes = memoryview(row.data).cast("Q")
         first = 0
         while first < len(hashes):
@@ -90,17 +92,17 @@ class HashCutter:
 
 @dataclass(frozen=True, slots=True)
 class MergeHashes:
-    """Brings the hashes of one group into order, each once."""
+    """Sorts and deduplicates the hashes of a group."""
 
     options: FilterOptions
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield the group's hashes, and a note with their number."""
+        """Yield the hashes of the group, and a report with their number."""
         builder = create_filter_builder(replace(self.options, threads=1))
         for row in rows:
             builder.add_hashes(row.data)
-        with task_directory() as place:
-            path = create_empty_file(Path(place, "hashes"))
+        with task_directory() as folder:
+            path = create_empty_file(Path(folder, "hashes"))
             keys, _ = builder.write_hashes(path, Progress())
             with path.open("rb") as file:
                 number = 0
@@ -112,29 +114,29 @@ class MergeHashes:
 
 @dataclass(frozen=True, slots=True)
 class HashRegrouper:
-    """Brings groups together that make one partition."""
+    """Combines groups into larger ones."""
 
     shift: int
 
     def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
-        """Yield the row as one of its new group, behind those of the groups before it."""
+        """Yield the row in its new group, after the rows of preceding groups."""
         yield PartialRow(row.part >> self.shift, 0, row.part * PLACES_PER_TASK + row.place, row.data)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildFilterPartitions:
-    """Makes the partitions of one group."""
+    """Builds the filter partitions of a group."""
 
     partitions: int
     groups: int
     bits: int
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield the entries of the directory (source 0), then the bytes (source 1)."""
+        """Yield the directory entries (source 0), then the partitions (source 1)."""
         hashes = b"".join(row.data for row in rows)
-        each = self.partitions // self.groups
+        per_group = self.partitions // self.groups
         directory, body = _core.make_filter_partitions(
-            hashes, part * each, (part + 1) * each, self.partitions, self.bits
+            hashes, part * per_group, (part + 1) * per_group, self.partitions, self.bits
         )
         yield PartialRow(part, 0, 0, directory)
         for number, start in enumerate(range(0, len(body), CHUNK_BYTES), 1):
@@ -143,13 +145,16 @@ class BuildFilterPartitions:
 
 
 def _fill_empty_groups(rows: Iterator[PartialRow], groups: int, work: BuildFilterPartitions) -> Iterator[PartialRow]:
-    """Yield the rows of all groups: one without a hash nobody made, and its partitions are empty."""
-    made = 0
-    for part, some in groupby(rows, lambda row: row.part):
-        yield from _empty_groups(range(made, part), work)
-        yield from some
-        made = part + 1
-    yield from _empty_groups(range(made, groups), work)
+    """Yield the rows of all groups, including empty ones.
+
+    Groups without hashes have no rows in the stage; their empty partitions are built here.
+    """
+    next_group = 0
+    for part, group_rows in groupby(rows, lambda row: row.part):
+        yield from _empty_groups(range(next_group, part), work)
+        yield from group_rows
+        next_group = part + 1
+    yield from _empty_groups(range(next_group, groups), work)
 
 
 def _empty_groups(groups: range, work: BuildFilterPartitions) -> Iterator[PartialRow]:
@@ -164,58 +169,67 @@ def build_filter(
     options: FilterOptions | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> FilterReport:
-    """Write a filter of what the inputs hold, as `unlost.mementomap.build_filter` does, byte for byte.
+    """Write a filter on the cluster, byte for byte as `unlost.mementomap.build_filter` does.
 
-    columns: of Parquet files. Raises InputError for an input that cannot be read, ClusterError if the cluster gives up.
+    Args:
+        engine: The engine.
+        inputs: Input files.
+        output: File to write.
+        options: Options of the filter.
+        columns: Columns of Parquet files.
+
+    Raises:
+        InputError: An input cannot be read.
+        ClusterError: The job failed.
     """
-    wanted = options or FilterOptions()
-    wanted.validate()
-    refuse_partial(wanted)
+    options = options or FilterOptions()
+    options.validate()
+    refuse_partial(options)
     report = FilterReport()
-    with atomic_path(output) as aside:
-        files = read_inputs(engine, inputs, wanted.kind, columns)
-        hashed = engine.read(files, HashSplits(wanted, len(files.names) == 1))
+    with atomic_path(output) as temporary:
+        files = read_inputs(engine, inputs, options.kind, columns)
+        hashed = engine.read(files, HashSplits(options, len(files.names) == 1))
         add_line_stats(hashed.reports, files, report)
         report.refuse_damage(allow_partial=False)
         report.refuse_empty(inputs)
-        report.refuse_bad(wanted.max_bad)
-        most = sum(note.counts["keys"] for note in hashed.reports)
-        bits = min((engine.parts or -(-most // _GROUP_KEYS) or 1).bit_length() - 1, _MAX_GROUPS.bit_length() - 1)
-        united = engine.merge(hashed, HashCutter(bits), 1 << bits, MergeHashes(wanted))
+        report.refuse_bad(options.max_bad)
+        max_keys = sum(task_report.counts["keys"] for task_report in hashed.reports)
+        bits = min((engine.parts or -(-max_keys // _GROUP_KEYS) or 1).bit_length() - 1, _MAX_GROUPS.bit_length() - 1)
+        merged = engine.merge(hashed, HashCutter(bits), 1 << bits, MergeHashes(options))
         hashed.release()
-        report.keys = sum(note.counts["keys"] for note in united.reports)
+        report.keys = sum(task_report.counts["keys"] for task_report in merged.reports)
         partitions = _core.filter_partitions_of(report.keys)
         groups = min(partitions, 1 << bits)
         regroup = HashRegrouper(bits - groups.bit_length() + 1)
-        work = BuildFilterPartitions(partitions, groups, wanted.effective_bits())
-        made = engine.merge(united, regroup, groups, work)
-        united.release()
-        with task_directory() as place:
-            # The directory stands before what comes behind it, and is known last.
-            body = Path(place, "body")
+        work = BuildFilterPartitions(partitions, groups, options.effective_bits())
+        built = engine.merge(merged, regroup, groups, work)
+        merged.release()
+        with task_directory() as folder:
+            # The directory precedes the partitions in the file, but is known last.
+            body = Path(folder, "body")
             directory = []
             with body.open("wb") as file:
-                for row in _fill_empty_groups(made.rows(), groups, work):
+                for row in _fill_empty_groups(built.rows(), groups, work):
                     if row.source:
                         file.write(row.data)
                     else:
                         directory.append(row.data)
             size = body.stat().st_size
-            head = _core.filter_head(
-                wanted.rules,
-                wanted.key == "urir",
-                wanted.effective_bits(),
+            header = _core.filter_head(
+                options.rules,
+                options.key == "urir",
+                options.effective_bits(),
                 report.keys,
                 merge_capture_dates(hashed.reports),
-                filter_build_date(wanted, collect_map_headers(hashed.reports)),
-                row_selectors(wanted),
+                filter_build_date(options, collect_map_headers(hashed.reports)),
+                row_selectors(options),
                 b"".join(directory),
                 size,
             )
-            with aside.open("wb") as out, body.open("rb") as file:
-                out.write(head)
-                while text := file.read(CHUNK_BYTES):
-                    out.write(text)
-        made.release()
-        report.bytes = len(head) + size
+            with temporary.open("wb") as target, body.open("rb") as file:
+                target.write(header)
+                while chunk := file.read(CHUNK_BYTES):
+                    target.write(chunk)
+        built.release()
+        report.bytes = len(header) + size
     return report

@@ -1,4 +1,4 @@
-"""MementoMaps on a Spark cluster: build, compact, merge."""
+"""Builds, compacts and merges MementoMaps on a Spark cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,46 +60,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadMapSplits:
-    """Reads pieces of sorted maps: partial results are their lines."""
+    """Reads splits of sorted maps. Partial rows are their lines."""
 
     fields: int
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:  # noqa: ARG002  lines know their place
-        """Yield lines, and a note with totals and what every part has to know."""
-        note = TaskReport()
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:  # noqa: ARG002  places derive from offsets
+        """Yield lines, and a report with totals and shared lines."""
+        task_report = TaskReport()
         number = 0
-        for piece in pieces:
+        for split in splits:
             try:
                 lines, stated, summed, tally = _core.read_map_lines(
-                    piece.path.read_bytes(), self.fields, MAX_LINE_BYTES
+                    split.path.read_bytes(), self.fields, MAX_LINE_BYTES
                 )
             except InputError as error:
-                raise InputError(f"{piece.name}: {error}") from error
-            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
-            note.stated[piece.source] = note.stated.get(piece.source, b"") + stated
-            note.summed[piece.source] = note.summed.get(piece.source, b"") + summed
+                raise InputError(f"{split.name}: {error}") from error
+            task_report.tallies.append((split.source, split.start, split.prefix_bytes, split.prefix_lines, tally))
+            task_report.stated[split.source] = task_report.stated.get(split.source, b"") + stated
+            task_report.summed[split.source] = task_report.summed.get(split.source, b"") + summed
             if not lines:
                 continue
-            note.edges.append(
+            task_report.edges.append(
                 SplitEdges(
-                    piece.source, piece.start, self._key(lines), self._key(lines[lines.rfind(b"\n", 0, -1) + 1 :])
+                    split.source, split.start, self._key(lines), self._key(lines[lines.rfind(b"\n", 0, -1) + 1 :])
                 )
             )
-            note.samples += self._samples(lines)
-            note.shared_lines[piece.source] = note.shared_lines.get(piece.source, b"") + _tld_wildcards(lines)
-            # Pieces of one map follow each other by where they begin, whichever task reads them.
+            task_report.samples += self._samples(lines)
+            task_report.shared_lines[split.source] = task_report.shared_lines.get(split.source, b"") + _tld_wildcards(
+                lines
+            )
+            # Splits of a map are ordered by offset, whichever task reads them.
             for text in _chunk_lines(lines):
-                yield PartialRow(0, piece.source, piece.start * 2**20 + number, text)
+                yield PartialRow(0, split.source, split.start * 2**20 + number, text)
                 number += 1
-        yield note.to_row()
+        yield task_report.to_row()
 
     def _key(self, line: bytes) -> bytes:
         return b" ".join(line.split(b"\n", 1)[0].split(b" ")[: self.fields])
 
     @staticmethod
     def _samples(lines: bytes) -> list[tuple[bytes, int]]:
-        with task_directory() as place:
-            path = Path(place, "lines")
+        with task_directory() as folder:
+            path = Path(folder, "lines")
             path.write_bytes(lines)
             return sample_keys(path)
 
@@ -113,25 +115,29 @@ def _chunk_lines(lines: bytes) -> Iterator[bytes]:
 
 
 def _tld_wildcards(lines: bytes) -> bytes:
-    """Return the lines of whole top-level domains, `com,*`: they stand for pages of every part."""
-    found = []
-    place = lines.find(b",* ")
-    while place >= 0:
-        start = lines.rfind(b"\n", 0, place) + 1
-        end = lines.find(b"\n", place) + 1 or len(lines)
-        label = lines[start:place]
+    """Return the wildcards of whole top-level domains, such as `com,*`: they match keys in every part."""
+    wildcards = []
+    position = lines.find(b",* ")
+    while position >= 0:
+        start = lines.rfind(b"\n", 0, position) + 1
+        end = lines.find(b"\n", position) + 1 or len(lines)
+        label = lines[start:position]
         if label and not {*b",) "} & {*label}:
-            found.append(lines[start:end])
-        place = lines.find(b",* ", end)
-    return b"".join(found)
+            wildcards.append(lines[start:end])
+        position = lines.find(b",* ", end)
+    return b"".join(wildcards)
 
 
 def read_map_headers(engine: SparkEngine, files: SparkFiles) -> list[UkvsHeader]:
-    """Return the headers of maps. Raises InputError as `read_map_header` does."""
+    """Return the headers of maps.
+
+    Raises:
+        InputError: As `read_map_header`.
+    """
     headers = []
     for number, name in enumerate(files.names):
-        with task_directory() as place:
-            path = Path(place, "map")
+        with task_directory() as folder:
+            path = Path(folder, "map")
             head = read_head(engine.session, name)
             path.write_bytes(head[: head.rfind(b"\n") + 1] or head)
             try:
@@ -143,7 +149,7 @@ def read_map_headers(engine: SparkEngine, files: SparkFiles) -> list[UkvsHeader]
 
 @dataclass(slots=True)
 class SparkCompactReport(InputReport):
-    """What compacting on a cluster came to: lines read and written, without totals."""
+    """Report on a compaction, with the number of lines read and written, totals excluded."""
 
     lines_in: int = 0
     lines_out: int = 0
@@ -151,89 +157,91 @@ class SparkCompactReport(InputReport):
 
 @dataclass(frozen=True, slots=True)
 class CountSplits:
-    """Counts pieces under their keys: partial results are counted keys in order."""
+    """Counts splits by key. Partial rows are sorted keys with counts."""
 
     options: MapOptions
     is_only: bool
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
-        """Yield counted keys, and a note."""
-        note = TaskReport()
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
+        """Yield keys with counts, and a report."""
+        task_report = TaskReport()
         builder = create_map_builder(replace(self.options, threads=1))
-        for piece in pieces:
-            if self.options.sorted and piece.kind == "index":
-                note.edges.append(_split_edges(piece))
+        for split in splits:
+            if self.options.sorted and split.kind == "index":
+                task_report.edges.append(_split_edges(split))
             header = self.options.header()
-            tally = count_split(piece, builder, header, self.options, is_only=self.is_only, map_headers=note.maps)
-            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
-        note.dates = builder.dates()
-        with task_directory() as place:
-            counted = create_empty_file(Path(place, "counts"))
+            tally = count_split(
+                split, builder, header, self.options, is_only=self.is_only, map_headers=task_report.maps
+            )
+            task_report.tallies.append((split.source, split.start, split.prefix_bytes, split.prefix_lines, tally))
+        task_report.dates = builder.dates()
+        with task_directory() as folder:
+            counted = create_empty_file(Path(folder, "counts"))
             builder.write_counts(counted, Progress())
-            note.samples = sample_keys(counted)
+            task_report.samples = sample_keys(counted)
             for number, text in enumerate(read_line_chunks(counted)):
                 yield PartialRow(0, 0, task * PLACES_PER_TASK + number, text)
-        yield note.to_row()
+        yield task_report.to_row()
 
 
-def _split_edges(piece: Split) -> SplitEdges:
-    """Return the first and the last key column of a piece."""
-    with piece.path.open("rb") as file:
-        file.seek(piece.prefix_bytes)
+def _split_edges(split: Split) -> SplitEdges:
+    """Return the first and the last key of a split."""
+    with split.path.open("rb") as file:
+        file.seek(split.prefix_bytes)
         first = b""
         for line in file:
             if line.strip() and line[:1] not in b"!@ ":
                 first = line.split(b" ", 1)[0]
                 break
-        size = piece.path.stat().st_size
-        file.seek(max(piece.prefix_bytes, size - MAX_LINE_BYTES if size > MAX_LINE_BYTES else 0, size - (1 << 16)))
+        size = split.path.stat().st_size
+        file.seek(max(split.prefix_bytes, size - MAX_LINE_BYTES if size > MAX_LINE_BYTES else 0, size - (1 << 16)))
         last = file.read().rstrip().rpartition(b"\n")[2].split(b" ", 1)[0]
-    return SplitEdges(piece.source, piece.start, first, last or first)
+    return SplitEdges(split.source, split.start, first, last or first)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildMapPart:
-    """Adds up what was counted of one part, and writes its lines."""
+    """Sums the counts of a part and writes its lines."""
 
     options: MapOptions
     curves: "CompactionCurves | None"
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield the part's lines, and a note with its total."""
+        """Yield the lines of the part, and a report with its total."""
         builder = create_map_builder(replace(self.options, threads=1, sorted=False))
         fields = 2 if self.options.by_year else 1
         for row in rows:
             builder.add_counts(row.data, fields)
-        with task_directory() as place:
-            path = create_empty_file(Path(place, "part"))
+        with task_directory() as folder:
+            path = create_empty_file(Path(folder, "part"))
             builder.write(path, b"", self.curves, Progress())
             yield from _part_rows(part, path)
 
 
 def _part_rows(part: int, path: Path) -> Iterator[PartialRow]:
-    """Yield the lines of a part that was written, and its total in a note."""
+    """Yield the lines of a finished part, and a report with its total."""
     totals, lines = split_totals(path)
-    note = TaskReport(summed={0: totals}, samples=sample_keys(path))
+    task_report = TaskReport(summed={0: totals}, samples=sample_keys(path))
     count = 0
     for number, text in enumerate(lines):
         count += text.count(b"\n")
-        # Parts follow each other where they are cut again.
+        # Keep the order of parts for a later stage.
         yield PartialRow(part, 0, part * PLACES_PER_TASK + number, text)
-    note.counts["lines"] = count
-    yield note.to_row()
+    task_report.counts["lines"] = count
+    yield task_report.to_row()
 
 
 @dataclass(frozen=True, slots=True)
 class CompactMapPart:
-    """Compacts one part, whose lines come in order."""
+    """Compacts a part, whose lines arrive sorted."""
 
     fields: int
     curves: "CompactionCurves"
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield the lines that are left, and a note."""
-        with task_directory() as place:
-            source, path = Path(place, "source"), create_empty_file(Path(place, "part"))
+        """Yield the remaining lines, and a report."""
+        with task_directory() as folder:
+            source, path = Path(folder, "source"), create_empty_file(Path(folder, "part"))
             with source.open("wb") as file:
                 for row in rows:
                     file.write(row.data)
@@ -248,56 +256,65 @@ def build_map(
     options: MapOptions | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> InputReport:
-    """Write the map of what the inputs hold, as `unlost.mementomap.build_map` does, byte for byte.
+    """Write a map on the cluster, byte for byte as `unlost.mementomap.build_map` does.
 
-    Only the header's `inputs` are left out unless all inputs are files of this machine: others are not read here.
-    inputs: names as Spark takes them; see `unlost.research.spark.splits`. columns: of Parquet files.
-    Raises InputError for an input that cannot be read, ClusterError if the cluster gives up; nothing is written then.
+    The header field `inputs` is omitted unless all inputs are local files, because others are not read on this machine.
+
+    Args:
+        engine: The engine.
+        inputs: Input files, as in `unlost.research.spark.splits`.
+        output: File to write.
+        options: Options of the map.
+        columns: Columns of Parquet files.
+
+    Raises:
+        InputError: An input cannot be read. Nothing is written.
+        ClusterError: The job failed. Nothing is written.
     """
-    wanted = options or MapOptions()
-    refuse_partial(wanted)
-    if unknown := wanted.exclude - set(EXCLUDABLE_PAGES):
+    options = options or MapOptions()
+    refuse_partial(options)
+    if unknown := options.exclude - set(EXCLUDABLE_PAGES):
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
     report = InputReport()
-    fields = 2 if wanted.by_year else 1
-    with atomic_map_file(output) as aside:
-        files = read_inputs(engine, inputs, wanted.kind, columns)
-        counted = engine.read(files, CountSplits(wanted, len(files.names) == 1))
+    fields = 2 if options.by_year else 1
+    with atomic_map_file(output) as temporary:
+        files = read_inputs(engine, inputs, options.kind, columns)
+        counted = engine.read(files, CountSplits(options, len(files.names) == 1))
         add_line_stats(counted.reports, files, report)
         report.refuse_damage(allow_partial=False)
         report.refuse_empty(inputs)
-        report.refuse_bad(wanted.max_bad)
+        report.refuse_bad(options.max_bad)
         check_split_order(counted.reports, files, strictly=False)
-        compaction = wanted.effective_compaction()
+        compaction = options.effective_compaction()
         first, second = _compaction_steps(compaction)
         level = _compaction_cut_level(compaction) if second is None else "host"
         stage = _merge_parts(
-            engine, counted, level, first, BuildMapPart(wanted, first.to_core() if first else None), wanted.urir
+            engine, counted, level, first, BuildMapPart(options, first.to_core() if first else None), options.urir
         )
-        totals = _core.add_totals(b"".join(note.summed.get(0, b"") for note in stage.reports), fields)
+        totals = _core.add_totals(b"".join(task_report.summed.get(0, b"") for task_report in stage.reports), fields)
         counted.release()
         if second is not None:
             stage = _merge_parts(engine, stage, "domain", second, CompactMapPart(fields, second.to_core()))
         is_everything = compaction is not None and "*" in compaction.rollup
-        head = format_header(with_row_bytes(_built_header(wanted, counted.reports, files)))
-        write_parts(aside, head, totals, stage, is_everything=is_everything)
+        header = format_header(with_row_bytes(_built_header(options, counted.reports, files)))
+        write_parts(temporary, header, totals, stage, is_everything=is_everything)
     return report
 
 
-def _built_header(wanted: MapOptions, notes: Sequence[TaskReport], files: SparkFiles) -> UkvsHeader:
-    """Return the header of a map that was built."""
-    maps = collect_map_headers(notes)
-    made = oldest_update_date(maps, wanted.built_at) if wanted.built_at else None
+def _built_header(options: MapOptions, task_reports: Sequence[TaskReport], files: SparkFiles) -> UkvsHeader:
+    """Return the header of a built map."""
+    maps = collect_map_headers(task_reports)
+    updated_at = oldest_update_date(maps, options.built_at) if options.built_at else None
     is_local = all(name.startswith("file:") for name in files.names)
-    digests = input_digests(map(files.display_name, range(len(files.names)))) if wanted.built_at and is_local else []
-    return add_provenance(wanted.header(), made, capture_range(maps, merge_capture_dates(notes)), digests)
+    digests = input_digests(map(files.display_name, range(len(files.names)))) if options.built_at and is_local else []
+    return add_provenance(options.header(), updated_at, capture_range(maps, merge_capture_dates(task_reports)), digests)
 
 
 def _compaction_steps(compaction: Compaction | None) -> tuple[Compaction | None, Compaction | None]:
-    """Return what is compacted first and what then.
+    """Return the first and the second compaction step; None if a step is not needed.
 
-    Paths are compacted by hosts, of which no domain has so many that one machine would work long for it alone, and only
-    then hosts: compacting again gives what compacting once would have given.
+    Paths are compacted first, in parts divided by host, because a single domain may be too large for one task; hosts
+    are compacted second, in parts divided by domain. Compacting twice gives the same result as compacting once.
     """
     if compaction is None or "*" in compaction.rollup:
         return compaction, None
@@ -309,7 +326,7 @@ def _compaction_steps(compaction: Compaction | None) -> tuple[Compaction | None,
 
 
 def _compaction_cut_level(compaction: Compaction | None) -> CutLevel:
-    """Return what must not be cut where a map is compacted in one step."""
+    """Return the unit that must not be divided for a compaction in one step."""
     if compaction is None:
         return "page"
     return "domain" if compaction.host_weight != NO_LIMIT or compaction.rollup else "host"
@@ -324,55 +341,64 @@ def _merge_parts(
     pages: bool = False,
 ) -> SparkStage:
     rollups = compaction.rollup if compaction else ()
-    whole = [key.removesuffix(",*").encode() for key in rollups if key.count(",") == 1]
-    bounds = [] if "*" in rollups else stage.choose_bounds(engine.parts, engine.parallelism, level, whole)
+    undivided_tlds = [key.removesuffix(",*").encode() for key in rollups if key.count(",") == 1]
+    bounds = [] if "*" in rollups else stage.choose_bounds(engine.parts, engine.parallelism, level, undivided_tlds)
     return engine.merge(stage, LineCutter(bounds, pages), len(bounds) + 1, work)
 
 
 def write_parts(path: Path, head: bytes, totals: bytes, stage: SparkStage, *, is_everything: bool = False) -> int:
-    """Write a map's header, total and parts, and return how many lines there are without the total.
+    """Write header, total and parts of a map; return the number of lines without the total.
 
-    is_everything: all of it was rolled up, so that the parts, of which there is one, have the total.
+    Args:
+        path: File to write.
+        head: Header.
+        totals: Total lines.
+        stage: The parts.
+        is_everything: Whether all keys were rolled up; the single part then contains the total.
     """
-    with path.open("wb", buffering=1 << 20) as out:
-        out.write(head)
+    with path.open("wb", buffering=1 << 20) as file:
+        file.write(head)
         if is_everything:
-            out.write(b"".join(note.summed.get(0, b"") for note in stage.reports))
+            file.write(b"".join(task_report.summed.get(0, b"") for task_report in stage.reports))
             totals = b""
-        for text in insert_totals(totals, (row.data for row in stage.rows())):
-            out.write(text)
+        for lines in insert_totals(totals, (row.data for row in stage.rows())):
+            file.write(lines)
     stage.release()
-    return sum(note.counts.get("lines", 0) for note in stage.reports)
+    return sum(task_report.counts.get("lines", 0) for task_report in stage.reports)
 
 
 def compact_map(
     engine: SparkEngine, source: str | PathLike[str], output: str | PathLike[str], compaction: Compaction | None = None
 ) -> SparkCompactReport:
-    """Write a map with fewer lines, as `unlost.mementomap.compact_map` does, byte for byte.
+    """Write a compacted map on the cluster, byte for byte as `unlost.mementomap.compact_map` does.
 
-    source: one map, or the parts of one in a folder, in the order of their names.
+    Args:
+        engine: The engine.
+        source: A map, or a folder with the parts of one, in the order of their names.
+        output: File to write.
+        compaction: Weights and rollups.
     """
-    how = compaction or Compaction()
-    with atomic_map_file(output) as aside:
+    compaction = compaction or Compaction()
+    with atomic_map_file(output) as temporary:
         files = read_files(engine.session, [source], "map")
         header = read_map_headers(engine, files)[0]
         fields = len(header.keys)
-        read = engine.read(files, ReadMapSplits(fields))
+        read_stage = engine.read(files, ReadMapSplits(fields))
         report = InputReport()
-        add_line_stats(read.reports, files, report)
-        check_split_order(read.reports, files, strictly=True)
-        stated = b"".join(text for note in read.reports for text in note.stated.values())
-        head = format_header(with_row_bytes(compacted_header(header, how)))
-        if "*" in how.rollup:
+        add_line_stats(read_stage.reports, files, report)
+        check_split_order(read_stage.reports, files, strictly=True)
+        stated = b"".join(text for task_report in read_stage.reports for text in task_report.stated.values())
+        header_text = format_header(with_row_bytes(compacted_header(header, compaction)))
+        if "*" in compaction.rollup:
             raise UsageError("--rollup '*' leaves one line: that is no work for a cluster")
-        first, second = _compaction_steps(how)
-        stage = read
+        first, second = _compaction_steps(compaction)
+        stage = read_stage
         if first is not None:
-            level = _compaction_cut_level(how) if second is None else "host"
+            level = _compaction_cut_level(compaction) if second is None else "host"
             stage = _merge_parts(engine, stage, level, first, CompactMapPart(fields, first.to_core()))
         if second is not None:
             stage = _merge_parts(engine, stage, "domain", second, CompactMapPart(fields, second.to_core()))
-        lines_out = write_parts(aside, head, stated, stage)
+        lines_out = write_parts(temporary, header_text, stated, stage)
     lines_in = report.counted - stated.count(b"\n")
     return SparkCompactReport(
         report.lines, report.counted, report.foreign, report.filtered, report.problems, None, lines_in, lines_out
@@ -381,7 +407,7 @@ def compact_map(
 
 @dataclass(frozen=True, slots=True)
 class MergeMapPart:
-    """Merges what maps have of one part. Wide lines are those of whole top-level domains, which parts ask for."""
+    """Merges a part of several maps. The wildcards of top-level domains are needed in every part for look-ups."""
 
     bounds: Sequence[bytes]
     rolled_up: Sequence[bool]
@@ -390,37 +416,41 @@ class MergeMapPart:
     fields: int
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield merged lines, and a note with how many exclusions were dropped."""
-        least = self.bounds[part - 1] if part else b""
-        with task_directory() as place:
-            paths = [create_empty_file(Path(place, f"map{number}")) for number in range(len(self.rolled_up))]
-            known = {source: self._preceding_wildcards(source, least) for source in range(len(paths))}
-            asked = {self._key(line) for lines in known.values() for line in lines.splitlines(keepends=True)}
-            for source, some in groupby(rows, lambda row: row.source):
-                texts = chain([known.pop(source)], (row.data for row in some))
-                self._write(paths[source], source, texts)
-            for source, lines in known.items():
-                self._write(paths[source], source, [lines])
-            opened = [(str(path), rolled) for path, rolled in zip(paths, self.rolled_up, strict=True)]
-            merged = create_empty_file(Path(place, "part"))
-            _, dropped, _ = _core.merge_maps(opened, self.fields, MAX_LINE_BYTES, merged, b"", Progress())
-            count = left = 0
-            for number, text in enumerate(split_totals(merged)[1]):
-                own = text
-                # What was only there to be asked is before all that is of this part.
-                while own and own < least:
-                    own = own.partition(b"\n")[2]
-                    left += 1
-                count += own.count(b"\n")
-                yield PartialRow(part, 0, number, own)
-        yield TaskReport(counts={"lines": count, "dropped": dropped - (len(asked) - left)}).to_row()
+        """Yield merged lines, and a report with the number of dropped exclusions."""
+        start = self.bounds[part - 1] if part else b""
+        with task_directory() as folder:
+            paths = [create_empty_file(Path(folder, f"map{number}")) for number in range(len(self.rolled_up))]
+            wildcards = {source: self._preceding_wildcards(source, start) for source in range(len(paths))}
+            wildcard_keys = {
+                self._key(line)
+                for wildcard_lines in wildcards.values()
+                for line in wildcard_lines.splitlines(keepends=True)
+            }
+            for source, group in groupby(rows, lambda row: row.source):
+                chunks = chain([wildcards.pop(source)], (row.data for row in group))
+                self._write(paths[source], source, chunks)
+            for source, wildcard_lines in wildcards.items():
+                self._write(paths[source], source, [wildcard_lines])
+            inputs = [(str(path), rolled) for path, rolled in zip(paths, self.rolled_up, strict=True)]
+            merged = create_empty_file(Path(folder, "part"))
+            _, dropped, _ = _core.merge_maps(inputs, self.fields, MAX_LINE_BYTES, merged, b"", Progress())
+            count = removed = 0
+            for number, chunk in enumerate(split_totals(merged)[1]):
+                lines = chunk
+                # Remove wildcards of preceding parts, which were added for look-ups only.
+                while lines and lines < start:
+                    lines = lines.partition(b"\n")[2]
+                    removed += 1
+                count += lines.count(b"\n")
+                yield PartialRow(part, 0, number, lines)
+        yield TaskReport(counts={"lines": count, "dropped": dropped - (len(wildcard_keys) - removed)}).to_row()
 
-    def _preceding_wildcards(self, source: int, least: bytes) -> bytes:
-        """Return the wide lines of a map that are of parts before this one."""
-        return b"".join(line for line in self.tld_wildcards.get(source, b"").splitlines(keepends=True) if line < least)
+    def _preceding_wildcards(self, source: int, start: bytes) -> bytes:
+        """Return the top-level wildcards of a map that belong to preceding parts."""
+        return b"".join(line for line in self.tld_wildcards.get(source, b"").splitlines(keepends=True) if line < start)
 
     def _write(self, path: Path, source: int, texts: Iterable[bytes]) -> None:
-        # The total is an answer only where everything was rolled up into it.
+        # The total matches keys only if everything was rolled up into it.
         totals = self.stated.get(source, b"") if self.rolled_up[source] else b""
         with path.open("wb") as file:
             file.writelines(insert_totals(totals, texts))
@@ -432,45 +462,51 @@ class MergeMapPart:
 def merge_maps(
     engine: SparkEngine, sources: Sequence[str | PathLike[str]], output: str | PathLike[str]
 ) -> MapMergeReport:
-    """Write one map that covers what any of the maps covers, as `unlost.mementomap.merge_maps` does, byte for byte."""
+    """Write the union of maps on the cluster, byte for byte as `unlost.mementomap.merge_maps` does."""
     if not sources:
         raise UsageError("nothing to merge: expected at least one map")
     report = MapMergeReport()
-    with atomic_map_file(output) as aside:
+    with atomic_map_file(output) as temporary:
         files = read_files(engine.session, sources, "map", in_order=True)
         headers = read_map_headers(engine, files)
         header = merge_headers([files.display_name(number) for number in range(len(files.names))], headers)
         fields = len(header.keys)
-        read = engine.read(files, ReadMapSplits(fields))
-        add_line_stats(read.reports, files, report)
-        check_split_order(read.reports, files, strictly=True)
+        read_stage = engine.read(files, ReadMapSplits(fields))
+        add_line_stats(read_stage.reports, files, report)
+        check_split_order(read_stage.reports, files, strictly=True)
         stated: dict[int, bytes] = {}
         summed: dict[int, bytes] = {}
-        wide: dict[int, bytes] = {}
-        for note in read.reports:
-            for whole, some in ((stated, note.stated), (summed, note.summed), (wide, note.shared_lines)):
-                for source, text in some.items():
-                    whole[source] = whole.get(source, b"") + text
+        tld_wildcards: dict[int, bytes] = {}
+        for task_report in read_stage.reports:
+            for target, source_lines in (
+                (stated, task_report.stated),
+                (summed, task_report.summed),
+                (tld_wildcards, task_report.shared_lines),
+            ):
+                for source, text in source_lines.items():
+                    target[source] = target.get(source, b"") + text
         rolled_up = [is_fully_rolled_up(each) for each in headers]
-        bounds = read.choose_bounds(engine.parts, engine.parallelism, "domain")
-        wide = {source: b"".join(sorted(text.splitlines(keepends=True))) for source, text in wide.items()}
-        work = MergeMapPart(bounds, rolled_up, wide, stated, fields)
-        stage = engine.merge(read, LineCutter(bounds), len(bounds) + 1, work)
+        bounds = read_stage.choose_bounds(engine.parts, engine.parallelism, "domain")
+        tld_wildcards = {
+            source: b"".join(sorted(text.splitlines(keepends=True))) for source, text in tld_wildcards.items()
+        }
+        work = MergeMapPart(bounds, rolled_up, tld_wildcards, stated, fields)
+        stage = engine.merge(read_stage, LineCutter(bounds), len(bounds) + 1, work)
         totals = _merge_totals([stated.get(n) or summed.get(n, b"") for n in range(len(headers))], rolled_up, fields)
-        report.merged = write_parts(aside, format_header(with_row_bytes(header)), totals, stage)
-        report.dropped = sum(note.counts.get("dropped", 0) for note in stage.reports)
-        read.release()
+        report.merged = write_parts(temporary, format_header(with_row_bytes(header)), totals, stage)
+        report.dropped = sum(task_report.counts.get("dropped", 0) for task_report in stage.reports)
+        read_stage.release()
     return report
 
 
 def _merge_totals(totals: Sequence[bytes], rolled_up: Sequence[bool], fields: int) -> bytes:
-    """Return the total of maps, as merging them would: of maps that have nothing else."""
-    with task_directory() as place:
-        opened = []
+    """Return the total of the merged map, by merging maps that contain only their totals."""
+    with task_directory() as folder:
+        inputs = []
         for number, (text, rolled) in enumerate(zip(totals, rolled_up, strict=True)):
-            path = Path(place, f"map{number}")
+            path = Path(folder, f"map{number}")
             path.write_bytes(_core.add_totals(text, fields))
-            opened.append((str(path), rolled))
-        merged = create_empty_file(Path(place, "merged"))
-        _core.merge_maps(opened, fields, MAX_LINE_BYTES, merged, b"", Progress())
+            inputs.append((str(path), rolled))
+        merged = create_empty_file(Path(folder, "merged"))
+        _core.merge_maps(inputs, fields, MAX_LINE_BYTES, merged, b"", Progress())
         return merged.read_bytes()

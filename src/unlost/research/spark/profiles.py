@@ -1,4 +1,4 @@
-"""URI-Key profiles on a Spark cluster."""
+"""Builds URI-Key profiles on a Spark cluster."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,15 +31,15 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import SuffixList
 
 _MERGE_FAN_IN = 60
-"""Profiles that are merged at a time: of many more, the core would read what it merged before again and again."""
+"""Profiles merged at a time; with many more, the core would read merged rows repeatedly."""
 
 _SPREAD = re.compile(rb' "spread": \d+')
-"""Keys have no spaces, so that it stands nowhere else."""
+"""Matches only the value of a row, because keys contain no spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSplits:
-    """Counts pieces under the keys of each policy. A row's source is the place of its policy."""
+    """Counts splits by the keys of each policy. The source of a row is the index of its policy."""
 
     policies: Sequence[str]
     rules: str
@@ -47,52 +47,52 @@ class ProfileSplits:
     section: str
     is_only: bool
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
-        """Yield the lines of each policy's profile of what is here, and a note."""
-        note = TaskReport()
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
+        """Yield the rows of each policy's profile of the splits, and a report."""
+        task_report = TaskReport()
         options = MapOptions(rules=self.rules, urir=True)
         builder = create_profile_counter(self.rules, threads=1)
-        for piece in pieces:
-            tally = count_split(piece, builder, options.header(), options, is_only=self.is_only)
-            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
+        for split in splits:
+            tally = count_split(split, builder, options.header(), options, is_only=self.is_only)
+            task_report.tallies.append((split.source, split.start, split.prefix_bytes, split.prefix_lines, tally))
         numbers = count(task * PLACES_PER_TASK)
-        with task_directory() as place:
-            paths = [create_empty_file(Path(place, policy)) for policy in self.policies]
+        with task_directory() as folder:
+            paths = [create_empty_file(Path(folder, policy)) for policy in self.policies]
             plan = [(policy, str(path), b"") for policy, path in zip(self.policies, paths, strict=True)]
             _core.write_profiles(builder, plan, SuffixList(self.suffixes, self.section), False, Progress())
             for source, path in enumerate(paths):
-                note.samples += sample_keys(path, MAX_TASK_SAMPLES // len(paths) + 1)
+                task_report.samples += sample_keys(path, MAX_TASK_SAMPLES // len(paths) + 1)
                 for text in read_line_chunks(path):
                     yield PartialRow(0, source, next(numbers), text)
-        yield note.to_row()
+        yield task_report.to_row()
 
 
 @dataclass(frozen=True, slots=True)
 class MergeProfilePart:
-    """Adds up what tasks counted under the keys of one part, policy by policy."""
+    """Merges the profiles of a part, by policy."""
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield the lines of each policy, and a note."""
+        """Yield the rows of each policy, and a report."""
         numbers = count()
-        for source, some in groupby(rows, lambda row: row.source):
-            with task_directory() as place:
-                for text in read_line_chunks(_merge_rows(place, some)):
-                    # The core counts how many profiles it merged; these are of one.
+        for source, group in groupby(rows, lambda row: row.source):
+            with task_directory() as folder:
+                for text in read_line_chunks(_merge_rows(folder, group)):
+                    # The core counts merged profiles; these are parts of a single one.
                     yield PartialRow(part, source, next(numbers), _SPREAD.sub(b' "spread": 1', text))
         yield TaskReport().to_row()
 
 
-def _merge_rows(place: Path, rows: Iterator[PartialRow]) -> Path:
-    """Return a file of the lines of one policy, in order, those of a key added: each task's were in order already."""
-    names = (Path(place, str(number)) for number in count())
+def _merge_rows(folder: Path, rows: Iterator[PartialRow]) -> Path:
+    """Merge the sorted rows of all tasks for one policy into a file."""
+    names = (Path(folder, str(number)) for number in count())
     paths: list[Path] = []
-    for _, some in groupby(rows, lambda row: row.place // PLACES_PER_TASK):
+    for _, group in groupby(rows, lambda row: row.place // PLACES_PER_TASK):
         paths.append(next(names))
         with paths[-1].open("wb") as file:
-            file.writelines(row.data for row in some)
+            file.writelines(row.data for row in group)
     while len(paths) > 1:
-        few = [paths[start : start + _MERGE_FAN_IN] for start in range(0, len(paths), _MERGE_FAN_IN)]
-        paths = [_merge_files(some, next(names)) for some in few]
+        groups = [paths[start : start + _MERGE_FAN_IN] for start in range(0, len(paths), _MERGE_FAN_IN)]
+        paths = [_merge_files(group, next(names)) for group in groups]
     return paths[0]
 
 
@@ -113,10 +113,21 @@ def build_profiles(
     suffixes: bytes | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> int:
-    """Count what inputs hold under the keys of each policy, as `unlost.mementomap.profile_builder.build_profiles` does.
+    """Write profiles on the cluster atomically.
 
-    suffixes: the text of a Public Suffix List, for the D policies; that of unlost if None. columns: of Parquet files.
-    Returns how many captures were counted. All files appear, or none.
+    The result equals that of `unlost.mementomap.profile_builder.build_profiles`.
+
+    Args:
+        engine: The engine.
+        inputs: Input files.
+        outputs: Files to write, by policy.
+        header: Header of the profiles.
+        problems: Collects the invalid lines.
+        suffixes: Text of a Public Suffix List for the D policies; None for the bundled one.
+        columns: Columns of Parquet files.
+
+    Returns:
+        Number of captures counted.
     """
     policies = list(outputs)
     if not policies:

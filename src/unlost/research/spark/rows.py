@@ -1,4 +1,4 @@
-"""Rows that travel between Spark tasks, the report of a task, and its temporary files."""
+"""Rows exchanged between Spark tasks, task reports, and temporary files of tasks."""
 
 import pickle
 import shutil
@@ -17,25 +17,26 @@ if TYPE_CHECKING:
 
 
 ROW_SCHEMA = "part int, source int, place long, data binary"
-"""Of every frame but those that are read from files."""
+"""Schema of all frames but those read from files."""
 REPORT_PART = -1
-"""The part of rows that are about the work."""
+"""Part number of rows that contain a task report."""
 PLACES_PER_TASK = 1 << 32
-"""More rows than a task can make."""
+"""Upper bound for the number of rows of a task."""
 CHUNK_BYTES = 1 << 20
-"""Bytes of a row, about."""
+"""Approximate size of a row."""
 _BATCH_BYTES = 4 << 20
-"""Bytes of a batch, about."""
+"""Approximate size of a batch."""
 _INVALID_REPORT = "what was kept (--keep) is not ours, or damaged: name another folder, and begin again"
 
 
 class PartialRow(NamedTuple):
-    """Some bytes of a result.
+    """A chunk of a partial result.
 
-    part: which part of the result they belong to; `REPORT` for what is about the work.
-    source: which of the files they come from, where that matters.
-    place: grows within a part and a source.
-    data: whole lines, or hashes.
+    Attributes:
+        part: Part of the result; `REPORT_PART` for a task report.
+        source: Input file or other subdivision of the part, if it matters.
+        place: Position; increases within a part and source.
+        data: Complete lines, or hashes.
     """
 
     part: int
@@ -45,7 +46,7 @@ class PartialRow(NamedTuple):
 
 
 class SplitEdges(NamedTuple):
-    """Where a piece of a file begins, and its first and last key: whether pieces follow each other in order."""
+    """Offset of a split, and its first and last key, to verify that the splits of a file are sorted."""
 
     source: int
     start: int
@@ -55,18 +56,19 @@ class SplitEdges(NamedTuple):
 
 @dataclass(slots=True)
 class TaskReport:
-    """What one task says about its work.
+    """Report of a task.
 
-    tallies: for each piece of a file its source, where it begins, how many lines and bytes were put before it, and what
-        became of its lines.
-    samples: keys at even distances, each with the bytes that it stands for.
-    edges: of pieces, where order matters.
-    totals: `*` lines: by source what files state, and what their lines come to.
-    apart: lines that every part has to know, by source.
-    counts: numbers, by name.
-    dates: of the first and the last capture.
-    maps: the headers' `!meta` of maps that were read, as JSON.
-    failure: what a user is told, and the name of its class, if the input is at fault. Trying again would not help.
+    Attributes:
+        tallies: For each split its source, offset, prefix bytes, prefix lines, and line counts.
+        samples: Evenly spaced keys with the bytes that each represents.
+        edges: Edges of the splits, where order matters.
+        stated: Total lines (`*`) of maps, by source.
+        summed: Totals computed from the lines, by source.
+        shared_lines: Lines that every part needs, by source.
+        counts: Further counts, by name.
+        dates: Dates of the first and the last capture.
+        maps: `!meta` of the maps read, as JSON.
+        failure: Class name and message of an error of the input, which a retry cannot fix.
     """
 
     tallies: "list[tuple[int, int, int, int, Tally]]" = field(default_factory=list)
@@ -81,18 +83,21 @@ class TaskReport:
     failure: tuple[str, str] | None = None
 
     def to_row(self) -> PartialRow:
-        """Return it as what travels."""
+        """Return the report as a row."""
         return PartialRow(REPORT_PART, 0, 0, pickle.dumps(self))
 
     @staticmethod
     def from_bytes(data: bytes) -> "TaskReport":
-        """Return what a row has. Raises InputError for what is no note.
+        """Parse a report from a row.
 
-        Whoever can write to where it was kept could have written it, so nothing is run.
+        Checkpoint folders are untrusted, so the unpickler creates no other objects.
+
+        Raises:
+            InputError: The data is not a report.
         """
         try:
             note = _TaskReportUnpickler(BytesIO(data)).load()
-        except Exception as error:  # whatever reading rubbish comes to
+        except Exception as error:  # damaged pickles raise many types
             raise InputError(_INVALID_REPORT) from error
         if not isinstance(note, TaskReport):
             raise InputError(_INVALID_REPORT)
@@ -100,21 +105,25 @@ class TaskReport:
 
 
 class _TaskReportUnpickler(pickle.Unpickler):
-    """Makes notes and edges, and nothing else."""
+    """Unpickles only reports and their edges."""
 
     def find_class(self, module: str, name: str) -> object:
-        """Return one of the two classes. Raises TypeError for whatever else."""
+        """Return one of the two classes.
+
+        Raises:
+            TypeError: The pickle refers to anything else.
+        """
         if (module, name) in ((TaskReport.__module__, "TaskReport"), (TaskReport.__module__, "SplitEdges")):
             return {"TaskReport": TaskReport, "SplitEdges": SplitEdges}[name]
         raise TypeError("expected a note")
 
 
 RowTransform = Callable[[Iterator[PartialRow]], Iterator[PartialRow]]
-"""What a task does. It must give the same rows whenever it is done again."""
+"""Work of a task. It must be deterministic, because Spark may repeat it."""
 
 
 def report_errors(rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-    """Yield rows; what is wrong with the input becomes a note, so that Spark does not try it again."""
+    """Yield rows; convert an error of the input to a report, so that Spark does not retry the task."""
     try:
         yield from rows
     except UnlostError as error:
@@ -122,43 +131,43 @@ def report_errors(rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
 
 
 def read_batches(batches: Iterable[Any]) -> Iterator[PartialRow]:
-    """Yield the rows of Arrow batches of `SCHEMA`."""
+    """Yield the rows of Arrow batches in `ROW_SCHEMA`."""
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in PartialRow._fields]
         yield from map(PartialRow._make, zip(*columns, strict=True))
 
 
 def write_batches(rows: Iterable[PartialRow]) -> Iterator[Any]:
-    """Yield Arrow batches of rows, none of which is much larger than it must be."""
+    """Yield Arrow batches of about `_BATCH_BYTES`."""
     import pyarrow as pa  # noqa: PLC0415  an extra
 
     schema = pa.schema([("part", pa.int32()), ("source", pa.int32()), ("place", pa.int64()), ("data", pa.binary())])
 
-    def batch(some: list[PartialRow]) -> Any:  # noqa: ANN401  pyarrow has no types
+    def batch(buffer: list[PartialRow]) -> Any:  # noqa: ANN401  pyarrow has no types
         columns = [
-            pa.array(list(column), kind) for column, kind in zip(zip(*some, strict=True), schema.types, strict=True)
+            pa.array(list(column), kind) for column, kind in zip(zip(*buffer, strict=True), schema.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    some: list[PartialRow] = []
+    buffer: list[PartialRow] = []
     size = 0
     for row in rows:
-        some.append(row)
+        buffer.append(row)
         size += len(row.data)
         if size >= _BATCH_BYTES:
-            yield batch(some)
-            some, size = [], 0
-    if some:
-        yield batch(some)
+            yield batch(buffer)
+            buffer, size = [], 0
+    if buffer:
+        yield batch(buffer)
 
 
 MAX_TASK_SAMPLES = 64
-"""Keys that a task tells of what it counted."""
+"""Number of keys sampled by a task."""
 
 
 @contextmanager
 def task_directory() -> Iterator[Path]:
-    """Give a folder that goes with its contents, in TMPDIR of the machine that works."""
+    """Yield a temporary folder in the executor's TMPDIR."""
     path = Path(tempfile.mkdtemp(prefix="unlost-spark-"))
     try:
         yield path
@@ -167,26 +176,26 @@ def task_directory() -> Iterator[Path]:
 
 
 def create_empty_file(path: Path) -> Path:
-    """Make an empty file and return it: the core writes into files that are there."""
+    """Create an empty file: the core opens only existing files for writing."""
     path.write_bytes(b"")
     return path
 
 
 def read_line_chunks(path: Path, start: int = 0) -> Iterator[bytes]:
-    """Yield a file's text from a place on, in whole lines."""
+    """Yield the lines of a file from an offset on, in chunks of complete lines."""
     with path.open("rb") as file:
         file.seek(start)
-        while text := file.read(CHUNK_BYTES):
-            if not text.endswith(b"\n"):
-                text += file.readline()
-            yield text
+        while chunk := file.read(CHUNK_BYTES):
+            if not chunk.endswith(b"\n"):
+                chunk += file.readline()
+            yield chunk
 
 
 def sample_keys(path: Path, max_samples: int = MAX_TASK_SAMPLES) -> list[tuple[bytes, int]]:
-    """Return keys at even distances in a file of lines, each with how many bytes it stands for."""
+    """Return evenly spaced keys of a file, each with the bytes that it represents."""
     size = path.stat().st_size
     count = min(max_samples, size // 1024 + 1)
-    found: list[tuple[bytes, int]] = []
+    samples: list[tuple[bytes, int]] = []
     with path.open("rb") as file:
         for number in range(count):
             file.seek(size * number // count)
@@ -194,34 +203,34 @@ def sample_keys(path: Path, max_samples: int = MAX_TASK_SAMPLES) -> list[tuple[b
                 file.readline()
             line = file.readline()
             if line:
-                found.append((line.split(b" ", 1)[0], size // count))
-    return found
+                samples.append((line.split(b" ", 1)[0], size // count))
+    return samples
 
 
 def insert_totals(totals: bytes, texts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield texts of lines in order, with the `*` lines where they sort."""
+    """Yield sorted lines with the total lines (`*`) inserted at their sorted position."""
     for text in texts:
-        rest = text
-        while totals and rest:
-            line, end, behind = rest.partition(b"\n")
+        remaining = text
+        while totals and remaining:
+            line, end, tail = remaining.partition(b"\n")
             if line > b"*":
                 yield totals
                 totals = b""
                 break
             yield line + end
-            rest = behind
-        yield rest
+            remaining = tail
+        yield remaining
     yield totals
 
 
 def split_totals(path: Path) -> tuple[bytes, Iterator[bytes]]:
-    """Return the `*` lines of a map without header, and all its others in chunks.
+    """Return the total lines (`*`) of a map without header, and an iterator over chunks of the other lines.
 
-    Nearly always they come first; keys that sort before `*` are few.
+    The totals nearly always come first: few keys sort before `*`.
     """
     before, totals = [], []
     with path.open("rb") as file:
-        place = 0
+        offset = 0
         for line in file:
             if line.startswith(b"* "):
                 totals.append(line)
@@ -229,11 +238,11 @@ def split_totals(path: Path) -> tuple[bytes, Iterator[bytes]]:
                 before.append(line)
             else:
                 break
-            place += len(line)
+            offset += len(line)
 
-    def others() -> Iterator[bytes]:
+    def other_lines() -> Iterator[bytes]:
         if before:
             yield b"".join(before)
-        yield from read_line_chunks(path, place)
+        yield from read_line_chunks(path, offset)
 
-    return b"".join(totals), others()
+    return b"".join(totals), other_lines()

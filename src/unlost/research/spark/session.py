@@ -1,4 +1,4 @@
-"""Spark sessions, and Spark's errors as errors of unlost."""
+"""Spark sessions, and the translation of Spark's errors."""
 
 import os
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGE_LENGTH = 300
 _PATH_NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (\S+?)\.? ")
-# Each file system has words of its own for it: HDFS, S3A, files of a machine, all others.
+# The message depends on the file system: HDFS, S3A, local files, others.
 _FILE_VANISHED = re.compile(
     r"\b(?:FileNotFoundException|NoSuchFileException|NotFoundException): "
     r"(?:File does not exist: (.+)|No such file(?: or directory)?: (.+)|File (.+?) does not exist|(\S+))"
@@ -49,7 +49,7 @@ _NO_COLUMN = re.compile(r"column[^`]*`([^`]+)`(?:`| )? ?cannot be resolved|with 
 
 @contextmanager
 def translate_spark_errors() -> Iterator[None]:
-    """Turn what Spark raises within the block into an InputError or a ClusterError."""
+    """Convert Spark's exceptions to InputError or ClusterError."""
     from py4j.protocol import Py4JError  # noqa: PLC0415  an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -60,21 +60,21 @@ def translate_spark_errors() -> Iterator[None]:
 
 
 def _translate_error(text: str) -> UnlostError:
-    """Return what went wrong. The text is that of Java, many lines with where it happened."""
-    if found := _PATH_NOT_FOUND.search(text + " "):
-        return InputError(f"{found[1]}: cannot be read: no such file")
-    if found := _FILE_VANISHED.search(text):
-        name = re.sub(r"^file:/+", "/", next(filter(None, found.groups())).rstrip(".,"))
+    """Return the error for the text of a Java exception with its stack trace."""
+    if match := _PATH_NOT_FOUND.search(text + " "):
+        return InputError(f"{match[1]}: cannot be read: no such file")
+    if match := _FILE_VANISHED.search(text):
+        name = re.sub(r"^file:/+", "/", next(filter(None, match.groups())).rstrip(".,"))
         return InputError(f"{name}: vanished while it was read: begin again when it stays")
     if any(word in text for word in _EXECUTOR_LOST):
         return ClusterError(
             "the cluster lost its executors more often than it tries again, most likely for want of memory: give them "
             "more (--spark-conf spark.executor.memory=4g, spark.executor.memoryOverhead=2g) and begin again"
         )
-    if unread := _read_error(text):
-        return unread
-    if found := _NO_COLUMN.search(text):
-        return InputError(f"no column `{found[1] or found[2]}`: give the names of the columns as --columns")
+    if read_error := _read_error(text):
+        return read_error
+    if match := _NO_COLUMN.search(text):
+        return InputError(f"no column `{match[1] or match[2]}`: give the names of the columns as --columns")
     return (
         _no_file_system_error(text)
         if _NO_FILE_SYSTEM.search(text)
@@ -83,10 +83,10 @@ def _translate_error(text: str) -> UnlostError:
 
 
 def _read_error(text: str) -> UnlostError | None:
-    """Return what went wrong if it was a store or a file."""
-    name = f"{found[1]}: " if (found := _READ_FAILED.search(text + " ")) else ""
-    if found := _CONNECTION_FAILED.search(text):
-        return ClusterError(f"{name}a store cannot be reached: {_printable(found[1])}: begin again when it answers")
+    """Return the error if a store or a file could not be read."""
+    name = f"{match[1]}: " if (match := _READ_FAILED.search(text + " ")) else ""
+    if match := _CONNECTION_FAILED.search(text):
+        return ClusterError(f"{name}a store cannot be reached: {_printable(match[1])}: begin again when it answers")
     return InputError(f"{name}cannot be read: {_root_cause(text)}") if name else None
 
 
@@ -98,7 +98,7 @@ def _no_file_system_error(text: str) -> ClusterError:
 
 
 def _root_cause(text: str) -> str:
-    """Return the last cause that Java names, or its first line."""
+    """Return the last cause in a Java stack trace, or its first line."""
     causes = re.findall(r"^(?:Caused by)?: (?:[\w.$]+: )?(.+)", text, re.MULTILINE)
     reason = causes[-1] if causes else next((line for line in text.splitlines() if line.strip()), "no reason")
     return _printable(reason)
@@ -108,18 +108,18 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)[:_MAX_MESSAGE_LENGTH]
 
 
-def raise_task_failures(notes: list[TaskReport]) -> None:
-    """Raise what a task found wrong with the input, if any did: always the same, whichever task was first."""
-    found = sorted(note.failure for note in notes if note.failure is not None)
-    for name, message in found:
-        kind = getattr(errors, name, InputError)
-        raise (kind if kind in (errors.UsageError, InputError) else InputError)(message)
+def raise_task_failures(task_reports: list[TaskReport]) -> None:
+    """Raise the failure of a task, if any. The choice is deterministic."""
+    failures = sorted(task_report.failure for task_report in task_reports if task_report.failure is not None)
+    for name, message in failures:
+        error_class = getattr(errors, name, InputError)
+        raise (error_class if error_class in (errors.UsageError, InputError) else InputError)(message)
 
 
 _CONNECT_SECONDS = 5
-"""A master that does not take a connection within this time is not there: Spark itself tries for minutes."""
+"""Timeout for the connection to the master; Spark itself would retry for minutes."""
 _EXECUTOR_SECONDS = 120
-"""Clusters that start machines on demand take a minute."""
+"""Timeout for the first task; clusters that start machines on demand need about a minute."""
 _LOCAL_MASTER = re.compile(r"local(-cluster)?(\[.*\])?")
 _CONF = {
     "spark.app.name": "unlost",
@@ -127,23 +127,28 @@ _CONF = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
-    # Batches of rows that hold a megabyte each, not of ten thousand rows whatever they hold.
+    # Limit batches by bytes: the default of 10,000 rows of about 1 MiB each would be too large.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # A file that is gone is an error: a map without what it had would deny what is held.
+    # A missing file is an error: a map without its captures would have false negatives.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
-    # Each part has its number; nobody may join some of them.
+    # Partitions must correspond to parts: adaptive execution would coalesce them.
     "spark.sql.adaptive.enabled": "false",
 }
 
 
 @contextmanager
 def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterator[SparkSession]":
-    """Give a session on a cluster, which ends with the block.
+    """Yield a session on a cluster; it is stopped at the end.
 
-    master: as Spark takes it, such as `spark://host:7077`, `yarn`, `local[*]`. conf: further settings of Spark.
-    Raises UsageError if PySpark is missing, ClusterError if the cluster cannot be reached or gives no executor.
+    Args:
+        master: Spark master, such as `spark://host:7077`, `yarn` or `local[*]`.
+        conf: Further Spark settings.
+
+    Raises:
+        UsageError: PySpark is not installed, or the master is invalid.
+        ClusterError: The cluster cannot be reached or has no executor.
     """
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415  an extra
@@ -152,7 +157,7 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
     _check_master(master)
     is_local = _LOCAL_MASTER.fullmatch(master) is not None
     if is_local:
-        # The same Python, and nobody else listens.
+        # Use the same Python for workers, and do not listen on other interfaces.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master)
@@ -161,7 +166,7 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
     with translate_spark_errors():
         try:
             session = builder.getOrCreate()
-        except Exception as error:  # whatever a Java that is not there makes of itself
+        except Exception as error:  # a missing Java raises various types
             if type(error).__name__ in ("PySparkRuntimeError", "FileNotFoundError"):
                 raise ClusterError(_start_failure_message()) from error
             if "Could not parse Master URL" in str(error):
@@ -186,9 +191,11 @@ def _start_failure_message() -> str:
 
 
 def _check_master(master: str) -> None:
-    """Raise ClusterError if none of the hosts of `spark://host:port,host:port` takes a connection.
+    """Validate the master, and connect to `spark://` hosts, before Java starts and reports errors in its own way.
 
-    Raises UsageError for what is no master at all, before Java begins and says so in its own way.
+    Raises:
+        UsageError: The master is invalid.
+        ClusterError: None of the hosts accepts a connection.
     """
     if not (_LOCAL_MASTER.fullmatch(master) or master == "yarn" or master.startswith(("spark://", "k8s://"))):
         raise UsageError(_unknown_master_message(master))
@@ -210,20 +217,24 @@ def _check_master(master: str) -> None:
 
 
 def _wait_for_executor(session: "SparkSession", master: str) -> None:
-    """Raise ClusterError if nothing is done within a time: a master without workers takes jobs and never begins."""
+    """Run a trivial job with a timeout: a master without workers accepts jobs and never starts them.
+
+    Raises:
+        ClusterError: The timeout has passed.
+    """
     context = session.sparkContext
     failures: list[BaseException] = []
 
-    def ask() -> None:
+    def run_job() -> None:
         try:
             context.parallelize([0], 1).count()
         except Exception as error:  # noqa: BLE001  raised again in the thread that waits
             failures.append(error)
 
-    asking = threading.Thread(target=ask, name="unlost-spark-first", daemon=True)
-    asking.start()
-    asking.join(_EXECUTOR_SECONDS)
-    if asking.is_alive():
+    thread = threading.Thread(target=run_job, name="unlost-spark-first", daemon=True)
+    thread.start()
+    thread.join(_EXECUTOR_SECONDS)
+    if thread.is_alive():
         context.cancelAllJobs()
         raise ClusterError(
             f"{master}: no executor began to work within {_EXECUTOR_SECONDS} seconds: are there workers with enough "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _HEAD_BYTES = 1 << 16
-"""Bytes of a file that are looked at to tell what it is."""
+"""Prefix of a file that determines its layout."""
 
 _OPEN_CONCURRENCY = 16
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -36,7 +36,7 @@ COMMON_CRAWL_COLUMNS = {
     "status": "fetch_status",
     "length": "warc_record_length",
 }
-"""The columns of Common Crawl's index: a name of ours, and theirs."""
+"""Columns of Common Crawl's columnar index, by our names."""
 
 _CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s", "length": "S"}
 _CDX_HEADER = b" CDX N b a m s S\n"
@@ -44,12 +44,21 @@ _CDX_HEADER = b" CDX N b a m s S\n"
 LAYOUT_HINT_SCHEME = "dns"
 
 LAYOUT_HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
-"""Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, is no page."""
+"""Prefix of splits of a CDXJ file. A split may begin with any line; the hint determines the layout.
+
+It sorts first and is not a web page.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """What a file is, as its first lines tell: its kind, what has to stand before every piece of it, and its bytes."""
+    """Layout of a file.
+
+    Attributes:
+        kind: Kind of its lines.
+        header: Prefix for each of its splits.
+        size: Size in bytes.
+    """
 
     kind: InputKind
     header: bytes
@@ -58,12 +67,14 @@ class FileLayout:
 
 @dataclass(frozen=True, slots=True)
 class SparkFiles:
-    """Files of lines.
+    """Input files.
 
-    names: of all of them, as Spark has them, in a fixed order; a piece's source is a place in it.
-    openings: by name, of those that are read in several pieces.
-    kind: what all of them are, if the user said so. rows: the frame: text, name of the file, where the piece begins.
-    about: how they are read, where that is not told by what they are.
+    Attributes:
+        names: Names as Spark reports them, in fixed order; a split's source is an index into it.
+        layouts: Layouts by name, of files that are read in several splits.
+        kind: Kind of all files, if specified by the user.
+        rows: Frame with text, file name and split offset.
+        read_settings: Settings that affect the rows, for the digest of checkpoints.
     """
 
     names: Sequence[str]
@@ -73,17 +84,23 @@ class SparkFiles:
     read_settings: str = ""
 
     def display_name(self, source: int) -> str:
-        """Return the name of a file for people."""
+        """Return the name of a file for messages."""
         return display_file_name(self.names[source])
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A piece of a file's text, in a file of its own on the machine that works.
+    """A split of a file, copied to a local file on the executor.
 
-    source, start: which file, and where in it, in bytes; 0 is its beginning. kind: what it is.
-    path: its text, with `added` bytes in `added_lines` lines before it that are not of this piece.
-    has_hint: whether those are `HINT`, which is counted as what is no page.
+    Attributes:
+        source: Index of the file.
+        name: Name of the file for messages.
+        start: Offset in bytes.
+        kind: Kind of its lines.
+        path: Local file with the text after `prefix_bytes` bytes in `prefix_lines` lines, which are not in the split.
+        prefix_bytes: Size of the prefix.
+        prefix_lines: Lines of the prefix.
+        has_hint: Whether the prefix is `LAYOUT_HINT`, which is counted as foreign.
     """
 
     source: int
@@ -97,17 +114,17 @@ class Split:
 
 
 def _normalize_name(name: str) -> str:
-    """Return a name by which a file is known: Spark writes `file:/x` and `file:///x`, and escapes more or less."""
+    """Return a canonical file name: Spark writes `file:/x` or `file:///x`, and escapes inconsistently."""
     return re.sub(r"^(\w+):/+", r"\1:/", unquote(name))
 
 
 def display_file_name(name: str) -> str:
-    """Return a file's name for people."""
+    """Return a file name for messages."""
     return re.sub(r"^file:/+", "/", unquote(name))
 
 
 def escape_glob(path: str) -> str:
-    r"""Return what Spark takes for this very path, whatever it would take its brackets for.
+    r"""Escape glob characters in a path for Spark.
 
     >>> print(escape_glob("/data/[old]/a*"))
     /data/\[old\]/a\*
@@ -116,12 +133,12 @@ def escape_glob(path: str) -> str:
 
 
 def has_url_scheme(name: str) -> bool:
-    """Return whether a name says in what file system it is; those that do not are of this machine."""
+    """Return whether a name has a URL scheme; other names are local files."""
     return _SCHEME.match(name) is not None
 
 
 def spark_path(name: str | PathLike[str]) -> str:
-    r"""Return what Spark takes for a name: addresses as they are, files of this machine with their whole path.
+    r"""Return the name for Spark: URLs unchanged, local files with scheme and absolute path.
 
     >>> spark_path("s3a://bucket/cdx-*.gz"), spark_path("/data/*.cdxj")
     ('s3a://bucket/cdx-*.gz', 'file:/data/*.cdxj')
@@ -130,11 +147,11 @@ def spark_path(name: str | PathLike[str]) -> str:
     if has_url_scheme(text):
         return text
     path = Path(text).absolute()
-    whole = fspath(path)
+    absolute = fspath(path)
     if path.exists():
-        # It has its name, whatever Spark would take its brackets for.
-        whole = escape_glob(whole)
-    return f"file:{whole}"
+        # An existing file may contain glob characters in its name.
+        absolute = escape_glob(absolute)
+    return f"file:{absolute}"
 
 
 def read_files(
@@ -144,44 +161,54 @@ def read_files(
     *,
     in_order: bool = False,
 ) -> SparkFiles:
-    """Return files of lines: names may be those of folders, patterns, and whatever Spark has addresses for.
+    """Return text files.
 
-    in_order: keep the order of the names; that of files within a folder or a pattern is by name in any case.
-    Raises InputError if there is none, or if one is of a kind that has no lines.
+    Args:
+        session: Spark session.
+        names: Files, folders, glob patterns or URLs.
+        kind: Kind of all files; None to detect each.
+        in_order: Keep the order of `names`. Files of a folder or pattern are always sorted by name.
+
+    Raises:
+        InputError: There is no file, or one of an unsupported kind.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
     paths = [spark_path(name) for name in names]
     with translate_spark_errors():
-        # Without looking into folders of folders Spark would leave out what is there, and say nothing.
-        read = session.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
-        frame = read.text(paths)
-        groups = [read.text([path]).inputFiles() for path in paths] if in_order else [frame.inputFiles()]
+        # By default, Spark silently ignores files in subfolders.
+        reader = session.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
+        frame = reader.text(paths)
+        groups = [reader.text([path]).inputFiles() for path in paths] if in_order else [frame.inputFiles()]
         files = list(dict.fromkeys(name for group in groups for name in sorted(group)))
         if not files:
             raise InputError(f"{fspath(names[0])}: no files there")
         is_mixed = kind == "mixed"
         kind = None if is_mixed else kind
-        openings = dict(_detect_layouts(session, files, kind))
+        layouts = dict(_detect_layouts(session, files, kind))
         if kind is None and not is_mixed:
-            refuse_mixed_kinds({display_file_name(name): opening.kind for name, opening in openings.items()})
-        refuse_truncated_maps(files, openings)
+            refuse_mixed_kinds({display_file_name(name): layout.kind for name, layout in layouts.items()})
+        refuse_truncated_maps(files, layouts)
         rows = frame.select(
             f.col("value").cast("binary").alias("data"),
             f.col("_metadata.file_path").alias("name"),
             f.col("_metadata.file_block_start").alias("start"),
         )
-    return SparkFiles(files, openings, kind, rows)
+    return SparkFiles(files, layouts, kind, rows)
 
 
 def read_parquet(
     session: "SparkSession", names: Sequence[str | PathLike[str]], columns: Mapping[str, str] = COMMON_CRAWL_COLUMNS
 ) -> SparkFiles:
-    """Return the rows of Parquet files as lines of a CDX.
+    """Return the rows of Parquet files as lines of a CDX file.
 
-    columns: for `key`, `url`, `date`, `mime`, `status` and `length` the name of the column; `url` there must be, and
-    without a key that is made of it. Dates are 14 digits or timestamps. length: bytes of the record, for statistics.
-    With `url` alone the table is a list of addresses; with others, rows without a date are bad ones, as in a CDX.
+    With `url` only, the table is a URL list. With other columns, rows without a date are invalid, as in a CDX.
+
+    Args:
+        session: Spark session.
+        names: Files, folders, glob patterns or URLs.
+        columns: Column names by `key`, `url`, `date`, `mime`, `status` and `length`. Only `url` is required; the key is
+            computed from it by default. Dates are 14 digits or timestamps. The length is that of the record.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
@@ -191,38 +218,42 @@ def read_parquet(
         files = sorted(frame.inputFiles())
         types = dict(frame.dtypes)
 
-        def field(ours: str) -> Any:  # noqa: ANN401  a column, of which there are two classes
-            if ours not in columns:
+        def field(name: str) -> Any:  # noqa: ANN401  a column, of which there are two classes
+            if name not in columns:
                 return f.lit("-")
-            column = f.col(columns[ours])
-            if types.get(columns[ours], "").startswith("timestamp"):
+            column = f.col(columns[name])
+            if types.get(columns[name], "").startswith("timestamp"):
                 column = f.date_format(column, "yyyyMMddHHmmss")
-            # What would end a column or a line.
+            # Whitespace would end a column or a line.
             text = f.regexp_replace(column.cast("string"), r"\s", "%20")
             return f.when(f.length(text) > 0, text).otherwise(f.lit("-"))
 
-        wanted = ("url",) if is_list else tuple(_CDX_COLUMNS)
-        line = f.concat_ws(" ", *[f.coalesce(field(ours), f.lit("-")) for ours in wanted])
+        selected = ("url",) if is_list else tuple(_CDX_COLUMNS)
+        line = f.concat_ws(" ", *[f.coalesce(field(name), f.lit("-")) for name in selected])
         rows = frame.select(
             line.cast("binary").alias("data"),
             f.col("_metadata.file_path").alias("name"),
             f.col("_metadata.file_block_start").alias("start"),
         )
-    opening = FileLayout("urls", b"") if is_list else FileLayout("index", _CDX_HEADER)
+    layout = FileLayout("urls", b"") if is_list else FileLayout("index", _CDX_HEADER)
     return SparkFiles(
-        files, dict.fromkeys(map(_normalize_name, files), opening), opening.kind, rows, str(sorted(columns.items()))
+        files, dict.fromkeys(map(_normalize_name, files), layout), layout.kind, rows, str(sorted(columns.items()))
     )
 
 
 def read_head(session: "SparkSession", name: str, size: int = _HEAD_BYTES) -> bytes:
-    """Return the first bytes of a file's text, by Spark's own file systems. Raises InputError if it cannot be read."""
+    """Return the first bytes of a file's text, decompressed, with Spark's file systems.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
     with translate_spark_errors():
         return _read_head(session, name, size)[0]
 
 
 def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, int | None]:
-    """Return the first bytes of a file's text, and its size if it may be read in several pieces."""
-    jvm: Any = session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
+    """Return the first bytes of a file's text, and its size if it is splittable (uncompressed)."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001  PySpark has no public API for Hadoop file systems
     conf = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name))
     system = path.getFileSystem(conf)
@@ -239,52 +270,57 @@ def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, in
 def _detect_layouts(
     session: "SparkSession", names: Sequence[str], kind: InputKind | None
 ) -> Iterable[tuple[str, FileLayout]]:
-    """Return what files are that may be read in several pieces."""
+    """Yield the layouts of splittable files."""
 
-    def opening(name: str) -> tuple[str, FileLayout] | None:
+    def detect(name: str) -> tuple[str, FileLayout] | None:
         head, size = _read_head(session, name, _HEAD_BYTES)
         if size is None or not head:
             return None
         return _normalize_name(name), replace(detect_layout(display_file_name(name), head, kind), size=size)
 
     with ThreadPoolExecutor(_OPEN_CONCURRENCY) as threads:
-        yield from filter(None, threads.map(opening, names))
+        yield from filter(None, threads.map(detect, names))
 
 
 def refuse_truncated_maps(names: Sequence[str], layouts: Mapping[str, FileLayout]) -> None:
-    """Raise InputError for a map that is truncated.
+    """Raise InputError for a truncated map.
 
-    Files without a header that follow a map in its folder may be parts of it: the map is sound by itself or with them.
+    Files without a header that follow a map in its folder may be its further parts: the map is valid alone or with
+    them.
     """
     maps: list[list[tuple[str, FileLayout]]] = []
     for name in names:
-        opening = layouts.get(_normalize_name(name))
-        if opening is None or opening.kind != "map":
+        layout = layouts.get(_normalize_name(name))
+        if layout is None or layout.kind != "map":
             continue
-        is_part = maps and not opening.header and maps[-1][0][0].rpartition("/")[0] == name.rpartition("/")[0]
+        is_part = maps and not layout.header and maps[-1][0][0].rpartition("/")[0] == name.rpartition("/")[0]
         if is_part:
-            maps[-1].append((name, opening))
+            maps[-1].append((name, layout))
         else:
-            maps.append([(name, opening)])
+            maps.append([(name, layout)])
     for (name, first), *parts in maps:
         declared = UkvsReader(BytesIO(first.header), Problems(), name).header.meta.get(ROW_BYTES_FIELD)
-        own = first.size - len(first.header)
-        if isinstance(declared, int) and declared not in (own, own + sum(part.size for _, part in parts)):
-            raise InputError(f"{display_file_name(name)}: {_core.wrong_row_bytes(declared, own)}")
+        actual = first.size - len(first.header)
+        if isinstance(declared, int) and declared not in (actual, actual + sum(part.size for _, part in parts)):
+            raise InputError(f"{display_file_name(name)}: {_core.wrong_row_bytes(declared, actual)}")
 
 
 def detect_layout(name: str, head: bytes, kind: InputKind | None) -> FileLayout:
-    """Return what a file is whose text begins so. Raises InputError if it is nothing that has lines."""
-    found = kind
-    if found is None:
-        with task_directory() as place:
-            text = Path(place, "head")
-            # The last line may be cut, and lines are what is looked at.
-            text.write_bytes(head[: head.rfind(b"\n") + 1] or head)
-            found = "zipnum" if name.endswith(".idx") else detect_input_kind(text, name)
-    if found not in _LINE_KINDS:
+    """Return the layout of a file that begins with `head`.
+
+    Raises:
+        InputError: The file has no lines that can be read on a cluster.
+    """
+    detected = kind
+    if detected is None:
+        with task_directory() as folder:
+            file = Path(folder, "head")
+            # The last line may be incomplete.
+            file.write_bytes(head[: head.rfind(b"\n") + 1] or head)
+            detected = "zipnum" if name.endswith(".idx") else detect_input_kind(file, name)
+    if detected not in _LINE_KINDS:
         raise InputError(
-            f"{name}: {found}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an "
+            f"{name}: {detected}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an "
             "index of it first (`unlost index`), or give the parts of a ZipNum"
         )
     lines = head.splitlines(keepends=True)
@@ -293,17 +329,17 @@ def detect_layout(name: str, head: bytes, kind: InputKind | None) -> FileLayout:
         if not (line[:1] in b"!@" or line[1:4] == b"CDX"):
             break
         header.append(line)
-    if found == "index" and not any(line[1:4] == b"CDX" for line in header):
+    if detected == "index" and not any(line[1:4] == b"CDX" for line in header):
         rows = [line for line in lines[len(header) :] if line.strip()]
         objects = sum(b" {" in line for line in rows)
-        return FileLayout(found, LAYOUT_HINT if objects and objects * 2 >= len(rows) else b"")
-    return FileLayout(found, b"".join(header) if found in ("index", "map") else b"")
+        return FileLayout(detected, LAYOUT_HINT if objects and objects * 2 >= len(rows) else b"")
+    return FileLayout(detected, b"".join(header) if detected in ("index", "map") else b"")
 
 
-def read_splits(batches: Iterable[Any], files: SparkFiles, place: Path) -> Iterator[Split]:
-    """Yield the pieces of Arrow batches with text, name and start, each in a file until the next is asked for."""
+def read_splits(batches: Iterable[Any], files: SparkFiles, folder: Path) -> Iterator[Split]:
+    """Yield the splits in Arrow batches of text, name and start. The file of a split is deleted before the next one."""
     sources = {_normalize_name(name): number for number, name in enumerate(files.names)}
-    path = Path(place, "piece")
+    path = Path(folder, "piece")
     current: tuple[str, int] | None = None
     file: BinaryIO | None = None
 
@@ -319,9 +355,9 @@ def read_splits(batches: Iterable[Any], files: SparkFiles, place: Path) -> Itera
             if key != current:
                 yield from finish()
                 current, file = key, path.open("wb")
-                known = files.layouts.get(_normalize_name(key[0]))
-                if known is not None and (key[1] > 0 or known.header == _CDX_HEADER):
-                    file.write(known.header)
+                layout = files.layouts.get(_normalize_name(key[0]))
+                if layout is not None and (key[1] > 0 or layout.header == _CDX_HEADER):
+                    file.write(layout.header)
             if file is not None:
                 file.write(text)
     yield from finish()
@@ -329,19 +365,19 @@ def read_splits(batches: Iterable[Any], files: SparkFiles, place: Path) -> Itera
 
 def _make_split(current: tuple[str, int], files: SparkFiles, sources: Mapping[str, int], path: Path) -> Split:
     name, start = current
-    known = files.layouts.get(_normalize_name(name))
+    layout = files.layouts.get(_normalize_name(name))
     header = b""
-    if known is None:
+    if layout is None:
         with path.open("rb") as file:
-            known = detect_layout(display_file_name(name), file.read(_HEAD_BYTES), files.kind)
-    elif start > 0 or known.header == _CDX_HEADER:
-        header = known.header
-    number = sources[_normalize_name(name)]
+            layout = detect_layout(display_file_name(name), file.read(_HEAD_BYTES), files.kind)
+    elif start > 0 or layout.header == _CDX_HEADER:
+        header = layout.header
+    source = sources[_normalize_name(name)]
     return Split(
-        number,
+        source,
         display_file_name(name),
         start,
-        known.kind,
+        layout.kind,
         path,
         len(header),
         header.count(b"\n"),
@@ -350,7 +386,7 @@ def _make_split(current: tuple[str, int], files: SparkFiles, sources: Mapping[st
 
 
 def _row_runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: ANN401  pyarrow has no types
-    """Yield the name and start of rows that follow each other, with their lines as one text."""
+    """Yield file name and offset of consecutive rows, with their lines joined."""
     names, starts = batch.column("name"), batch.column("start")
     rows = batch.num_rows
     first = 0
@@ -358,7 +394,7 @@ def _row_runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: A
         key = (names[first].as_py(), starts[first].as_py())
         end = rows
         if (names[rows - 1].as_py(), starts[rows - 1].as_py()) != key:
-            # Pieces end seldom: halves find the place.
+            # Splits are longer than batches: find the boundary by bisection.
             low, high = first, rows - 1
             while low + 1 < high:
                 middle = (low + high) // 2
@@ -372,11 +408,11 @@ def _row_runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: A
 
 
 def _join_lines(lines: Any) -> bytes:  # noqa: ANN401
-    """Return lines with their ends, as one text, without looking at each in Python."""
+    """Return lines with line ends as one text, without a Python object for each."""
     import pyarrow as pa  # noqa: PLC0415  an extra
     from pyarrow import compute  # noqa: PLC0415
 
-    ended = compute.binary_join_element_wise(
+    joined = compute.binary_join_element_wise(
         lines.cast(pa.large_binary()), pa.scalar(b"", pa.large_binary()), pa.scalar(b"\n", pa.large_binary())
     )
-    return b"".join(ended.to_pylist()) if ended.offset or ended.null_count else bytes(ended.buffers()[2] or b"")
+    return b"".join(joined.to_pylist()) if joined.offset or joined.null_count else bytes(joined.buffers()[2] or b"")

@@ -1,4 +1,4 @@
-"""Index statistics on a Spark cluster: exact, whatever the order of the rows."""
+"""Index statistics on a Spark cluster: exact for unsorted indexes too."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from unlost.research.spark.splits import LAYOUT_HINT_SCHEME, Split
 from unlost.text_lines import MAX_LINE_BYTES
 
 _LINES_SOURCE, _COUNTS_SOURCE = 0, 1
-"""Sources of rows: lines that are brought together, and what was counted already."""
+"""Sources of rows: lines to shuffle, and finished counts."""
 
 
 def _create_counter(options: IndexCountOptions) -> "_core.StatisticsPart":
@@ -47,70 +47,70 @@ def _create_counter(options: IndexCountOptions) -> "_core.StatisticsPart":
     )
 
 
-def _counts_row(part: int, place: int, found: Mapping[str, Any], **other: object) -> PartialRow:
-    """Return what was counted as what travels."""
-    counted = replace(exact_counts(dict(found)), **other)  # type: ignore[arg-type]
-    return PartialRow(part, _COUNTS_SOURCE, place, counted.to_json().encode())
+def _counts_row(part: int, place: int, raw: Mapping[str, Any], **changes: object) -> PartialRow:
+    """Return counts as a row."""
+    counts = replace(exact_counts(dict(raw)), **changes)  # type: ignore[arg-type]
+    return PartialRow(part, _COUNTS_SOURCE, place, counts.to_json().encode())
 
 
 @dataclass(frozen=True, slots=True)
 class CountIndexRows:
-    """Counts the rows of pieces: partial results are URI-Rs in order, each with what is known of its captures."""
+    """Counts the rows of splits. Partial rows are sorted URI-Rs with a summary of their captures."""
 
     options: IndexCountOptions
 
-    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
-        """Yield lines of URI-Rs, what was counted by row, and a note."""
-        note = TaskReport()
-        part = _create_counter(self.options)
-        added = hints = 0
-        for piece in pieces:
-            if piece.kind == "map":
-                raise InputError(f"{piece.name}: a map, not an index: `unlost map check` says what is in it")
-            tally = count_split_rows(piece, part, self.options)
-            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
-            added += piece.prefix_bytes
-            hints += piece.has_hint and hint_is_foreign(self.options)
-        with task_directory() as place:
-            path = create_empty_file(Path(place, "uris"))
-            found = part.write(path)
-            note.samples = sample_keys(path)
+    def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
+        """Yield lines of URI-Rs, row counts, and a report."""
+        task_report = TaskReport()
+        counter = _create_counter(self.options)
+        prefix_bytes = hints = 0
+        for split in splits:
+            if split.kind == "map":
+                raise InputError(f"{split.name}: a map, not an index: `unlost map check` says what is in it")
+            tally = count_split_rows(split, counter, self.options)
+            task_report.tallies.append((split.source, split.start, split.prefix_bytes, split.prefix_lines, tally))
+            prefix_bytes += split.prefix_bytes
+            hints += split.has_hint and hint_is_foreign(self.options)
+        with task_directory() as folder:
+            path = create_empty_file(Path(folder, "uris"))
+            raw = counter.write(path)
+            task_report.samples = sample_keys(path)
             for number, text in enumerate(read_line_chunks(path)):
                 yield PartialRow(0, _LINES_SOURCE, task * PLACES_PER_TASK + number, text)
-        foreign = {scheme: count - hints * (scheme == LAYOUT_HINT_SCHEME) for scheme, count in found["schemes"]}
-        found["schemes"] = [(scheme, count) for scheme, count in foreign.items() if count]
-        yield _counts_row(0, task * PLACES_PER_TASK, found, text_bytes=found["text_bytes"] - added)
-        yield note.to_row()
+        foreign = {scheme: count - hints * (scheme == LAYOUT_HINT_SCHEME) for scheme, count in raw["schemes"]}
+        raw["schemes"] = [(scheme, count) for scheme, count in foreign.items() if count]
+        yield _counts_row(0, task * PLACES_PER_TASK, raw, text_bytes=raw["text_bytes"] - prefix_bytes)
+        yield task_report.to_row()
 
 
 @dataclass(frozen=True, slots=True)
 class CountHostPaths:
-    """Counts what is told of the paths of hosts, all of whose URI-Rs are here."""
+    """Counts paths by host; a part contains all URI-Rs of its hosts."""
 
     options: IndexCountOptions
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield a line for each host, what was counted, and a note."""
+        """Yield a line for each host, counts, and a report."""
         counter = _create_counter(self.options)
         for row in rows:
             counter.add_runs(row.data)
-        with task_directory() as place:
-            path = create_empty_file(Path(place, "hosts"))
-            found = counter.gather(path)
-            note = TaskReport(samples=sample_keys(path))
+        with task_directory() as folder:
+            path = create_empty_file(Path(folder, "hosts"))
+            raw = counter.gather(path)
+            task_report = TaskReport(samples=sample_keys(path))
             for number, text in enumerate(read_line_chunks(path)):
-                # Parts follow each other where they are cut again.
+                # Keep the order of parts for the next stage.
                 yield PartialRow(part, _LINES_SOURCE, part * PLACES_PER_TASK + number, text)
-        yield _counts_row(part, part * PLACES_PER_TASK, found)
-        yield note.to_row()
+        yield _counts_row(part, part * PLACES_PER_TASK, raw)
+        yield task_report.to_row()
 
 
 @dataclass(frozen=True, slots=True)
 class CountDomainHosts:
-    """Counts what is told of the hosts of domains, all of which are here."""
+    """Counts hosts by domain; a part contains all hosts of its domains."""
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield what was counted, and a note."""
+        """Yield counts, and a report."""
         counter = _core.StatisticsHosts()
         for row in rows:
             counter.add_hosts(row.data)
@@ -120,7 +120,7 @@ class CountDomainHosts:
 
 @dataclass(frozen=True, slots=True)
 class _LinesOnlyCutter:
-    """Cuts lines, and leaves out what was counted already."""
+    """Cuts lines, and drops finished counts."""
 
     cut: LineCutter
 
@@ -134,31 +134,43 @@ def count_index(
     options: IndexCountOptions | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[IndexCounts, InputReport]:
-    """Return what the inputs hold, in numbers, and what became of their lines.
+    """Count index files on the cluster.
 
-    The numbers are those of `unlost.research.index_counts.gather` of the same files in order. Only a host whose
-    URI-Rs take more memory than `options` allow is counted in parts, as there, and perhaps in others.
-    Raises InputError for an input that cannot be read, ClusterError if the cluster gives up.
+    The counts equal those of `unlost.research.index_counts.count_index` for sorted input. Only a host whose URI-Rs
+    exceed the memory limit is counted in several parts, which may differ.
+
+    Args:
+        engine: The engine.
+        inputs: Input files.
+        options: What to count.
+        columns: Columns of Parquet files.
+
+    Returns:
+        Counts, and a report on the lines read.
+
+    Raises:
+        InputError: An input cannot be read.
+        ClusterError: The job failed.
     """
-    wanted = options or IndexCountOptions()
+    options = options or IndexCountOptions()
     report = InputReport()
-    files = read_inputs(engine, inputs, wanted.kind, columns)
-    read = engine.read(files, CountIndexRows(wanted))
-    add_line_stats(read.reports, files, report)
-    hosts = _merge_at(engine, read, "host", CountHostPaths(wanted))
-    total = merge_counts(_stage_counts(read))
-    read.release()
-    ends = _merge_at(engine, hosts, "domain", CountDomainHosts())
-    for stage in (hosts, ends):
+    files = read_inputs(engine, inputs, options.kind, columns)
+    read_stage = engine.read(files, CountIndexRows(options))
+    add_line_stats(read_stage.reports, files, report)
+    hosts = _merge_at(engine, read_stage, "host", CountHostPaths(options))
+    total = merge_counts(_stage_counts(read_stage))
+    read_stage.release()
+    domains = _merge_at(engine, hosts, "domain", CountDomainHosts())
+    for stage in (hosts, domains):
         total = merge_counts([total, *_stage_counts(stage)])
         stage.release()
-    about = IndexCounts(
+    file_counts = IndexCounts(
         files=len(files.names),
         lines=report.lines,
         filtered=report.filtered,
         problems=dict(report.problems.counts),
     )
-    return total.merge(about).sorted_by_name(), report
+    return total.merge(file_counts).sorted_by_name(), report
 
 
 def _merge_at(
@@ -169,5 +181,5 @@ def _merge_at(
 
 
 def _stage_counts(stage: SparkStage) -> Iterator[IndexCounts]:
-    """Yield what was counted, one after the other, so that memory is that of one."""
+    """Yield the counts of a stage one by one, to bound memory."""
     return (IndexCounts.from_json(row.data.decode()) for row in stage.rows(_COUNTS_SOURCE))

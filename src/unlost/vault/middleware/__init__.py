@@ -1,4 +1,5 @@
-"""Blocks into the answers of a running site: middleware for ASGI and WSGI.
+"""Middleware for ASGI and WSGI that inserts blocks into the pages of a running site.
 
-`carrying` knows what a page carries, `answers` what may be done to an answer; `asgi` and `wsgi` speak a protocol.
+Modules: `page_blocks` caches the blocks of each page and decides which responses may be changed; `asgi` and `wsgi`
+implement the protocols. Must not import a web framework.
 """

@@ -23,9 +23,12 @@ _CONDITIONAL_HEADERS = frozenset({b"if-none-match", b"if-modified-since"})
 
 
 class VaultMiddleware:
-    """Puts blocks into the pages that an application answers with. vault: the folder of a vault.
+    """Appends blocks to the HTML responses of an application.
 
-    Put it inside of whatever compresses answers. All clients get the same bytes.
+    Install it inside any middleware that compresses responses. All clients receive the same bytes.
+
+    Args:
+        vault: Folder of the vault.
     """
 
     def __init__(self, app: AsgiApp, vault: str | PathLike[str]) -> None:
@@ -34,22 +37,22 @@ class VaultMiddleware:
         self._cache = PageBlockCache(vault)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: AsgiReceive, send: AsgiSend) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
         path, query = scope["path"], scope.get("query_string", b"")
-        added = self._cache.get_file(path)
-        if added is not None:
-            await _send_file(send, added.body, added.mime, is_head=scope["method"] == "HEAD")
+        vault_file = self._cache.get_file(path)
+        if vault_file is not None:
+            await _send_file(send, vault_file.body, vault_file.mime, is_head=scope["method"] == "HEAD")
             return
-        load = None
+        blocks = None
         if scope["method"] == "GET":
-            load = self._cache.get_blocks(f"{path}?{query.decode('latin-1')}" if query else path)
-        if load is None:
+            blocks = self._cache.get_blocks(f"{path}?{query.decode('latin-1')}" if query else path)
+        if blocks is None:
             await self._app(scope, receive, send)
             return
-        await self._app(_original_request(scope, load), receive, _BlockAppender(load, send).send)
+        await self._app(_original_request(scope, blocks), receive, _BlockAppender(blocks, send).send)
 
 
 async def _send_file(send: AsgiSend, body: bytes, mime: str, *, is_head: bool) -> None:
@@ -59,23 +62,23 @@ async def _send_file(send: AsgiSend, body: bytes, mime: str, *, is_head: bool) -
 
 
 def _original_request(scope: MutableMapping[str, Any], blocks: PageBlocks) -> MutableMapping[str, Any]:
-    """Return the request as the application must see it, which does not know of blocks."""
+    """Return the request as sent to the application, whose validators do not include the blocks."""
     headers = scope["headers"]
     if _CONDITIONAL_HEADERS.isdisjoint([name for name, _ in headers]):
         return scope
-    made = []
+    original_headers = []
     for name, value in headers:
         if name == b"if-none-match":
             match = original_if_none_match(value, blocks)
             if match is not None:
-                made.append((name, match))
+                original_headers.append((name, match))
         elif name != b"if-modified-since" or passes_if_modified_since(value, blocks):
-            made.append((name, value))
-    return {**scope, "headers": made}
+            original_headers.append((name, value))
+    return {**scope, "headers": original_headers}
 
 
 class _BlockAppender:
-    """One answer on its way. It is held until the first bytes of its body tell whether it is text."""
+    """Appends the blocks to one response. Withholds the headers until the start of the body is known."""
 
     __slots__ = ("_blocks", "_headers", "_room", "_send", "_start")
 
@@ -84,10 +87,10 @@ class _BlockAppender:
         self._send = send
         self._start: AsgiMessage | None = None
         self._headers: list[tuple[bytes, bytes]] | None = None
-        self._room: int | None = None  # bytes that the page may still have with its block; None if it carries none
+        self._room: int | None = None  # bytes left below the page limit; None if nothing is appended
 
     async def send(self, message: AsgiMessage) -> None:
-        """Pass a message on."""
+        """Forward a message."""
         kind = message["type"]
         if kind == "http.response.start":
             headers = message.get("headers", ())
@@ -106,7 +109,7 @@ class _BlockAppender:
         body = message.get("body", b"")
         if self._start is not None:
             if not body and message.get("more_body", False):
-                return  # nothing is known yet
+                return  # wait for the first bytes
             start, self._start = self._start, None
             if body and may_be_html(body):
                 start = {**start, "headers": self._headers}
@@ -119,7 +122,7 @@ class _BlockAppender:
         if message.get("more_body", False):
             await self._send(message)
             return
-        # A page that told its length was measured before; one that did not may be too long to carry anything.
+        # The length was checked before if there is a Content-Length; otherwise the page may exceed the limit now.
         if self._room < 0 and not any(name == b"content-length" for name, _ in self._headers or ()):
             await self._send(message)
             return

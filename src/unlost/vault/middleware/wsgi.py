@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 class VaultMiddleware:
-    """Puts blocks into the pages that an application answers with. vault: the folder of a vault.
+    """Appends blocks to the HTML responses of an application.
 
-    Put it inside of whatever compresses answers. All clients get the same bytes.
+    Install it inside any middleware that compresses responses. All clients receive the same bytes.
+
+    Args:
+        vault: Folder of the vault.
     """
 
     def __init__(self, app: "WSGIApplication", vault: str | PathLike[str]) -> None:
@@ -30,43 +33,43 @@ class VaultMiddleware:
         self._cache = PageBlockCache(vault)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        """Answer a request."""
+        """Handle a request."""
         method = environ["REQUEST_METHOD"]
         if method not in {"GET", "HEAD"}:
             return self._app(environ, start_response)
-        # Paths come as bytes in the disguise of Latin-1.
+        # WSGI passes the bytes of the path decoded as Latin-1 (PEP 3333).
         raw = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         path = raw if raw.isascii() else raw.encode("latin-1").decode("utf-8", "replace")
-        added = self._cache.get_file(path)
-        if added is not None:
-            start_response("200 OK", [("Content-Type", added.mime), ("Content-Length", str(len(added.body)))])
-            return [] if method == "HEAD" else [added.body]
+        vault_file = self._cache.get_file(path)
+        if vault_file is not None:
+            start_response("200 OK", [("Content-Type", vault_file.mime), ("Content-Length", str(len(vault_file.body)))])
+            return [] if method == "HEAD" else [vault_file.body]
         query = environ.get("QUERY_STRING", "")
-        load = self._cache.get_blocks(f"{path}?{query}" if query else path) if method == "GET" else None
-        if load is None:
+        blocks = self._cache.get_blocks(f"{path}?{query}" if query else path) if method == "GET" else None
+        if blocks is None:
             return self._app(environ, start_response)
-        return _BlockAppender(load, start_response).run(self._app, _original_request(environ, load))
+        return _BlockAppender(blocks, start_response).run(self._app, _original_request(environ, blocks))
 
 
 def _original_request(environ: "WSGIEnvironment", blocks: PageBlocks) -> "WSGIEnvironment":
-    """Return the request as the application must see it, which does not know of blocks."""
+    """Return the request as sent to the application, whose validators do not include the blocks."""
     match, since = environ.get("HTTP_IF_NONE_MATCH"), environ.get("HTTP_IF_MODIFIED_SINCE")
     if match is None and since is None:
         return environ
-    made = dict(environ)
+    original = dict(environ)
     if match is not None:
-        kept = original_if_none_match(match.encode("latin-1"), blocks)
-        if kept is None:
-            del made["HTTP_IF_NONE_MATCH"]
+        forwarded = original_if_none_match(match.encode("latin-1"), blocks)
+        if forwarded is None:
+            del original["HTTP_IF_NONE_MATCH"]
         else:
-            made["HTTP_IF_NONE_MATCH"] = kept.decode("latin-1")
+            original["HTTP_IF_NONE_MATCH"] = forwarded.decode("latin-1")
     if since is not None and not passes_if_modified_since(since.encode("latin-1"), blocks):
-        del made["HTTP_IF_MODIFIED_SINCE"]
-    return made
+        del original["HTTP_IF_MODIFIED_SINCE"]
+    return original
 
 
 class _BlockAppender:
-    """One answer on its way. Its head is held until the first bytes of its body tell whether it is text."""
+    """Appends the blocks to one response. Withholds the headers until the start of the body is known."""
 
     def __init__(self, blocks: PageBlocks, start_response: "StartResponse") -> None:
         self._blocks = blocks
@@ -77,10 +80,10 @@ class _BlockAppender:
         self._room: int | None = None
 
     def run(self, app: "WSGIApplication", environ: "WSGIEnvironment") -> Iterable[bytes]:
-        """Return the body of an application's answer."""
+        """Return the body of the response."""
         body = app(environ, self._start)
         if self._pending_start is None and self._write is not None and self._room is None:
-            return body  # left as it is, also if it is a file that the server sends by itself
+            return body  # unchanged, so that `wsgi.file_wrapper` still works
         return _ClosingBody(body, self)
 
     def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:  # noqa: ANN401  what WSGI passes
@@ -99,14 +102,14 @@ class _BlockAppender:
         return self._write
 
     def _write_legacy(self, data: bytes) -> object:
-        """Write as applications of old did, before they return."""
-        self.start_response(data)
+        """Implement the deprecated `write` callable of WSGI."""
+        self.send_headers(data)
         if self._room is not None:
             self._room -= len(data)
         return self._write(data) if self._write is not None else None
 
-    def start_response(self, first: bytes) -> None:
-        """Send the head, once the first bytes are known."""
+    def send_headers(self, first: bytes) -> None:
+        """Send status and headers once the first bytes of the body are known."""
         if self._pending_start is None:
             return
         (status, headers), self._pending_start = self._pending_start, None
@@ -116,14 +119,14 @@ class _BlockAppender:
         self._write = self._start_response(status, headers)
 
     def iter_body(self, body: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the body, and behind it the block."""
+        """Yield the body, then the blocks."""
         for piece in body:
             if piece:
-                self.start_response(piece)
+                self.send_headers(piece)
             if self._room is not None:
                 self._room -= len(piece)
             yield piece
-        self.start_response(b"")
+        self.send_headers(b"")
         if self._room is not None and (self._room >= 0 or self._is_measured()):
             yield self._blocks.text
 
@@ -132,7 +135,7 @@ class _BlockAppender:
 
 
 class _ClosingBody:
-    """The body of an answer, which is closed as the application's own must be."""
+    """A body that closes the application's body, as WSGI requires."""
 
     def __init__(self, body: Iterable[bytes], appender: _BlockAppender) -> None:
         self._body = body
@@ -142,7 +145,7 @@ class _ClosingBody:
         return self._pieces
 
     def close(self) -> None:
-        """Let the application clean up."""
+        """Close the application's body."""
         close = getattr(self._body, "close", None)
         if close is not None:
             close()

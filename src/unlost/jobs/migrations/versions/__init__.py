@@ -1,1 +1,1 @@
-"""One file for each form of the tables, in order. A file that was released is never changed."""
+"""One module per schema revision, in order. Released revisions must not be changed."""

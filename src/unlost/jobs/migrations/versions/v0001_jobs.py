@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
     op.create_table(
         "job",

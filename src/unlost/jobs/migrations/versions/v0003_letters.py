@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
     op.create_table(
         "letter",

@@ -1,0 +1,5 @@
+//! `TimeMap`s, mementos and their dates.
+
+pub mod httpdate;
+pub mod link_format;
+pub mod list;

@@ -1,0 +1,21 @@
+//! URI-Key profiles: the holdings of an archive, counted under the keys of a policy.
+//!
+//! ```text
+//! counted URI-Rs ─ cut ─ one counter per policy ─ profiles ─ merge ─ profile
+//!                                                     └─ wildcards ─ map
+//! ```
+
+mod build;
+mod check;
+mod key_cut;
+mod line;
+mod merge;
+mod seen_keys;
+mod wildcard;
+
+pub use build::{ProfileForm, write_profiles};
+pub use check::{ProfileReport, check_profile};
+pub use line::{Holding, ProfileReader};
+pub use merge::merge_profiles;
+pub use seen_keys::SeenKeys;
+pub use wildcard::profiles_to_map;

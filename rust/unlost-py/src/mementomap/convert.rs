@@ -1,0 +1,154 @@
+//! Conversions between Python and the core: options in, counts and errors out.
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use unlost_core::mementomap::{
+    BuildOptions, Compaction, CompactionStats, Curve, Excluded, HoldingsError, LineStats, RowFilter,
+};
+use unlost_core::uri::RuleSet;
+
+use crate::errors::{raise_input, raise_unsorted};
+
+/// I/O errors stay `OSError`, so that the caller can add the file name.
+pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
+    match error {
+        // With its errno, which pyo3 drops.
+        HoldingsError::Io(error) => match error.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, strerror(&error))),
+            None => error.into(),
+        },
+        HoldingsError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        HoldingsError::Unsorted { .. } | HoldingsError::Scattered { .. } => {
+            raise_unsorted(py, error.to_string())
+        }
+        other => raise_input(py, other.to_string()),
+    }
+}
+
+/// The system's message without the number that Rust appends.
+fn strerror(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Which rows are counted, and under which keys.
+pub fn row_filter(
+    rules: &str,
+    queries: bool,
+    by_year: bool,
+    status: Vec<Vec<u8>>,
+    mime: Vec<Vec<u8>>,
+    exclude: &[String],
+) -> PyResult<RowFilter> {
+    let excluded = |name: &String| match name.as_str() {
+        "robots" => Ok(Excluded::Robots),
+        "sitemaps" => Ok(Excluded::Sitemaps),
+        _ => Err(PyValueError::new_err(format!("nothing is called {name}"))),
+    };
+    Ok(RowFilter {
+        rules: rules
+            .parse::<RuleSet>()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?,
+        queries,
+        by_year,
+        status,
+        mime,
+        exclude: exclude.iter().map(excluded).collect::<PyResult<_>>()?,
+    })
+}
+
+/// Performance options, with defaults for missing ones.
+pub fn build_options(
+    line_limit: usize,
+    threads: Option<usize>,
+    memory: Option<usize>,
+    block: Option<usize>,
+) -> BuildOptions {
+    let usual = BuildOptions::default();
+    BuildOptions {
+        threads: threads.unwrap_or(usual.threads),
+        memory: memory.unwrap_or(usual.memory),
+        line_limit,
+        block_bytes: block.unwrap_or(usual.block_bytes).max(1),
+    }
+}
+
+/// Lines, counted, foreign, filtered, repaired; then kind, count, line, offset and example of each problem.
+pub type PyTally = (
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    Vec<(&'static str, u64, u64, u64, Vec<u8>)>,
+);
+
+pub fn tally(tally: LineStats) -> PyTally {
+    let problems = tally
+        .problems
+        .into_iter()
+        .map(|(kind, trouble)| {
+            (
+                kind,
+                trouble.count,
+                trouble.line,
+                trouble.offset,
+                trouble.example,
+            )
+        })
+        .collect();
+    (
+        tally.lines,
+        tally.counted,
+        tally.foreign,
+        tally.filtered,
+        tally.repaired,
+        problems,
+    )
+}
+
+/// a, k, weight and depth of hosts and of paths, and the keys that are always rolled up.
+pub type PyCompaction = ((f64, f64, f64, usize), (f64, f64, f64, usize), Vec<Vec<u8>>);
+
+pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
+    let curve = |(a, k, weight, depth): (f64, f64, f64, usize)| Curve {
+        a,
+        k,
+        weight,
+        depth: depth.clamp(1, 64),
+    };
+    Compaction {
+        host: curve(host),
+        path: curve(path),
+        forced: forced.into_iter().collect(),
+    }
+}
+
+/// Statistics of a map's tree and of its compaction.
+#[pyclass(frozen, get_all, module = "unlost._core")]
+pub struct MapShape {
+    parents: Vec<u64>,
+    children: Vec<u64>,
+    rollups: Vec<u64>,
+    host_levels: usize,
+    lines_in: u64,
+    lines_out: u64,
+    trace: Vec<(u64, u64)>,
+}
+
+impl From<CompactionStats> for MapShape {
+    fn from(shape: CompactionStats) -> Self {
+        Self {
+            parents: shape.parents,
+            children: shape.children,
+            rollups: shape.rollups,
+            host_levels: shape.host_levels,
+            lines_in: shape.lines_in,
+            lines_out: shape.lines_out,
+            trace: shape.trace,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Bindings of map lines that are exchanged between machines.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use unlost_core::mementomap;
+
+use super::convert::{self, PyTally, raise};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(cut_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(read_map_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(add_totals, module)?)
+}
+
+/// Splits lines by bounds: the number of the part, and its lines.
+#[pyfunction]
+fn cut_lines<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    bounds: Vec<Vec<u8>>,
+    pages: bool,
+) -> Vec<(usize, Bound<'py, PyBytes>)> {
+    let parts = py.detach(|| mementomap::cut_lines(text, &bounds, pages));
+    let parts = parts.into_iter();
+    parts
+        .map(|(part, lines)| (part, PyBytes::new(py, &lines)))
+        .collect()
+}
+
+/// Lines without totals, totals, sums, and line statistics, of a piece of a sorted map.
+type PyMapLines<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    PyTally,
+);
+
+/// Parses a piece of a sorted map.
+#[pyfunction]
+fn read_map_lines(
+    py: Python<'_>,
+    text: Vec<u8>,
+    fields: usize,
+    line_limit: usize,
+) -> PyResult<PyMapLines<'_>> {
+    let found = py
+        .detach(|| mementomap::read_map_lines(text, fields, line_limit))
+        .map_err(|error| raise(py, error))?;
+    Ok((
+        PyBytes::new(py, &found.lines),
+        PyBytes::new(py, &found.totals),
+        PyBytes::new(py, &found.sums),
+        convert::tally(found.line_stats),
+    ))
+}
+
+/// Adds up `*` lines.
+#[pyfunction]
+fn add_totals<'py>(py: Python<'py>, text: &[u8], fields: usize) -> PyResult<Bound<'py, PyBytes>> {
+    let sum = mementomap::add_totals(text, fields).map_err(|error| raise(py, error))?;
+    Ok(PyBytes::new(py, &sum))
+}

@@ -1,0 +1,252 @@
+"""Single requests and responses, including servers with every kind of failure."""
+
+import asyncio
+import gzip
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.archives.http.harness import Names
+from tests.crawl.site import HASTY
+from tests.neighbours.faults import Faults, Talk, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
+from unlost.errors import SiteError, UsageError
+from unlost.http.exchange import Timeouts
+
+BOMB = gzip.compress(bytes(64 << 20), 9)
+LIMIT = 100_000
+
+
+def visit(
+    answering: Callable[[Talk], Awaitable[None]], *requests: FetchRequest, deadlines: Timeouts = HASTY
+) -> tuple[list[FetchResponse], Faults]:
+    """Send requests for paths, one after the other, on as few connections as that takes."""
+
+    async def run() -> tuple[list[FetchResponse], Faults]:
+        async with (
+            faulty(answering) as server,
+            Fetcher([server.url], VirtualClock(), "me@example.org", deadlines) as visitor,
+        ):
+            from dataclasses import replace
+
+            return [await visitor.fetch(replace(each, uri=server.url + each.uri)) for each in requests], server
+
+    return asyncio.run(run())
+
+
+def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> FetchResponse:
+    """Send one request."""
+    return visit(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
+
+
+def test_response_is_complete() -> None:
+    """Status, ordered headers, decoded body, and the sent request with User-Agent."""
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
+
+    answer = one(answering)
+    assert (answer.status, answer.body.read(), answer.size, answer.truncated) == (200, b"hello", 5, None)
+    assert (answer.header("X-A"), answer.peer, answer.requested_at) == ("b", "127.0.0.1", "20231114221320")
+    assert answer.request.startswith(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert b"(+me@example.org)\r\n" in answer.request
+
+
+def test_conditional_request_returns_304() -> None:
+    """Request headers are added or replace defaults; secrets are sent but not recorded."""
+    seen: list[dict[str, str]] = []
+
+    async def answering(talk: Talk) -> None:
+        seen.append(talk.headers)
+        await talk.say(b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
+
+    headers = (("If-None-Match", '"a"'), ("accept-encoding", "identity"), ("Authorization", "Basic secret"))
+    answers, server = visit(answering, FetchRequest("/", headers=headers), FetchRequest("/", headers=headers))
+    assert [(each.status, each.size, each.truncated) for each in answers] == [(304, 0, None)] * 2
+    assert (seen[0]["if-none-match"], seen[0]["accept-encoding"], seen[0]["authorization"]) == (
+        '"a"',
+        "identity",
+        "Basic secret",
+    )
+    assert b"secret" not in answers[0].request
+    assert server.connections == 1
+
+
+def test_head_returns_headers_only() -> None:
+    """Content-Length is not awaited, and the connection is reused."""
+
+    async def answering(talk: Talk) -> None:
+        body = b"" if talk.number in (0, 1, 3) else b"body!"
+        await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n" + body)
+
+    requests = [
+        FetchRequest("/", "HEAD"),
+        FetchRequest("/", "HEAD"),
+        FetchRequest("/"),
+        FetchRequest("/", "HEAD"),
+        FetchRequest("/"),
+    ]
+    answers, server = visit(answering, *requests)
+    assert [each.size for each in answers] == [0, 0, 5, 0, 5]
+    assert answers[0].header("content-length") == "5"
+    assert server.connections == 1
+
+
+def test_body_can_be_declined_after_the_headers() -> None:
+    """The connection is closed while the server is still sending."""
+    ended: list[bool] = []
+
+    async def answering(talk: Talk) -> None:
+        await talk.say(b"HTTP/1.1 200 OK\r\netag: x\r\n\r\n")
+        try:
+            while True:
+                await talk.say(bytes(65_536))
+        except ConnectionError:
+            ended.append(True)
+            raise
+
+    async def run() -> FetchResponse:
+        async with faulty(answering) as server, Fetcher([server.url], VirtualClock()) as visitor:
+            answer = await visitor.fetch(FetchRequest(server.url, wants_body=False))
+            async with asyncio.timeout(20):
+                while not ended:
+                    await asyncio.sleep(0)
+            return answer
+
+    answer = asyncio.run(run())
+    assert (answer.status, answer.header("etag"), answer.size, answer.truncated) == (200, "x", 0, None)
+
+
+async def _endless(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    while True:
+        await talk.say(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+
+
+async def _bomb(talk: Talk) -> None:
+    await talk.answer(200, BOMB, content_encoding="gzip")
+
+
+async def _slow(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nbegin")
+    while not talk.writer.is_closing():
+        await talk.say(b".")
+        await asyncio.sleep(0.1)  # a server that is slow is the behaviour
+
+
+async def _stuck(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
+    await talk.gone()
+
+
+async def _short(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
+    talk.writer.close()
+
+
+async def _damaged(talk: Talk) -> None:
+    await talk.answer(200, gzip.compress(b"begin" * 1000)[:30] + bytes(30), content_encoding="gzip")
+
+
+@pytest.mark.parametrize(
+    ("answering", "reason"),
+    [
+        (_endless, "length"),
+        (_bomb, "length"),
+        (_slow, "time"),
+        (_stuck, "time"),
+        (_short, "disconnect"),
+        (_damaged, "unspecified"),
+    ],
+)
+def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
+    """The received part is returned up to the limit, with the reason."""
+    begun = time.monotonic()
+    answer = one(answering)
+    assert answer.truncated == reason
+    assert answer.size <= LIMIT
+    assert len(answer.body.read()) == answer.size
+    assert (answer.size == LIMIT) is (reason == "length")
+    assert time.monotonic() - begun < 15
+
+
+async def _flood(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        await talk.say(b"x-a: " + b"y" * 8_000 + b"\r\n")
+
+
+async def _rubbish(talk: Talk) -> None:
+    await talk.say(bytes(range(256)))
+
+
+async def _hang(talk: Talk) -> None:
+    await talk.gone()
+
+
+async def _reset(talk: Talk) -> None:
+    await talk.reset()
+
+
+@pytest.mark.parametrize(
+    ("answering", "kind"), [(_flood, "malformed"), (_rubbish, "malformed"), (_hang, "timeout"), (_reset, "reset")]
+)
+def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
+    """Huge headers, invalid responses, silence and connection resets."""
+    with pytest.raises(SiteError) as raised:
+        one(answering)
+    assert raised.value.kind == kind
+
+
+def test_stale_connection_is_replaced() -> None:
+    """A request on a connection closed by the server is repeated at once."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.number == 1:
+            await talk.reset()
+        else:
+            await talk.answer(200, b"ok")
+
+    answers, server = visit(answering, FetchRequest("/"), FetchRequest("/"))
+    assert [each.status for each in answers] == [200, 200]
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://127.0.0.1:1/",
+        "http://[::1]/",
+        "http://10.0.0.1/",
+        "http://0x7f.1/",
+        "http://inside.example/",
+        "ftp://a.example/",
+        "no address",
+    ],
+)
+def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
+    """Neither an IP address nor a DNS name gives access, even if DNS changes later."""
+
+    async def run() -> None:
+        resolver = Names("127.0.0.1")
+        async with Fetcher(["http://named.example/"], VirtualClock(), timeouts=HASTY, resolver=resolver) as visitor:
+            with pytest.raises(SiteError) as raised:
+                await visitor.fetch(FetchRequest(uri))
+            assert raised.value.kind in ("redirects", "malformed")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "fields", [{"method": "POST"}, {"headers": (("A b", "c"),)}, {"headers": (("A", "b\r\nC: d"),)}]
+)
+def test_invalid_request_is_rejected(fields: dict[str, object]) -> None:
+    """Other methods, and header injection."""
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer()
+
+    with pytest.raises(UsageError):
+        one(answering, **fields)

@@ -1,0 +1,155 @@
+"""Delays between requests and Retry-After, with a virtual clock."""
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.site import Page, html, living, text
+from unlost.crawl.fetcher import Fetcher, FetchRequest
+from unlost.crawl.models import CrawlConfig, CrawlOutcome
+from unlost.crawl.politeness import PoliteFetcher
+from unlost.crawl.robots import MAX_DELAY_SECONDS, MemoryRobotsStore
+from unlost.crawl.state import read_resources
+from unlost.errors import RobotsError
+
+MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html() for number in range(8)}}
+
+
+@pytest.mark.parametrize(
+    ("said", "delay", "contact", "expected"),
+    [
+        ("", 3.0, "me@example.org", 3.0),
+        ("", 3.0, None, 6.0),
+        ("User-agent: *\nCrawl-delay: 7", 3.0, "me@example.org", 7.0),
+        ("User-agent: *\nCrawl-delay: 1", 3.0, "me@example.org", 3.0),
+        ("User-agent: *\nCrawl-delay: 86400", 3.0, "me@example.org", MAX_DELAY_SECONDS),
+    ],
+)
+def test_delays_are_respected(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
+    """The configured delay, or a longer Crawl-delay up to the cap; doubled without contact."""
+    pages = {**MANY, "/robots.txt": text(said)}
+
+    async def run() -> None:
+        async with living(pages) as site:
+            await site.crawl(tmp_path / "crawl", delay=delay, contact=contact)
+            gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
+            assert len(gaps) == 10
+            # The first pause is one, too: robots.txt is a request like all others.
+            assert all(gap >= expected for gap in gaps)
+            assert sum(gaps) < expected * 10 + 5
+            assert site.server.most_open == 1
+            events = [word for word, _ in site.told]
+            assert ("delay-capped" in events) is (expected == MAX_DELAY_SECONDS)
+            assert ("no-contact" in events) is (contact is None)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "waited"),
+    [(429, {"retry-after": "120"}, 120), (503, {"retry-after": "120"}, 120), (429, {}, 30), (503, {}, 30)],
+)
+def test_retry_after_is_respected(status: int, header: dict[str, str], waited: int, tmp_path: Path) -> None:
+    """The request is repeated after Retry-After or the default, with nothing else in between."""
+    asked: list[str] = []
+
+    def page(path: str) -> Page | None:
+        asked.append(path)
+        return Page(b"", status, header) if path == "/3" and asked.count("/3") == 1 else MANY.get(path)
+
+    async def run() -> None:
+        async with living(page) as site:
+            result = await site.crawl(tmp_path / "crawl")
+            place = asked.index("/3")
+            assert asked[place + 1] == "/3"
+            assert site.server.times[place + 1] - site.server.times[place] >= waited
+            assert result.is_done
+            assert [each.status for each in read_resources(tmp_path / "crawl")] == [200] * 9
+
+    asyncio.run(run())
+
+
+def test_repeated_429_becomes_the_response(tmp_path: Path) -> None:
+    """After the last attempt 429 or 503 is stored as the status."""
+    pages = {**MANY, "/5": Page(b"", 503)}
+
+    async def run() -> None:
+        async with living(pages) as site:
+            assert (await site.crawl(tmp_path / "crawl")).is_done
+            assert site.paths.count("/5") == 3
+            assert {each.uri[-2:]: each.status for each in read_resources(tmp_path / "crawl")}["/5"] == 503
+
+    asyncio.run(run())
+
+
+def test_long_retry_after_suspends_the_host(tmp_path: Path) -> None:
+    """No further request is sent; a run a day later resumes."""
+    pages = {**MANY, "/3": Page(b"", 429, {"retry-after": "80000"})}
+
+    async def run() -> None:
+        async with living(pages.get) as site:
+            result = await site.crawl(tmp_path / "crawl")
+            assert (list(result.suspended_hosts), result.is_done) == (["127.0.0.1"], False)
+            assert result.suspended_hosts["127.0.0.1"] - site.clock.now() == pytest.approx(80_000, abs=5)
+            assert site.paths[-1] == "/3"
+            pages["/3"] = html()
+            site.clock.advance(80_000)
+            result = await site.crawl(tmp_path / "crawl")
+            assert (result.is_done, result.counts[CrawlOutcome.FETCHED]) == (True, 9)
+
+    asyncio.run(run())
+
+
+def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> None:
+    """The delay of one host does not block another."""
+
+    async def run() -> None:
+        both = asyncio.Event()
+        running: set[str] = set()
+
+        async def meet(path: str) -> None:
+            running.add(path)
+            if len(running) == 2:
+                both.set()
+            await both.wait()  # neither is answered before the other is asked
+
+        from tests.neighbours.faults import Talk, faulty
+
+        async def answering(talk: Talk) -> None:
+            if talk.path in ("/1", "/2"):
+                await meet(talk.path)
+            await talk.answer(200 if talk.path in ("/1", "/2") else 404)
+
+        from tests.crawl.site import AllHere
+        from tests.virtual_clock import VirtualClock
+        from unlost.crawl.engine import crawl
+
+        async with faulty(answering) as server, asyncio.timeout(20):
+            uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")
+            plan = CrawlConfig(uris, delay=0.0, sitemaps=False, hosts_at_once=2)
+            result = await crawl(plan, tmp_path / "crawl", VirtualClock(), contact="x@example.org", resolver=AllHere())
+            assert result.counts[CrawlOutcome.FETCHED] == 2
+
+    asyncio.run(run())
+
+
+def test_polite_fetcher_works_without_a_crawl() -> None:
+    """Conditional requests are sent, and robots.txt is respected."""
+
+    async def run() -> None:
+        pages = {"/": html(), "/robots.txt": text("User-agent: *\nDisallow: /no")}
+        async with living(pages) as site, Fetcher([site.url], site.clock) as visitor:
+            polite = PoliteFetcher(visitor, MemoryRobotsStore(), site.clock, 5.0)
+            first = await polite.fetch(FetchRequest(f"{site.url}/", headers=(("If-None-Match", '"a"'),)))
+            second = await polite.fetch(FetchRequest(f"{site.url}/", "HEAD"))
+            assert (first.status, first.size > 0, second.status, second.size) == (200, True, 200, 0)
+            with pytest.raises(RobotsError) as raised:
+                await polite.fetch(FetchRequest(f"{site.url}/no"))
+            assert not raised.value.is_temporary
+            assert site.server.paths == ["/robots.txt", "/", "/"]
+            gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
+            assert min(gaps) >= 5.0
+
+    asyncio.run(run())
