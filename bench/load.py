@@ -12,8 +12,7 @@ from collections import Counter
 
 import uvloop
 
-from unlost.http.pool import ConnectionPool
-from unlost.http.resolver import SystemResolver
+from unlost.http.pool import ConnectionPool, SystemResolver
 from unlost.http.url import parse_url
 
 

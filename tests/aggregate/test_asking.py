@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.stubs import Archives, aggregator, an_archive, copies, hang, outcomes, timemap, until
-from tests.archives.asking.asking import HASTY
-from tests.archives.clients.sites import response
-from tests.archives.collected import a_courier
+from tests.archives.clients.records import response
+from tests.archives.helpers import make_http_client
+from tests.archives.http.harness import HASTY
 from tests.archives.stubs import reply
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
@@ -25,8 +25,7 @@ from unlost.aggregate.upstream import UpstreamClient, UpstreamResult, classify_e
 from unlost.capture import Capture
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
 from unlost.http.models import HttpClient, HttpRequest, HttpResponse
-from unlost.http.pool import ConnectTimeoutError
-from unlost.http.resolver import AddressInfo
+from unlost.http.pool import AddressInfo, ConnectTimeoutError
 from unlost.registry.models import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
@@ -64,7 +63,7 @@ def test_a_real_timemap(server: pywb.Pywb) -> None:
     """Two copies, in one list."""
 
     async def work() -> None:
-        async with a_courier() as courier:
+        async with make_http_client() as courier:
             answer = await asked(server.archive("a", ArchiveKind.MEMENTO), courier)
         assert [row.datetime for row in answer.mementos] == DATES
         assert (answer.report.outcome, answer.final_outcome, answer.endpoint) == ("hit", "hit", "timemap")
@@ -87,7 +86,7 @@ def test_an_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
             await talk.answer(200, b"<p>", memento_datetime="Mon, 10 Feb 2014 00:00:01 GMT")
 
     async def work() -> None:
-        async with a_courier() as courier, faulty(gate) as poor:
+        async with make_http_client() as courier, faulty(gate) as poor:
             answer = await asked(there, courier)
             assert [row.datetime for row in answer.mementos] == DATES
             assert (answer.report.outcome, answer.endpoint) == ("hit", "timegate")
@@ -105,7 +104,7 @@ def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pyte
 
     async def work() -> None:
         crawls = [common_crawl.Crawl("CC-MAIN-2016-07", rows)]
-        async with a_courier() as courier, common_crawl.serving(crawls) as server:
+        async with make_http_client() as courier, common_crawl.serving(crawls) as server:
             crawl = Archive(
                 "cc",
                 "CC",
@@ -283,7 +282,7 @@ def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, m
             talk.writer.close()
 
     async def work() -> None:
-        async with a_courier(retries=0) as courier, faulty(broken) as server:
+        async with make_http_client(retries=0) as courier, faulty(broken) as server:
             found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
         listed = [row.datetime for row in found.mementos]
         assert listed == moments[: len(listed)]
@@ -306,7 +305,7 @@ def test_a_broken_body_without_a_memento_is_what_broke_it(end: str) -> None:
         talk.writer.close()
 
     async def work() -> None:
-        async with a_courier(retries=0) as courier, faulty(broken) as server:
+        async with make_http_client(retries=0) as courier, faulty(broken) as server:
             found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
         assert found.report.outcome == found.final_outcome == {"hang": "timeout"}.get(end, end)
 
@@ -376,7 +375,7 @@ def test_a_courier_that_cannot_find_a_name_says_so() -> None:
             raise socket.gaierror(-2, f"Name or service not known: {host}:{port}")
 
     async def work() -> None:
-        async with a_courier(resolver=NoNames(), timeouts=HASTY) as courier:
+        async with make_http_client(resolver=NoNames(), timeouts=HASTY) as courier:
             answer = await asked(an_archive("a"), courier)
         assert answer.report.outcome == "dns"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, outcomes, timemap, until
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
 from unlost.clock import SystemClock
@@ -60,7 +60,7 @@ async def setting(
     async with faulty(archive, clock) as server:
         entry = Archive("f", "F", ArchiveKind.MEMENTO, timemap=f"{server.url}/list/")
         deadlines = Timeouts(5.0, deadline, deadline, deadline)
-        courier = a_courier(
+        courier = make_http_client(
             clock, timeouts=deadlines, max_wait=0.05, retries=0, concurrency=concurrency, max_slot_wait=deadline
         )
         async with (

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.stubs import Fixed, outcomes, until
-from tests.archives.clients.sites import response
-from tests.archives.collected import a_courier
+from tests.archives.clients.records import response
+from tests.archives.helpers import make_http_client
 from tests.neighbours import pywb
 from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.faults import Talk, faulty
@@ -124,7 +124,7 @@ async def setting(archives: dict[str, Archive], faults: dict[str, str]) -> Async
                 if fault and not plain:
                     proxy.charset = fault.partition(" ")[2]
                 proxies[name], asked[name] = proxy, proxy.before(archive)
-        courier = await stack.enter_async_context(a_courier(clock, timeouts=HASTY, max_wait=MAX_LIMIT_WAIT))
+        courier = await stack.enter_async_context(make_http_client(clock, timeouts=HASTY, max_wait=MAX_LIMIT_WAIT))
         it = MementoAggregator(Fixed(*asked.values()), courier, clock, limits=BOUNDS)
         yield Setting(await stack.enter_async_context(it), proxies, asked, clock)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, Heard, an_archive, outcomes, timemap
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost import dates
@@ -56,7 +56,7 @@ def with_world(
 
     async def watched() -> None:
         heard = Heard()
-        async with a_courier(retries=0) as courier, faulty(respond) as server:
+        async with make_http_client(retries=0) as courier, faulty(respond) as server:
             archive = an_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             aggregator = MementoAggregator(
                 Fixed(archive), courier, VirtualClock(), limits=ConcurrencyLimits(deadline), listeners=[heard]
@@ -239,7 +239,7 @@ def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
         await (redirecting() if talk.path.startswith("/gate/") else list_all)(talk)
 
     async def work() -> None:
-        async with a_courier(retries=0) as courier, faulty(respond) as server:
+        async with make_http_client(retries=0) as courier, faulty(respond) as server:
             both = an_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             plain = replace(both, id="b", timegate=None)
             async with MementoAggregator(Fixed(both, plain), courier, VirtualClock()) as aggregator:

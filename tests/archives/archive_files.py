@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tests.archives import collected
+from tests.archives import helpers
 from unlost.archives.base import FetchedCapture
-from unlost.archives.warc_files import ArchiveFiles
+from unlost.archives.warc_files import WarcFilesClient
 from unlost.capture import Capture
 from unlost.registry.models import Archive, ArchiveKind
 
@@ -90,7 +90,7 @@ def run(task: Coroutine[Any, Any, T]) -> T:
 
 def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
     """Return everything that a list yields."""
-    return run(collected.listed(captures))
+    return run(helpers.listed(captures))
 
 
 def body_of(copy: FetchedCapture | None) -> bytes:
@@ -100,6 +100,6 @@ def body_of(copy: FetchedCapture | None) -> bytes:
         return copy.body.read()
 
 
-def files(folder: Path, **options: Any) -> ArchiveFiles:  # noqa: ANN401  those of the class
+def files(folder: Path, **options: Any) -> WarcFilesClient:  # noqa: ANN401  those of the class
     """Return a folder as a repository."""
-    return ArchiveFiles(archive(folder), **options)
+    return WarcFilesClient(archive(folder), **options)

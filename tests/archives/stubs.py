@@ -14,7 +14,7 @@ def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> Htt
 
 
 class Answers:
-    """A courier that knows its answers beforehand, by address; what it does not know fails.
+    """An HTTP client that knows its answers beforehand, by address; what it does not know fails.
 
     asked: the addresses that it was asked for, in order.
     """

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.archive_files import files, page, write
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from unlost import dates
 from unlost.archives import datetime_negotiation
@@ -47,7 +47,7 @@ async def check(client: ArchiveClient) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_files_have_the_closest_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_return_the_closest_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder on this machine."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
     records = [page(uri, dates.to_datetime(each).isoformat()[:19] + "Z") for uri, held in HELD.items() for each in held]
@@ -58,17 +58,17 @@ def test_files_have_the_closest_copy(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "kind", [ArchiveKind.WAYBACK, ArchiveKind.PYWB, ArchiveKind.MEMENTO, ArchiveKind.ARCHIVE_TODAY]
 )
-def test_archives_on_the_network_have_the_closest_copy(kind: ArchiveKind) -> None:
+def test_remote_archives_return_the_closest_capture(kind: ArchiveKind) -> None:
     """By raw replay, which is asked for the middle of a span, or by a TimeMap."""
     stored = [Stored(uri, each) for uri, held in HELD.items() for each in held]
 
     async def ask() -> None:
-        async with fake_wayback(stored) as fake, a_courier() as courier:
+        async with fake_wayback(stored) as fake, make_http_client() as http_client:
             place = f"{fake.base}/web"
             archive = Archive(
                 "a", "A", kind, timemap=f"{place}/timemap/link/", replay=f"{place}/{{datetime}}id_/{{uri}}"
             )
-            await check(create_client(archive, courier))
+            await check(create_client(archive, http_client))
 
     asyncio.run(ask())
 
@@ -77,9 +77,7 @@ moments = st.datetimes(datetime(1990, 1, 1), datetime(2030, 12, 31)).map(lambda 
 
 
 @given(st.lists(moments, min_size=1), moments, st.integers(1, 14))
-def test_what_is_closest_to_the_middle_of_a_span_is_closest_to_the_span(
-    held: list[str], date: str, digits: int
-) -> None:
+def test_closest_to_the_middle_of_a_period_is_closest_to_the_period(held: list[str], date: str, digits: int) -> None:
     """To half a second, which 14 digits cannot say."""
     date = date[:digits]
     try:

@@ -80,7 +80,7 @@ def test_pages(page: str, found: list[str]) -> None:
     assert in_page(page) == found
 
 
-def test_only_html_is_read_as_a_page() -> None:
+def test_only_html_is_parsed_as_a_page() -> None:
     """Whatever a text looks like."""
     link = "<link rel=mementomap href=m>"
     assert in_page(link, "text/plain") == []
@@ -88,7 +88,7 @@ def test_only_html_is_read_as_a_page() -> None:
 
 
 @given(st.text(alphabet="<>/!-[]='\" \n&#;,linkreabsmotp:hf.", max_size=300), st.binary(max_size=300))
-def test_nothing_breaks_it(text: str, data: bytes) -> None:
+def test_arbitrary_pages_do_not_crash(text: str, data: bytes) -> None:
     """Whatever headers and pages hold."""
     for body in (text.encode(), data, b"<link rel=mementomap href=" + data):
         in_page(body)
@@ -105,25 +105,25 @@ def test_hostile_pages_take_no_time() -> None:
 
 def discovered(*answers: object, timemap: object = None) -> tuple[list[str], list[str], int]:
     """Return where maps were found, the addresses that were asked for, and how many problems there were."""
-    courier = Answers(*answers)  # type: ignore[arg-type]
-    found = asyncio.run(discover_maps(ARCHIVE, courier, PAGE, timemap))  # type: ignore[arg-type]
-    return [link.source for link in found.maps], courier.asked, len(found.problems)
+    http_client = Answers(*answers)  # type: ignore[arg-type]
+    found = asyncio.run(discover_maps(ARCHIVE, http_client, PAGE, timemap))  # type: ignore[arg-type]
+    return [link.source for link in found.maps], http_client.asked, len(found.problems)
 
 
-def test_what_is_there_already_is_looked_at_first() -> None:
+def test_given_response_is_searched_first() -> None:
     """A map in the answer to a TimeMap needs no further question."""
     answer = reply("https://a.example/timemap/link/x", Link="</m>; rel=mementomap")
     assert discovered(timemap=answer) == (["Link header of https://a.example/timemap/link/x"], [], 0)
 
 
-def test_then_the_home_page_is() -> None:
+def test_home_page_is_searched_second() -> None:
     """Its headers and its head."""
     page = reply(HOME, b"<link rel=mementomap href=m>", Content_Type="text/html")
     assert discovered(page, timemap=reply("https://a.example/t")) == ([f"page {HOME}"], [HOME], 0)
     assert discovered(reply(HOME, Link="</m>; rel=mementomap")) == ([f"Link header of {HOME}"], [HOME], 0)
 
 
-def test_then_the_timegate_is() -> None:
+def test_timegate_is_searched_third() -> None:
     """Only its headers: the page that it shows is an archived one, and its links are not the archive's."""
     gate = "https://a.example/timegate/http://example.com/"
     linked = reply(gate, status=302, Link="</m>; rel=mementomap")
@@ -132,6 +132,6 @@ def test_then_the_timegate_is() -> None:
     assert discovered(reply(HOME), archived) == ([], [HOME, gate], 0)
 
 
-def test_what_fails_is_told() -> None:
+def test_failures_are_reported() -> None:
     """A home page that cannot be had keeps nobody from looking elsewhere."""
     assert discovered() == ([], [HOME, "https://a.example/timegate/http://example.com/"], 2)

@@ -11,7 +11,7 @@ from unlost.registry.models import Archive, ArchiveKind
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ArchiveKind if kind is not ArchiveKind.LIVE])
-def test_there_is_a_client_for_every_kind(kind: ArchiveKind, tmp_path: Path) -> None:
+def test_every_kind_has_a_client(kind: ArchiveKind, tmp_path: Path) -> None:
     """It speaks for the archive that it was opened for, and has asked nobody yet."""
     archive = Archive(
         "a",
@@ -24,12 +24,12 @@ def test_there_is_a_client_for_every_kind(kind: ArchiveKind, tmp_path: Path) -> 
         else "http://a.example/{datetime}/{uri}",
         folder=str(tmp_path),
     )
-    courier = Answers()
-    assert create_client(archive, courier).archive is archive
-    assert courier.asked == []
+    http_client = Answers()
+    assert create_client(archive, http_client).archive is archive
+    assert http_client.asked == []
 
 
-def test_the_live_web_is_not_opened_as_an_archive() -> None:
+def test_live_web_is_not_a_registry_archive() -> None:
     """No registry can have it, so that no job of the service sends requests to a site."""
     with pytest.raises(UsageError, match="no client for"):
         create_client(Archive("live", "Live", ArchiveKind.LIVE), Answers())

@@ -25,7 +25,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize(("prefix", "match"), PAGES.items())
-def test_a_prefix_covers_itself(prefix: str, match: str) -> None:
+def test_prefix_covers_itself(prefix: str, match: str) -> None:
     """The page at a prefix lies below it, and the kind of question is told by its form."""
     found = PrefixQuery.parse(prefix)
     assert found.match == match
@@ -59,7 +59,7 @@ def test_a_prefix_covers_itself(prefix: str, match: str) -> None:
         ("http://[::1]", ["http://[::1]:81/x"], ["http://[::12]/"]),
     ],
 )
-def test_what_lies_below(prefix: str, inside: list[str], outside: list[str]) -> None:
+def test_list_prefix(prefix: str, inside: list[str], outside: list[str]) -> None:
     """Hosts are whole hosts, folders whole folders, and what only begins with the same letters is neither."""
     found = PrefixQuery.parse(prefix)
     assert [page for page in inside if not found.covers(uri.key(page))] == []
@@ -125,27 +125,27 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(st.tuples(prefixes, pages) | pairs())
-def test_prefixes_mean_what_the_slow_model_says(pair: tuple[str, str]) -> None:
+def test_prefixes_match_the_reference_model(pair: tuple[str, str]) -> None:
     """For hosts, ports, addresses of machines, folders, queries and slashes of all kinds."""
     prefix, page = pair
     assert PrefixQuery.parse(prefix).covers(uri.key(page)) == is_below(prefix, page)
 
 
 @given(prefixes)
-def test_ranges_are_in_order_and_apart(prefix: str) -> None:
+def test_ranges_are_ordered_and_disjoint(prefix: str) -> None:
     """So that an index can be read once, from the first to the last."""
     edges = [edge for pair in PrefixQuery.parse(prefix).ranges for edge in pair]
     assert edges == sorted(edges)
 
 
 @pytest.mark.parametrize("text", ["*.", "*./", "*.a.com/b", "*.a.com:81", "*.a.com?x", "*.u@a.com", "mailto:a@b.com"])
-def test_what_is_no_prefix(text: str) -> None:
+def test_invalid_prefix_is_rejected(text: str) -> None:
     """A text that is no address is refused, as is a domain with something behind it, which nobody lists."""
     with pytest.raises(UriError):
         PrefixQuery.parse(text)
 
 
-def test_a_lister_that_knows_no_hosts_is_asked_for_what_begins_so() -> None:
+def test_host_query_is_adapted_to_a_prefix_query() -> None:
     """What it lists is judged by what was asked for all the same."""
     host = PrefixQuery.parse("http://example.com").adapted_to(["exact", "prefix"])
     assert host is not None

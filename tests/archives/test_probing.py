@@ -21,7 +21,7 @@ def archive(name: str) -> Archive:
 
 
 class Answering:
-    """A courier that has a way to answer for each archive's TimeMaps; their home pages are empty."""
+    """An HTTP client that has a way to answer for each archive's TimeMaps; their home pages are empty."""
 
     def __init__(self, **ways: Callable[[], Awaitable[HttpResponse]]) -> None:
         self._ways = ways
@@ -62,7 +62,7 @@ async def hang() -> HttpResponse:
         (ArchiveError("odd", "a"), "malformed", False),
     ],
 )
-def test_what_failed_is_one_word(error: ArchiveError, outcome: str, answered: bool) -> None:
+def test_failure_is_reported_by_kind(error: ArchiveError, outcome: str, answered: bool) -> None:
     """With the words of the error beside it."""
 
     async def fail() -> HttpResponse:
@@ -72,7 +72,7 @@ def test_what_failed_is_one_word(error: ArchiveError, outcome: str, answered: bo
     assert (probe.outcome, probe.has_answered, probe.message) == (outcome, answered, str(error))
 
 
-def test_a_list_that_is_too_long_is_an_answer() -> None:
+def test_too_long_timemap_is_a_response() -> None:
     """The archive is there, and holds more than a test wants to know."""
 
     async def endless() -> HttpResponse:
@@ -82,7 +82,7 @@ def test_a_list_that_is_too_long_is_an_answer() -> None:
     assert (probe.outcome, probe.capture_count, probe.has_more, probe.has_answered) == ("answered", 0, True, True)
 
 
-def test_who_hangs_keeps_nobody_waiting() -> None:
+def test_hanging_archive_delays_no_other() -> None:
     """All are asked at once, and those that answer are told first."""
     found = probes(a=hang, b=empty, c=hang, d=empty)
     assert [probe.archive.id for probe in found[:2]] == ["b", "d"]
@@ -90,7 +90,7 @@ def test_who_hangs_keeps_nobody_waiting() -> None:
     assert outcomes == {"a": "timeout", "b": "answered", "c": "timeout", "d": "answered"}
 
 
-def test_what_is_no_archives_fault_is_raised() -> None:
+def test_local_failure_is_raised() -> None:
     """A full disk is not reported as an archive that does not answer; nobody is left waiting for."""
 
     async def full() -> HttpResponse:

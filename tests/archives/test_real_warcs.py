@@ -11,7 +11,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.archive_files import files
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
 from tests.real_data import DATA
@@ -78,7 +78,7 @@ async def _digest(client: ArchiveClient, capture: Capture) -> str:
         return error.kind
 
 
-def test_every_body_is_what_warcio_reads() -> None:
+def test_every_body_matches_warcio() -> None:
     """All responses of four real WARCs, decoded, byte for byte, those in Brotli too."""
     here = files(WARCS)
     expected = [each for name in NAMES for each in by_warcio(WARCS / name)]
@@ -100,7 +100,7 @@ def test_revisits_of_a_real_crawl_have_bodies() -> None:
     assert asyncio.run(bodies()) == {"body": 33}
 
 
-def test_damaged_and_odd_files_are_served() -> None:
+def test_damaged_and_unusual_files_are_served() -> None:
     """What can be read of broken files is served, and the problems are those that the files have."""
 
     async def served() -> tuple[int, dict[str, int], list[str]]:
@@ -125,7 +125,7 @@ def test_damaged_and_odd_files_are_served() -> None:
     assert cut == ["clipped.warc.gz", "evil-headers.warc", "ipwb-redirect.warc", "transfer-none_truncated.warc.gz"]
 
 
-def test_a_common_crawl_of_real_records(tmp_path: Path) -> None:
+def test_common_crawl_of_real_records(tmp_path: Path) -> None:
     """All records of two real WARCs come back by range from nginx as warcio reads them from the files."""
     crawls = [
         Crawl("CC-MAIN-2020-45", rows_of(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
@@ -142,8 +142,8 @@ def test_a_common_crawl_of_real_records(tmp_path: Path) -> None:
                 cdx=f"{fake.url}/collinfo.json",
                 replay=f"http://127.0.0.1:{port}/{{filename}}",
             )
-            async with a_courier() as courier:
-                client = CommonCrawlClient(archive, courier)
+            async with make_http_client() as http_client:
+                client = CommonCrawlClient(archive, http_client)
                 return await compared(client, expected), client.problems.total
 
     with nginx.serving(WARCS, tmp_path) as port:

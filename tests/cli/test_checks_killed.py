@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.archives.sampling.killed import Commands, commands
+from tests.archives.sampling.killable import Commands, commands
 from tests.cli.run import UNLOST, unlost
 from tests.crawl.site import Page, html, living
 from tests.killing import Killing

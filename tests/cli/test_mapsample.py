@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.clients.sites import PAGE, response
+from tests.archives.clients.records import PAGE, response
 from tests.cli.maps import rows
 from tests.cli.run import unlost
 from tests.cli.sampling import home

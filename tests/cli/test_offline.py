@@ -14,7 +14,7 @@ from unlost.check.history import VisitHistory
 from unlost.check.visit_store import VisitDatabase
 from unlost.cli.archive_clients import open_limit_store
 from unlost.cli.main import run
-from unlost.http import resolver, url
+from unlost.http import pool, url
 from unlost.http.rate_limit import RateLimitState
 from unlost.watch.losses import LossStore
 
@@ -25,10 +25,10 @@ OFFLINE = "unlost: You seem to be offline: none of 14 archives could be reached 
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let no name be resolved, and work in an empty folder."""
 
-    async def failing(_: object) -> list[resolver.AddressInfo]:
+    async def failing(_: object) -> list[pool.AddressInfo]:
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
-    monkeypatch.setattr(resolver, "_getaddrinfo", failing)
+    monkeypatch.setattr(pool, "_getaddrinfo", failing)
     monkeypatch.setenv("UNLOST_CONTACT", "me@example.org")
     monkeypatch.delenv("UNLOST_ARCHIVES", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -114,10 +114,10 @@ def test_a_network_that_refuses_everything(
 ) -> None:
     """A firewall that refuses every host blocks no archive for the commands that follow."""
 
-    async def here(place: url.HostPort) -> list[resolver.AddressInfo]:
-        return [resolver.literal_address_info(url.HostPort("127.0.0.1", place.port))]
+    async def here(place: url.HostPort) -> list[pool.AddressInfo]:
+        return [pool.literal_address_info(url.HostPort("127.0.0.1", place.port))]
 
-    monkeypatch.setattr(resolver, "_getaddrinfo", here)
+    monkeypatch.setattr(pool, "_getaddrinfo", here)
     port = free_port()
     lines = [entry(name, port).replace("127.0.0.1", f"{name}.example") for name in ("one", "two")]
     (tmp_path / "r.toml").write_text("".join(lines).replace("limits = []\n", ""))

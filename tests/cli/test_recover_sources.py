@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.clients.sites import response
+from tests.archives.clients.records import response
 from tests.cli.run import unlost
 from tests.formats.browser_caches import (
     chromium_head,

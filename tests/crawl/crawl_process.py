@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.archives.sampling.killed import ROOT, Commands
+from tests.archives.sampling.killable import ROOT, Commands
 from unlost.crawl.engine import crawl
 from unlost.crawl.models import CrawlConfig
 

@@ -13,7 +13,7 @@ from unlost.crawl.engine import crawl
 from unlost.crawl.models import CrawlConfig, CrawlResult, LiveResource
 from unlost.crawl.state import read_resources
 from unlost.http.exchange import Timeouts
-from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.pool import AddressInfo, literal_address_info
 from unlost.http.url import HostPort
 
 HASTY = Timeouts(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.archives.asking.asking import Names
+from tests.archives.http.harness import Names
 from tests.crawl.site import HASTY
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock

@@ -23,7 +23,7 @@ from unlost.crawl.robots import (
     RobotsRules,
     merge_foreign_agents,
 )
-from unlost.http.user_agent import PRODUCT_TOKEN
+from unlost.http.models import PRODUCT_TOKEN
 
 ORIGIN = "http://example.com"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.sampling.killed import Commands, commands
+from tests.archives.sampling.killable import Commands, commands
 from tests.killing import Killer
 from tests.recover.assertions import assert_recovered
 from tests.recover.command import Command

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.archives.collected import a_courier, collected, listed
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.crawl.site import Living, Page, Pages, html, living, moved, text
 from unlost.crawl.fetcher import Fetcher
 from unlost.crawl.politeness import PoliteFetcher
@@ -180,7 +180,7 @@ def test_it_is_opened_with_the_archives_and_its_requests_are_counted() -> None:
     """Under its id, with those for robots.txt; without a contact the delay is doubled."""
 
     async def run() -> None:
-        async with living({"/": html(), "/a": html()}) as site, a_courier() as courier:
+        async with living({"/": html(), "/a": html()}) as site, make_http_client() as courier:
             plan = RecoverOptions(f"{site.url}/")
             async with open_sources(
                 {LIVE_ARCHIVE.id: LIVE_ARCHIVE}, courier, plan, site.clock, delay=3.0

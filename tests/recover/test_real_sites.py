@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.archives.clients.sites import response
+from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
 from tests.neighbours import pywb
 from tests.real_data import DATA

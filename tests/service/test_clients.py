@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.clients.sites import response
+from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port, running

@@ -1,7 +1,4 @@
-"""The archive client protocol, what it returns, and what all clients share.
-
-Reading a response's status, counting unreadable input.
-"""
+"""The archive client protocol, what it returns, and what clients share: the status of responses, counts of problems."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,19 +10,28 @@ from unlost.http.models import HttpResponse
 from unlost.problems import Problems
 from unlost.registry.models import Archive
 
+# Rows that are readable but were not requested: every archive returns some.
+_EXPECTED_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
+# The names of Java exceptions in the body of Wayback's 403 for a blocked site.
+_EXCLUSIONS = (b"AdministrativeAccessControlException", b"RobotAccessControlException")
+# pywb's 400 for a page all of whose captures redirect to the page itself (the same SURT).
+_SELF_REDIRECT = b"Self Redirect"
+_INSPECTED_BYTES = 1 << 16  # beginning of a body that is searched for these
+
 
 @dataclass(frozen=True, slots=True)
 class FetchedCapture:
-    """A capture with its bytes.
+    """A capture with its body.
 
-    capture: what came back: its `datetime` is that of the copy, which need not be the one that was asked for.
-    headers: the original server's, as (name, value), in order, as far as the archive tells them.
-    body: the payload, at its beginning, without transfer and content coding; a temporary file that goes with the
-        last reference to it.
-    truncated: why the body is known not to be whole, in one word: one of WARC's (`length`, `time`, `disconnect`,
-        `unspecified`), or `damage` where the stored file or a coding breaks off; None if nothing says so.
-    source: the address that the bytes came from, after redirects, where `capture.urim` is the one to show to people;
-        None where the capture tells a file and an offset in it.
+    Attributes:
+        capture: The capture. Its `datetime` is that of the memento returned, which may differ from the one requested.
+        headers: The original response headers as (name, value) pairs, in order, as far as the archive returns them.
+        body: The payload without transfer and content coding, positioned at its beginning. In a temporary file if
+            large; it is deleted with the last reference.
+        truncated: Why the body is incomplete: a value of WARC-Truncated (`length`, `time`, `disconnect`,
+            `unspecified`), or `damage` if the stored file or a coding breaks off. None if it is not known to be.
+        source: The URL from which the body was fetched, after redirects; `capture.urim` is the one to show to users.
+            None for a record in a file.
     """
 
     capture: Capture
@@ -35,68 +41,72 @@ class FetchedCapture:
     source: str | None = None
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a field of the original headers, in whatever case; None if there is none."""
+        """Return the first value of an original header field, or None. Names are case-insensitive."""
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
 
 class ArchiveClient(Protocol):
-    """One archive that can be asked.
+    """Client for one archive.
 
-    "Nothing held" is an answer: None or an empty list. Everything else that keeps an archive from answering is raised
-    as an ArchiveError; what was listed before it has been yielded.
+    No capture is a regular result: None or an empty list. Whatever prevents a result is raised as ArchiveError, after
+    the captures that were listed before it.
     """
 
     @property
     def archive(self) -> Archive:
-        """What the registry says about it."""
+        """The archive's entry in the registry."""
         ...
 
     def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield all captures of one address. Their order is the archive's own."""
+        """Yield all captures of a URL, in the archive's own order."""
         ...
 
     def list_prefix(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
-        """Yield all captures below a prefix (the lister query), from a date to a date, both inclusive.
+        """Yield all captures below a prefix.
 
-        prefix: an address: `http://example.com/a/` for what begins so, `http://example.com` for its whole host,
-            `*.example.com` for a domain with all its hosts; `unlost.archives.prefix_query` says it to the letter.
-        first, last: 1 to 14 digits.
-        Raises UnsupportedError if the archive has no such list, ListCutError at its end if the list was cut.
+        Args:
+            prefix: `http://example.com/a/` for a URL prefix, `http://example.com` for a host, `*.example.com` for a
+                domain with all its hosts. See `unlost.archives.prefix_query.PrefixQuery.parse` for the exact rules.
+            first: Earliest date, 1 to 14 digits, inclusive.
+            last: Latest date, 1 to 14 digits, inclusive.
+
+        Raises:
+            UnsupportedError: The archive cannot list a prefix.
+            ListCutError: The list is incomplete. Raised after its last capture.
         """
         ...
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return the copy that a capture of this archive speaks of, with its body; None if it is not there after all.
+        """Fetch a capture of this archive; None if it does not exist after all.
 
-        An archive that has no copy of that date gives its closest: compare the dates.
+        An archive without a capture at that time returns the closest one: compare the dates.
         """
         ...
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Return the copy of an address that is closest to a date, or without one the last copy; None if there is none.
+        """Fetch the capture of a URL that is closest to a date, or the last one; None if there is none.
 
-        date: 1 to 14 digits. A short one is the span that it names: `2014` is a year, and every copy of that year is
-            closest, whichever comes back; if there is none, the one nearest to an end of the year.
-        An archive on the network is trusted to know its closest copy; of a list, the closest is chosen here. Compare
-        the date of what comes back: it may be far away.
+        Remote archives select the closest capture themselves; from a list of captures it is selected here. Compare the
+        date of the result: it may be far away.
+
+        Args:
+            uri: The URL.
+            date: 1 to 14 digits. A short date is a period: every capture in the year `2014` is equally close to it, and
+                any of them may be returned. If there is none, the one nearest to either end of the year is.
         """
         ...
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Return when the last copy of an address was captured, 14 digits; None if there is none."""
+        """Return the date of the last capture of a URL, 14 digits; None if there is none."""
         ...
 
 
-_EXCLUSIONS = (b"AdministrativeAccessControlException", b"RobotAccessControlException")
-# pywb's word for a page all of whose copies redirect to itself; it shows none of them, and says 400.
-_SELF_REDIRECT = b"Self Redirect"
-_INSPECTED_BYTES = 1 << 16  # bytes of a body, for one of these
-
-
 def has_content(archive: Archive, response: HttpResponse) -> bool:
-    """Return whether an answer has contents to read; False if it says that nothing is held.
+    """Return whether a response has content; False if it says that there are no captures.
 
-    Raises ExcludedError if the archive does not show it, FailedError for any other status but 200.
+    Raises:
+        ExcludedError: The archive does not serve the site.
+        FailedError: Any other status but 200.
     """
     if response.status == 200:
         return True
@@ -108,30 +118,25 @@ def has_content(archive: Archive, response: HttpResponse) -> bool:
 
 
 def names_exclusion(response: HttpResponse) -> bool:
-    """Return whether the beginning of a body names the exceptions by which Wayback says that a site is blocked."""
+    """Return whether the beginning of a body names the exceptions with which Wayback reports a blocked site."""
     return _body_contains(response, *_EXCLUSIONS)
 
 
 def _body_contains(response: HttpResponse, *words: bytes) -> bool:
-    """Return whether one of these is in the beginning of a body."""
     response.body.seek(0)
     text = response.body.read(_INSPECTED_BYTES)
     response.body.seek(0)
     return any(word in text for word in words)
 
 
-_EXPECTED_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
-"""Rows that can be read, and were not asked for: every archive gives some."""
-
-
 async def collect_problems(client: ArchiveClient) -> Problems:
-    """Return what of an archive's answers, or of the files of one on this machine, could not be read, so far."""
-    found = getattr(client, "problems", None)
-    if callable(found):  # of files they are kept in an index, which is asked
-        found = await found()
-    complaints = Problems()
-    if isinstance(found, Problems):
-        for kind, count in found.counts.items():
+    """Return what a client could not read so far, in responses or in local files, without rows not requested."""
+    problems = getattr(client, "problems", None)
+    if callable(problems):  # the problems of files are stored in their index
+        problems = await problems()
+    result = Problems()
+    if isinstance(problems, Problems):
+        for kind, count in problems.counts.items():
             if kind not in _EXPECTED_KINDS:
-                complaints.add(found.first[kind], count)
-    return complaints
+                result.add(problems.first[kind], count)
+    return result

@@ -1,7 +1,7 @@
-"""Responses that a browser stored, in its cache or in a HAR file, and an archive client for them.
+"""Responses stored by a browser, in its cache or in a HAR file, and an archive client for them.
 
-Readers of one format (chromium_cache, firefox_cache, har) yield `CachedResponse`s; `CachedResponseArchive` serves the
-latest response of each URL as an archive client. Nothing is sent over the network.
+Readers of one format (chromium_cache, firefox_cache, har) yield `CachedResponse` objects; `CachedResponseClient`
+serves the latest response of each URL as an archive client. Nothing is sent over the network.
 """
 
 import asyncio
@@ -29,28 +29,34 @@ from unlost.registry.models import Archive
 from unlost.uri import key
 
 CachedHeaders = tuple[tuple[str, str], ...]
-"""Fields as (name, value), in their order."""
+"""Header fields as (name, value) pairs, in order."""
 Chunks = Generator[bytes, None, None]
-"""A body, piece by piece."""
+"""A body, in pieces."""
 MAX_KEY_BYTES = 1 << 16
-"""The longest address of an entry: what is longer is no address that anybody asks for, and records stay small."""
+"""Longest URL of an entry. Longer ones are skipped, so that records stay small."""
 MAX_HEAD_BYTES = 1 << 20
-"""The longest head of a response: browsers themselves take less."""
+"""Largest response head. Browsers accept less."""
 CHUNK_BYTES = 1 << 16
 """Bytes of a body that are read at once."""
+MAX_ENTRIES = 1_000_000
+"""Largest number of URLs held in memory, at about 800 bytes each (measured). Browsers store a hundredth of that."""
 _STATUS = re.compile(r"HTTP(?:/[0-9.]{1,8})? +([1-5][0-9][0-9])(?![0-9])", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^\x00-\x20]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class CachedResponse:
-    """A whole response to a GET, as its entry tells, without the body.
+    """A complete response to a GET request, as described by its entry, without its body.
 
-    uri: as it was asked for, without a fragment.
-    datetime: when the response came, 14 digits, UTC.
-    length: bytes of the body as it is stored; None if the entry has no body.
-    filename: the file, below the folder, with `/` between its parts.
-    offset: where the entry begins in it, in bytes of its decompressed text.
+    Attributes:
+        uri: The requested URL, without fragment.
+        datetime: When the response was received, 14 digits, UTC.
+        status: Its status.
+        mime: Its media type; None if unknown.
+        redirect: The target of a redirect.
+        length: Size of the stored body in bytes; None if the entry has no body.
+        filename: The file, relative to the cache directory, with `/` as separator.
+        offset: Where the entry begins in it, in bytes of its decompressed text.
     """
 
     uri: str
@@ -67,9 +73,11 @@ class CachedResponse:
 class CachedContent:
     """A response with its body.
 
-    coding: what the body is packed in, as Content-Encoding says it; empty if in nothing.
-    chunks: the body as it is stored, to be read once, and closed, in one thread. Raises ArchiveFileError where it is
-        not what was stored.
+    Attributes:
+        response: The response.
+        headers: Its header fields.
+        coding: Value of Content-Encoding for the stored body; empty for none.
+        chunks: The stored body, to be read once and closed in one thread. Raises ArchiveFileError for a damaged entry.
     """
 
     response: CachedResponse
@@ -79,11 +87,11 @@ class CachedContent:
 
 
 class TruncatedEntryError(ArchiveFileError):
-    """Something without its end: the browser is writing it, or died over it."""
+    """An entry is truncated: the browser is still writing it, or crashed."""
 
 
 def entry_problem(error: OSError | DateError | ArchiveFileError, filename: str, offset: int = 0) -> Problem:
-    """Return what to count where an entry could not be read: `unreadable`, `bad-date`, `truncated` or `damaged`."""
+    """Return the problem to count for an unreadable entry: `unreadable`, `bad-date`, `truncated` or `damaged`."""
     if isinstance(error, OSError):
         return Problem("unreadable", filename, None, offset, error.strerror or type(error).__name__)
     kinds = {DateError: "bad-date", TruncatedEntryError: "truncated"}
@@ -91,7 +99,7 @@ def entry_problem(error: OSError | DateError | ArchiveFileError, filename: str, 
 
 
 def open_regular_file(path: Path) -> BinaryIO:
-    """Open a file for reading, and nothing else: a pipe under a file's name would never end. Raises OSError."""
+    """Open a regular file for reading. Raises OSError for anything else, such as a pipe, which might never end."""
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
@@ -100,32 +108,32 @@ def open_regular_file(path: Path) -> BinaryIO:
 
 
 def parse_response_head(lines: Iterable[bytes]) -> tuple[int, CachedHeaders] | None:
-    r"""Return status and fields of the head of a response, cut into lines; None if it is none.
+    r"""Parse the lines of a response head into status and header fields; None if it is not one.
 
     >>> parse_response_head([b"HTTP/1.1 200 OK", b"Content-Type: text/html", b"", b"no field"])
     (200, (('Content-Type', 'text/html'),))
     """
-    texts = [line.decode("latin-1") for line in lines]  # which keeps every byte
-    found = _STATUS.match(texts[0]) if texts else None
-    if found is None:
+    texts = [line.decode("latin-1") for line in lines]  # preserves all bytes
+    match = _STATUS.match(texts[0]) if texts else None
+    if match is None:
         return None
     pairs = (text.partition(":") for text in texts[1:])
     fields = tuple((name.strip(), value.strip()) for name, colon, value in pairs if colon and name.strip())
-    return int(found[1]), fields
+    return int(match[1]), fields
 
 
 def get_header(headers: CachedHeaders, name: str) -> str | None:
-    """Return the first value of a field, in whatever case; None if there is none."""
+    """Return the first value of a header field, or None. `name` must be in lower case."""
     return next((value for each, value in headers if each.lower() == name), None)
 
 
 def content_encoding_of(headers: CachedHeaders) -> str:
-    """Return what a body is packed in, as all fields Content-Encoding together say."""
+    """Return the value of all Content-Encoding fields together."""
     return ", ".join(value for name, value in headers if name.lower() == "content-encoding")
 
 
 def parse_mime(value: str | None) -> str | None:
-    """Return the media type of a Content-Type, in lower case without parameters; None if there is none.
+    """Return the media type of a Content-Type value, in lower case and without parameters; None if it is invalid.
 
     >>> parse_mime("Text/HTML; charset=utf-8"), parse_mime(""), parse_mime("a b")
     ('text/html', None, None)
@@ -135,34 +143,32 @@ def parse_mime(value: str | None) -> str | None:
 
 
 def redirect_target(status: int, headers: CachedHeaders) -> str | None:
-    """Return where a response redirects to, as it says it; None if it does not."""
+    """Return the Location of a redirect; None for other responses."""
     location = get_header(headers, "location")
     return location[:MAX_KEY_BYTES] if location and 300 <= status < 400 else None
 
 
 def parse_web_url(text: str) -> str | None:
-    """Return an address of the web without its fragment; None if it is none, as `data:` or an extension's.
+    """Return an http or https URL without its fragment; None for others, such as `data:` URLs.
 
     >>> parse_web_url("http://a.com/b#c"), parse_web_url("data:,x"), parse_web_url("http://a b/")
     ('http://a.com/b', None, None)
     """
-    address = text.partition("#")[0]
-    return address if len(address) <= MAX_KEY_BYTES and _WEB_URL.fullmatch(address) else None
+    url = text.partition("#")[0]
+    return url if len(url) <= MAX_KEY_BYTES and _WEB_URL.fullmatch(url) else None
 
 
 def is_partial(status: int, headers: CachedHeaders, length: int) -> bool:
-    """Return whether a stored body is less than the resource: a range, or shorter than the server announced.
+    """Return whether a stored body is incomplete: a range, or shorter than Content-Length.
 
-    Browsers keep no bodies of redirects.
+    Browsers do not store bodies of redirects.
     """
-    announced = get_header(headers, "content-length") or ""
+    declared = get_header(headers, "content-length") or ""
     if status == 206 or 300 <= status < 400:
         return status == 206
-    return announced.isascii() and announced.isdigit() and len(announced) < 19 and length < int(announced)
+    return declared.isascii() and declared.isdigit() and len(declared) < 19 and length < int(declared)
 
 
-MAX_ENTRIES = 1_000_000
-"""Addresses that are remembered, in some 800 bytes each (measured); browsers keep a hundredth of that."""
 ReadResponses = Callable[[Path, Problems, Counter[str]], Generator[CachedResponse, None, None]]
 OpenContent = Callable[[Path, CachedResponse], CachedContent | None]
 _P = ParamSpec("_P")
@@ -170,17 +176,25 @@ _T = TypeVar("_T")
 
 
 class _ScanStoppedError(Exception):
-    """Nobody waits any more for what a folder has."""
+    """All callers were cancelled while the directory was scanned."""
 
 
-class CachedResponseArchive:
-    """A folder, or a file, whose responses one reader of `unlost.formats` knows: a `Repository`.
+class CachedResponseClient:
+    """Archive client for a directory or file that one of the readers can read.
 
-    It is looked through when it is first asked something, once; whatever it has later is not noticed, and what is gone
-    by then is not there. If an address was kept more than once, it has the last copy, or the last that has a body.
+    It is scanned once, for the first call. Later changes are not noticed, and what was deleted since is missing. Of
+    several responses of a URL, the last one is served, or the last one with a body.
 
-    problems: what could not be read.
-    left_out: how many responses are no whole pages, by kind, as docs/browser-caches.md lists them.
+    Args:
+        archive: The entry of the registry, with `folder`.
+        find_folder: Returns the directory to read for that folder.
+        read_responses: Yields the responses of the directory.
+        open_content: Opens the body of a response; None if it was deleted.
+        description: What the reader expects, for messages.
+
+    Attributes:
+        problems: Counts what could not be read.
+        excluded_counts: Number of responses that are not complete pages, by kind: see docs/browser-caches.md.
     """
 
     def __init__(
@@ -191,19 +205,16 @@ class CachedResponseArchive:
         open_content: OpenContent,
         description: str = "responses",
     ) -> None:
-        """Take a reader, and `holds`: what it is that it reads, in a word for messages."""
         if archive.folder is None:
             raise UsageError(
                 f"{archive.id}: expected a `folder` in the entry of an archive on this machine, found none"
             )
         self._archive = archive
-        self._place = Path(archive.folder).expanduser()
-        self._find_folder, self._read_responses, self._open_content, self._description = (
-            find_folder,
-            read_responses,
-            open_content,
-            description,
-        )
+        self._path = Path(archive.folder).expanduser()
+        self._find_folder = find_folder
+        self._read_responses = read_responses
+        self._open_content = open_content
+        self._description = description
         self._lock = Lock()
         self._pending_calls = 0
         self._stop = Event()
@@ -214,35 +225,40 @@ class CachedResponseArchive:
 
     @property
     def archive(self) -> Archive:
-        """What the registry says about it."""
+        """The archive's entry in the registry."""
         return self._archive
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield the copy of an address, then those of the same page by other spellings. Raises FailedError."""
+        """Yield the capture of a URL, then those of other spellings of the same page. Raises FailedError."""
         for response in await self._run_in_thread(self._find_responses, uri):
             yield self._capture(response)
 
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Yield what was kept below a prefix, in the order of keys.
+        """Yield the captures below a prefix, in the order of keys.
 
-        Raises UriError, DateError, FailedError; ListCutError behind the last if the folder has too many entries.
+        Raises:
+            UriError: The prefix is invalid.
+            DateError: A date is invalid.
+            FailedError: The directory cannot be read.
+            ListCutError: It has too many entries. Raised after the last capture.
         """
-        below = PrefixQuery.parse(prefix)
+        query = PrefixQuery.parse(prefix)
         begin, end = datetime_negotiation.pad_range(first, last)
-        held = await self._run_in_thread(self._load_responses)
-        for each in sorted(filter(below.covers, held)):
-            for response in held[each].values():
+        responses = await self._run_in_thread(self._load_responses)
+        for each in sorted(filter(query.covers, responses)):
+            for response in responses[each].values():
                 if begin <= response.datetime <= end:
                     yield self._capture(response)
         if self._is_truncated:
             raise self._truncated_error()
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return what is kept now of a capture's address; None if it is gone, or has no body.
+        """Return the stored response of a capture's URL; None if it was deleted or has no body.
 
-        Raises FailedError, of kind `malformed` if it is damaged or packed in a way that is not known.
+        Raises:
+            FailedError: The entry cannot be read; of kind `malformed` if it is damaged or in an unknown coding.
         """
         for response in await self._run_in_thread(self._find_responses, capture.uri):
             if response.uri == capture.uri:
@@ -250,94 +266,94 @@ class CachedResponseArchive:
         return None
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Return the one copy of an address, else of the same page by another spelling, the closest to a date first.
+        """Return the capture of a URL, or else of another spelling of the page, the closest to a date first.
 
-        None if there is none. Raises DateError, and as `fetch`.
+        Returns None if there is none. Raises DateError, and FailedError as `fetch` does.
         """
         first, last = datetime_negotiation.date_span(date)
-        found = await self._run_in_thread(self._find_responses, uri)
-        for response in sorted(found, key=lambda each: _rank_for_date(each, uri, first, last)):
-            copy = await self._run_in_thread(self._read_capture, response)
-            if copy is not None:
-                return copy
+        responses = await self._run_in_thread(self._find_responses, uri)
+        for response in sorted(responses, key=lambda each: _rank_for_date(each, uri, first, last)):
+            fetched = await self._run_in_thread(self._read_capture, response)
+            if fetched is not None:
+                return fetched
         return None
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Return when the copy of an address came, 14 digits; None if there is none."""
-        copies = await self._run_in_thread(self._find_responses, uri)
-        return copies[0].datetime if copies else None
+        """Return when the response of a URL was received, 14 digits; None if there is none."""
+        responses = await self._run_in_thread(self._find_responses, uri)
+        return responses[0].datetime if responses else None
 
     async def _run_in_thread(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what a call returns that is made in a thread. When the last who waits gives up, the search ends."""
+        """Call a function in a thread. A scan is stopped when all callers have been cancelled."""
         self._pending_calls += 1
         try:
             return await asyncio.to_thread(call, *args, **kwargs)
         finally:
             self._pending_calls -= 1
             if not self._pending_calls:
-                self._stop.set()  # the thread cannot be ended, but it can be told
+                self._stop.set()  # a thread cannot be cancelled, but polls this
 
     def _find_responses(self, uri: str) -> list[CachedResponse]:
-        """Return what is kept of a page: first as it is spelled, then the others, the last first."""
-        held = self._load_responses()
-        found: dict[str, CachedResponse] = {}
-        with suppress(UriError):  # what is no address is not kept
-            found = held.get(key(uri), {})
-        if self._is_truncated and not found:
+        """Return the responses of a page: of the same URL first, then of other spellings, the latest first."""
+        responses = self._load_responses()
+        matches: dict[str, CachedResponse] = {}
+        with suppress(UriError):  # an invalid URL has no responses
+            matches = responses.get(key(uri), {})
+        if self._is_truncated and not matches:
             raise self._truncated_error()
-        return sorted(found.values(), key=lambda each: (_has_spelling(each, uri), _rank_response(each)), reverse=True)
+        return sorted(matches.values(), key=lambda each: (_has_spelling(each, uri), _rank_response(each)), reverse=True)
 
     def _load_responses(self) -> dict[str, dict[str, CachedResponse]]:
-        """Return what is kept, by key and address; looks for it if nobody has."""
+        """Return all responses by key and URL. The first call scans the directory."""
         with self._lock:
             if self._responses is None:
                 self._responses = self._scan()
             return self._responses
 
     def _scan(self) -> dict[str, dict[str, CachedResponse]]:
-        held: dict[str, dict[str, CachedResponse]] = {}
-        problems, left_out, count = Problems(), Counter[str](), 0
+        by_key: dict[str, dict[str, CachedResponse]] = {}
+        problems, excluded_counts, count = Problems(), Counter[str](), 0
         self._stop.clear()
         if not self._pending_calls:
             raise _ScanStoppedError
         try:
-            with closing(self._read_responses(self._find_folder(self._place), problems, left_out)) as responses:
+            with closing(self._read_responses(self._find_folder(self._path), problems, excluded_counts)) as responses:
                 for response in responses:
                     if self._stop.is_set() and not self._pending_calls:
                         raise _ScanStoppedError
                     try:
-                        copies = held.setdefault(key(response.uri), {})
+                        spellings = by_key.setdefault(key(response.uri), {})
                     except UriError:
-                        left_out["foreign-scheme"] += 1
+                        excluded_counts["foreign-scheme"] += 1
                         continue
-                    other = copies.get(response.uri)
+                    other = spellings.get(response.uri)
                     count += other is None
                     if count > MAX_ENTRIES:
                         self._is_truncated = True
                         break
                     if other is None or _rank_response(other) < _rank_response(response):
-                        copies[response.uri] = response
+                        spellings[response.uri] = response
         except OSError as error:
             raise FailedError(
-                f"{self._place}: cannot be read: {error.strerror or error}", self._archive.id, "unreachable"
+                f"{self._path}: cannot be read: {error.strerror or error}", self._archive.id, "unreachable"
             ) from error
-        self.problems, self.excluded_counts = problems, left_out
-        if not held and not left_out and problems.total:
-            # A text that is no HAR file, a cache that is all damaged: "nothing held" would be a lie.
+        self.problems, self.excluded_counts = problems, excluded_counts
+        if not by_key and not excluded_counts and problems.total:
+            # A text that is not a HAR file, or an entirely damaged cache: an empty result would be misleading.
             first = next(iter(problems.first.values()))
-            message = f"{self._place}: nothing in it could be read, first: {first.kind}: {first.message}"
+            message = f"{self._path}: nothing in it could be read, first: {first.kind}: {first.message}"
             raise FailedError(message[:400], self._archive.id, "malformed")
-        if not held and not left_out:
-            # A folder that is no cache, most likely.
-            raise FailedError(f"{self._place}: expected {self._description}, found none", self._archive.id, "malformed")
-        return held
+        if not by_key and not excluded_counts:
+            # Probably a directory that is not a cache.
+            raise FailedError(f"{self._path}: expected {self._description}, found none", self._archive.id, "malformed")
+        return by_key
 
     def _read_capture(self, response: CachedResponse) -> FetchedCapture | None:
-        """Return a response with its body, unpacked; None if it is gone."""
+        """Return a response with its decoded body; None if it was deleted."""
         if response.length is None:
             return None
         try:
-            content = self._open_content(self._find_folder(self._place), response)
+            content = self._open_content(self._find_folder(self._path), response)
             if content is None:
                 return None
             with closing(content.chunks):
@@ -358,7 +374,7 @@ class CachedResponseArchive:
             raise FailedError(message, self._archive.id, "too-large") from None
         if decoder.damage is not None:
             body.close()
-            # A browser would not use it either, and asks again.
+            # A browser does not use it either, and requests it again.
             raise ArchiveFileError(f"a body that is damaged: {decoder.damage}")
         return body
 
@@ -378,7 +394,7 @@ class CachedResponseArchive:
         )
 
     def _truncated_error(self) -> ListCutError:
-        return ListCutError(f"{self._place}: only the first {MAX_ENTRIES} addresses were read", self._archive.id)
+        return ListCutError(f"{self._path}: only the first {MAX_ENTRIES} addresses were read", self._archive.id)
 
 
 def _has_spelling(response: CachedResponse, uri: str) -> bool:
@@ -386,7 +402,7 @@ def _has_spelling(response: CachedResponse, uri: str) -> bool:
 
 
 def _rank_for_date(response: CachedResponse, uri: str, first: str, last: str) -> tuple[bool, bool, tuple[float, float]]:
-    """Return what to choose a copy by for a date: its spelling, that it has a body of its own, then its date."""
+    """Return a sort key for responses of a page: the same URL first, then those with a body, then the closest date."""
     return (
         not _has_spelling(response, uri),
         not _rank_response(response)[0],
@@ -395,5 +411,5 @@ def _rank_for_date(response: CachedResponse, uri: str, first: str, last: str) ->
 
 
 def _rank_response(response: CachedResponse) -> tuple[bool, str]:
-    """Return what to choose a copy by: that it has a body of its own, then its date."""
+    """Return a sort key for responses of a URL: one with a body of its own, then the latest."""
     return response.length is not None and response.status != 304, response.datetime

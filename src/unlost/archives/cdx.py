@@ -1,4 +1,7 @@
-"""CDX server queries and rows: the query URL, JSON rows read one at a time, and captures without duplicates."""
+"""CDX server queries and rows: the query URL, JSON rows read one at a time, and captures without duplicates.
+
+The parameters and fields are those of the Wayback CDX server; pywb names some fields differently.
+"""
 
 import json
 import re
@@ -18,11 +21,81 @@ from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
 
 REMEMBERED_ROWS = 1 << 17
-"""How many different rows are remembered at least. A page of the largest lister has 150,000."""
+"""Number of distinct rows that are remembered to drop duplicates. The largest page has 150,000 rows."""
+MAX_RESPONSE_BYTES = 1 << 29
+"""Largest page of rows, decoded; it is stored on disk. 150,000 rows with very long URLs need a tenth of it."""
+ROWS_PER_YIELD = 256
+"""Number of rows after which other tasks may run."""
+MAX_ROW_BYTES = 8 << 20
+"""A longer row is skipped. A row has a URL of at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and its key."""
+MAX_BAD_ROWS = 10_000
+"""Number of invalid rows after which the rest is not read: it is not a CDX listing."""
+MAX_LEADING_BAD_ROWS = 10_000
+"""Number of rows after which a listing fails if none of them was readable."""
+ROW_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+"""Decodes a row. Numbers are returned as text, however large."""
+ROW_PROBLEM_KINDS = {
+    "bad-field-count": "a row with other fields than the list says",
+    "bad-json": "a row that is no array, or no object, of texts",
+    "bad-date": "a row whose date is none",
+    "bad-number": "a row whose length is no number",
+    "bad-address": "a row with an address that is none",
+    "too-long": "a row longer than `json_rows.MAX_ROW_BYTES`",
+    "foreign-scheme": "a row of something that is no web page: `mailto:`, `data:`, `dns:`",
+    "elsewhere": "a row of a page that was not asked for",
+    "other-date": "a row of a date that was not asked for",
+    "fuzzy": "a row of a similar page, which the archive would show instead",
+}
+"""The kinds of rows that are skipped, and why. They are counted in the `problems` of a client."""
+_READABLE_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
+# The Wayback CDX server's names of fields that pywb and `unlost.index.cdx` name differently.
+_FIELD_NAMES = {"original": "url", "mimetype": "mime", "statuscode": "status"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CHUNK = 1 << 16
+# A string cannot contain a line break, so that a stray quote costs one row if each row is on its own line.
+_OPEN_STRING = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+'
+_FLAT = re.compile(rb'\[(?:[^\[\]{}"]++|' + _OPEN_STRING + rb'")*+')
+_TOKEN = re.compile(rb'[^\[\]{}"]++|' + _OPEN_STRING + rb'"|([\[{]++)|([\]}])')
+_STRING = re.compile(_OPEN_STRING)
+_BETWEEN = re.compile(rb"[\s,]*+")
+_JUNK = re.compile(rb"[^\[\]{]++")
+_LINE = re.compile(rb"[^\n]*+")
+
+
+def supported_prefix(archive: Archive, text: str) -> PrefixQuery:
+    """Parse a prefix into a query that the archive supports.
+
+    Raises:
+        UriError: The prefix is invalid.
+        UnsupportedError: The archive does not list such a prefix.
+    """
+    prefix = PrefixQuery.parse(text)
+    query = prefix.adapted_to(archive.lister.matches) if archive.lister else None
+    if query is None:
+        raise UnsupportedError(f"it does not list a whole {prefix.match}", archive.id)
+    return query
+
+
+def build_query(
+    archive: Archive, prefix: PrefixQuery, date_range: tuple[str | None, str | None], **more: str
+) -> HttpRequest:
+    """Return a query to an archive's CDX server. Raises UnsupportedError if it has none.
+
+    `url` is the first parameter and percent-encoded, because URLs have parameters of their own. `more` are further
+    parameters.
+    """
+    if archive.cdx is None:
+        raise UnsupportedError("it has no index server", archive.id)
+    first, last = date_range
+    parameters = {"url": prefix.url, "matchType": prefix.match, "output": "json"}
+    parameters |= {"from": first} if first else {}
+    parameters |= {"to": last} if last else {}
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in (parameters | more).items())
+    return HttpRequest(f"{archive.cdx}?{query}", RequestKind.INDEX, max_bytes=MAX_RESPONSE_BYTES)
 
 
 class RecentlySeen:
-    """The last rows that were seen.
+    """Remembers the last distinct items, to drop duplicates in bounded memory.
 
     >>> recent = RecentlySeen()
     >>> recent.is_new("a"), recent.is_new("b"), recent.is_new("a")
@@ -35,72 +108,24 @@ class RecentlySeen:
         self._before: set[int] = set()
 
     def is_new(self, item: Hashable) -> bool:
-        """Return whether something is seen for the first time, or was forgotten."""
-        # 64 bits of a hash with a secret of the process: among a million rows, equal ones by accident do not occur.
-        mark = hash(item)
-        if mark in self._now or mark in self._before:
+        """Return whether an item is seen for the first time, or was forgotten."""
+        # 64 bits, keyed by a secret of the process: among a million items, a collision is very unlikely.
+        fingerprint = hash(item)
+        if fingerprint in self._now or fingerprint in self._before:
             return False
         if len(self._now) >= self._remembered:
             self._before, self._now = self._now, set()
-        self._now.add(mark)
+        self._now.add(fingerprint)
         return True
 
 
-MAX_RESPONSE_BYTES = 1 << 29
-"""Of one page of rows, uncompressed; it is kept on disk. 150,000 rows with the longest usual addresses need a tenth."""
-ROWS_PER_YIELD = 256
-"""After so many rows everything else that runs gets its turn."""
-
-
-def supported_prefix(archive: Archive, text: str) -> PrefixQuery:
-    """Return how an archive's lister is asked for a prefix. Raises UriError, and UnsupportedError if it cannot be."""
-    prefix = PrefixQuery.parse(text)
-    found = prefix.adapted_to(archive.lister.matches) if archive.lister else None
-    if found is None:
-        raise UnsupportedError(f"it does not list a whole {prefix.match}", archive.id)
-    return found
-
-
-def build_query(
-    archive: Archive, prefix: PrefixQuery, date_range: tuple[str | None, str | None], **more: str
-) -> HttpRequest:
-    """Return a query of an archive's index server. Raises UnsupportedError if it has none.
-
-    more: further parameters. `url` stands first, percent-encoded, since addresses have parameters themselves.
-    """
-    if archive.cdx is None:
-        raise UnsupportedError("it has no index server", archive.id)
-    first, last = date_range
-    parameters = {"url": prefix.url, "matchType": prefix.match, "output": "json"}
-    parameters |= {"from": first} if first else {}
-    parameters |= {"to": last} if last else {}
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in (parameters | more).items())
-    return HttpRequest(f"{archive.cdx}?{query}", RequestKind.INDEX, max_bytes=MAX_RESPONSE_BYTES)
-
-
-MAX_ROW_BYTES = 8 << 20
-"""A longer row is left out. It has an address of at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and its key."""
-MAX_BAD_ROWS = 10_000
-"""After so many bad rows the rest is not read: it is no list."""
-_CHUNK = 1 << 16
-# A string has no raw end of line, so that a quote too many costs one row where rows stand on lines of their own.
-_OPEN_STRING = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+'
-_FLAT = re.compile(rb'\[(?:[^\[\]{}"]++|' + _OPEN_STRING + rb'")*+')
-_TOKEN = re.compile(rb'[^\[\]{}"]++|' + _OPEN_STRING + rb'"|([\[{]++)|([\]}])')
-_STRING = re.compile(_OPEN_STRING)
-_BETWEEN = re.compile(rb"[\s,]*+")
-_JUNK = re.compile(rb"[^\[\]{]++")
-_LINE = re.compile(rb"[^\n]*+")
-ROW_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-"""What reads a row: numbers stay as they are written, however large."""
-
-
 class JsonRowReader:
-    """The rows of a body.
+    """Reads the rows of a JSON array one at a time, and skips invalid ones.
 
-    is_list: whether it begins as an array does; known once the first row was asked for.
-    is_whole: whether its end was there; known at the end.
-    bad: how many rows were none, so far.
+    Attributes:
+        is_list: The body begins as an array; known after the first row.
+        is_whole: The end of the array was found; known after the last row.
+        bad_rows: Number of invalid rows so far.
     """
 
     def __init__(self, body: BinaryIO, problems: Problems, name: str) -> None:
@@ -108,29 +133,29 @@ class JsonRowReader:
         self._problems = problems
         self._name = name
         self._text = b""
-        self._position = 0  # what of the text was read
-        self._offset = 0  # of the text, in the body
+        self._position = 0  # of the next character to read in the text
+        self._offset = 0  # of the text in the body
         self.bad_rows = 0
         self.is_list = False
         self.is_whole = False
 
     def __iter__(self) -> Iterator[list[object]]:
-        """Yield the rows, each a list; numbers are given as they are written, as text."""
+        """Yield the rows as lists. Numbers are returned as text."""
         self._read_more(_CHUNK)
         self._position = 3 if self._text.startswith(b"\xef\xbb\xbf") else 0
         self.is_list = self._skip_separators() == b"["
         if not self.is_list:
             return
         self._position += 1
-        while (follows := self._skip_separators()) and self.bad_rows < MAX_BAD_ROWS:
-            if follows == b"]":
+        while (next_byte := self._skip_separators()) and self.bad_rows < MAX_BAD_ROWS:
+            if next_byte == b"]":
                 self.is_whole = True
                 return
-            if follows == b"[":
+            if next_byte == b"[":
                 row = self._read_row()
                 if row is not None:
                     yield row
-            elif follows == b"{":
+            elif next_byte == b"{":
                 self._count_bad("expected an array, found an object")
                 self._skip_value()
             else:
@@ -138,20 +163,20 @@ class JsonRowReader:
                 self._skip_pattern(_JUNK)
 
     def _read_row(self) -> list[object] | None:
-        """Read the row that follows; None if it is none, or not all there."""
+        """Read the next row; None if it is invalid or truncated."""
         while True:
-            found = _FLAT.match(self._text, self._position)
-            end = found.end() if found else self._position
-            follows = self._text[end : end + 1]
-            if follows == b"]":
+            match = _FLAT.match(self._text, self._position)
+            end = match.end() if match else self._position
+            next_byte = self._text[end : end + 1]
+            if next_byte == b"]":
                 return self._decode_row(end + 1)
-            if follows == b'"':
+            if next_byte == b'"':
                 stop = self._end_of_string(end)
                 if stop is not None:
                     self._count_bad("expected a quote before the end of the line")
                     self._position = stop
                     return None
-            elif follows:
+            elif next_byte:
                 self._count_bad("expected an array of texts, found one within it")
                 self._skip_value()
                 return None
@@ -162,7 +187,7 @@ class JsonRowReader:
         text = self._text[self._position : end].decode("utf-8", "surrogateescape")
         self._position = end
         try:
-            # Flat, as it was matched: so it cannot be too deep.
+            # The match has no nested values, so that the recursion of the decoder is bounded.
             row: list[object] = ROW_DECODER.decode(text)
         except ValueError as error:
             self._count_bad(f"expected an array: {str(error)[:80]}")
@@ -170,12 +195,12 @@ class JsonRowReader:
         return row
 
     def _skip_value(self) -> None:
-        """Pass over the value that follows, however deep it is, or up to a string that has no end."""
+        """Skip the next value, however deeply nested, or up to an unterminated string."""
         depth = 0
         while True:
-            while found := _TOKEN.match(self._text, self._position):
-                self._position = found.end()
-                depth += len(found[1] or b"") - len(found[2] or b"")
+            while match := _TOKEN.match(self._text, self._position):
+                self._position = match.end()
+                depth += len(match[1] or b"") - len(match[2] or b"")
                 if depth == 0:
                     return
             stop = self._end_of_string(self._position)
@@ -185,15 +210,15 @@ class JsonRowReader:
             if not self._read_more_of_row():
                 return
 
-    def _end_of_string(self, place: int) -> int | None:
-        """Return where a string ends that an end of line breaks off; None if what was read so far does not tell."""
-        string = _STRING.match(self._text, place)
+    def _end_of_string(self, start: int) -> int | None:
+        """Return where a line break ends a string; None if more data is needed to know."""
+        string = _STRING.match(self._text, start)
         if string is None or len(self._text) - string.end() <= 1:
             return None
         return string.end()
 
     def _read_more_of_row(self) -> bool:
-        """Read on, twice as far as before, so that the time is linear; False at the end, or if the row is too long."""
+        """Read twice as much of a row as before, for linear time. Returns False at the end or for too long a row."""
         size = len(self._text) - self._position
         if size <= MAX_ROW_BYTES:
             if self._read_more(max(_CHUNK, size)):
@@ -206,15 +231,15 @@ class JsonRowReader:
         return False
 
     def _skip_separators(self) -> bytes:
-        """Go to what follows white space and commas, and return its first byte; nothing at the end."""
+        """Skip white space and commas, and return the next byte; empty at the end."""
         self._skip_pattern(_BETWEEN)
         return self._text[self._position : self._position + 1]
 
     def _skip_pattern(self, pattern: re.Pattern[bytes]) -> None:
-        """Go behind what fits, however long it is."""
+        """Skip a match of any length."""
         while True:
-            found = pattern.match(self._text, self._position)
-            self._position = found.end() if found else self._position
+            match = pattern.match(self._text, self._position)
+            self._position = match.end() if match else self._position
             if self._position < len(self._text) or not self._read_more(_CHUNK):
                 return
 
@@ -233,32 +258,12 @@ class JsonRowReader:
         return Problem(kind, self._name, None, self._offset + self._position, message)
 
 
-MAX_LEADING_BAD_ROWS = 10_000
-"""After so many rows, of which not one could be read, the rest is not looked at."""
-# What index servers call the fields that pywb, and `unlost.index.cdx` with it, names otherwise.
-_FIELD_NAMES = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-ROW_PROBLEM_KINDS = {
-    "bad-field-count": "a row with other fields than the list says",
-    "bad-json": "a row that is no array, or no object, of texts",
-    "bad-date": "a row whose date is none",
-    "bad-number": "a row whose length is no number",
-    "bad-address": "a row with an address that is none",
-    "too-long": "a row longer than `json_rows.MAX_ROW_BYTES`",
-    "foreign-scheme": "a row of something that is no web page: `mailto:`, `data:`, `dns:`",
-    "elsewhere": "a row of a page that was not asked for",
-    "other-date": "a row of a date that was not asked for",
-    "fuzzy": "a row of a similar page, which the archive would show instead",
-}
-"""The rows that are left out, and why; counted in the `problems` of a client."""
-_READABLE_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-
-
 class CdxRowParser:
-    """The rows of one query.
+    """Parses the rows of one query into captures, and drops rows that were not requested.
 
-    rows: how many came, of whatever kind.
-    fresh: how many of them were captures that had not come before.
+    Attributes:
+        rows: Number of rows of any kind so far.
+        new_captures: Number of distinct captures so far.
     """
 
     def __init__(
@@ -280,9 +285,9 @@ class CdxRowParser:
         self.new_captures = 0
 
     def parse_row(self, fields: Mapping[str, object]) -> Capture | None:
-        """Return what a row says; None if it is left out, which is counted. Raises FailedError if all are bad.
+        """Parse a row; None if it is skipped, which is counted. Raises FailedError if no row was readable so far.
 
-        fields: by the names of any index server, with values of any type.
+        `fields` may have the names of any CDX server, and values of any type.
         """
         self.rows += 1
         try:
@@ -291,21 +296,21 @@ class CdxRowParser:
             self._count_skipped(error.kind, str(error))
             return None
         self._readable += 1
-        mark = (capture.uri, capture.datetime, capture.status, capture.digest, capture.revisit)
-        if not self._recent.is_new(mark):
+        identity = (capture.uri, capture.datetime, capture.status, capture.digest, capture.revisit)
+        if not self._recent.is_new(identity):
             return None
         self.new_captures += 1
         return capture
 
     def count_problem(self, kind: str) -> None:
-        """Count a row that is no capture, as one of `KINDS`. Raises FailedError."""
+        """Count an invalid row, with a kind in `ROW_PROBLEM_KINDS`. Raises FailedError."""
         self.rows += 1
         self._count_skipped(kind, ROW_PROBLEM_KINDS[kind])
 
     def check_readable(self, bad: int = 0) -> None:
-        """Raise FailedError if there were rows, and none could be read: "nothing held" would be a lie.
+        """Raise FailedError if there were rows but none was readable: that does not mean that there are no captures.
 
-        bad: how many there were besides those of which this listing knows.
+        `bad` is the number of invalid rows that were not passed to this parser.
         """
         if self.rows + bad and not self._readable:
             raise FailedError("expected rows of captures, found other rows", self._archive.id, "malformed")
@@ -320,12 +325,12 @@ class CdxRowParser:
         texts = {
             _FIELD_NAMES.get(name, name): _check_text(value) for name, value in fields.items() if _has_value(value)
         }
-        address = texts.get("url", "")
-        if not address or _CONTROL.search(address):
+        url = texts.get("url", "")
+        if not url or _CONTROL.search(url):
             raise RowError("bad-address", "expected an address, without control characters")
-        if addresses.foreign_scheme(address.encode("utf-8", "surrogateescape")) is not None:
+        if addresses.foreign_scheme(url.encode("utf-8", "surrogateescape")) is not None:
             raise RowError("foreign-scheme", ROW_PROBLEM_KINDS["foreign-scheme"])
-        # The key of the address, and not the archive's own, which may say anything.
+        # Without the archive's key, which may be anything: the key is computed from the URL.
         row = IndexRow("", texts.get("timestamp", ""), texts, self.rows)
         capture = row.to_capture()
         if not self._prefix.covers(capture.key):
@@ -348,7 +353,7 @@ def _has_value(value: object) -> bool:
 
 
 def _check_text(value: object) -> str:
-    """Return a value that is text; numbers were left as they are written."""
+    """Return a value if it is valid text. Numbers were decoded as text."""
     if not isinstance(value, str):
         raise RowError("bad-json", "expected texts and numbers only")
     if not value.isascii():

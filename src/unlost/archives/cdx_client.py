@@ -19,10 +19,13 @@ from unlost.text_lines import read_stream_lines
 
 
 class CdxArchiveClient(ABC):
-    """An archive with an index server.
+    """Client for an archive with a CDX server.
 
-    plain_headers: whether replay gives original headers under their own names.
-    problems: counts the rows that could not be read or were not requested (`listing.KINDS`).
+    Args:
+        archive: The archive's entry in the registry.
+        client: Sends the requests.
+        problems: Counts rows that could not be read or were not requested, see `unlost.archives.cdx.ROW_PROBLEM_KINDS`.
+        plain_headers: Replay returns original headers under their own names.
     """
 
     def __init__(
@@ -34,90 +37,99 @@ class CdxArchiveClient(ABC):
         self._replay = ReplayClient(archive, client, self.problems, plain_headers=plain_headers)
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield all captures of one address, revisits too. Raises UriError, ListCutError at the end of a cut list."""
+        """Yield all captures of a URL, also revisits. Raises UriError, ListCutError after the last one."""
         async for capture in self._list_captures(PrefixQuery.for_page(uri), (None, None)):
             yield capture
 
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError besides."""
-        dates_asked = datetime_negotiation.pad_bounds(first, last)
-        below = supported_prefix(self.archive, prefix)
-        async for capture in list_with_folder_page(below, lambda part: self._list_captures(part, dates_asked)):
+        """Yield all captures below a prefix, see `ArchiveClient.list_prefix`. Raises UriError and DateError, too."""
+        date_range = datetime_negotiation.pad_bounds(first, last)
+        query = supported_prefix(self.archive, prefix)
+        async for capture in list_with_folder_page(query, lambda part: self._list_captures(part, date_range)):
             yield capture
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return a copy as it was captured. Raises FailedError, ExcludedError."""
+        """Fetch a capture as it was archived. Raises FailedError, ExcludedError."""
         return await self._replay.fetch(capture.uri, self._replay.raw_url(capture.datetime, capture.uri), capture)
 
     @abstractmethod
-    def _list_captures(self, prefix: PrefixQuery, dates_asked: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
-        """Yield what a query gives, over all pages that there are."""
+    def _list_captures(self, prefix: PrefixQuery, date_range: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
+        """Yield the captures of a query, over all its pages."""
 
 
-_MAX_EMPTY_PAGES = 3  # in a row, each with a key to go on: more of them lead nowhere
+_MAX_EMPTY_PAGES = 3  # consecutive pages with a resume key but no new capture
 
 
 class WaybackClient(CdxArchiveClient):
-    """An archive with a Wayback CDX server."""
+    """Client for an archive with a Wayback CDX server."""
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Return the copy closest to a date. Raises UriError, DateError.
+        """Fetch the capture closest to a date. Raises UriError, DateError.
 
-        The archive leads from any date to the closest one, without a question to its index. The true status of a
-        redirect is in the index only, so it is not known here.
+        The archive redirects from any date to the closest capture, so that no CDX query is needed. It sends 302 for
+        every captured redirect: its status is known only from the CDX server, and None here.
         """
         return await self._replay.fetch(uri, self._replay.raw_url(datetime_negotiation.target_datetime(date), uri))
 
     async def last_capture_date(self, uri: str) -> str | None:
         """Return the date of the last row of the index."""
         page = PrefixQuery.for_page(uri)
-        asked = build_query(self.archive, page, (None, None), limit="-1", fastLatest="true")
-        listing = CdxRowParser(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
-        reply = await self._client.send(self.archive, asked)
-        with reply.body:
-            rows = _WaybackPage(self.archive, reply, listing, self.problems)
+        request = build_query(self.archive, page, (None, None), limit="-1", fastLatest="true")
+        row_parser = CdxRowParser(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
+        response = await self._client.send(self.archive, request)
+        with response.body:
+            rows = _WaybackPage(self.archive, response, row_parser, self.problems)
             return max((capture.datetime for capture in rows if capture is not None), default=None)
 
     async def _list_captures(
-        self, prefix: PrefixQuery, dates_asked: tuple[str | None, str | None]
+        self, prefix: PrefixQuery, date_range: tuple[str | None, str | None]
     ) -> AsyncIterator[Capture]:
-        """Yield what a query gives, page after page, each with the key that the one before ended with."""
+        """Yield the captures of a query, page by page.
+
+        Pages continue with the resume key of the previous one. The parameters `page` and `pageSize` are not used:
+        paged results omit recent captures, and pages may be empty after filtering.
+        """
         lister = self.archive.lister
         limit = int(lister.rows_per_page.value) if lister else None
         cap = int(lister.cap.value) if lister and lister.cap else None
-        listing = CdxRowParser(self.archive, prefix, dates_asked, self.problems, f"{self.archive.id} cdx")
-        keys: set[str] = set()
+        row_parser = CdxRowParser(self.archive, prefix, date_range, self.problems, f"{self.archive.id} cdx")
+        resume_keys: set[str] = set()
         more = {"showResumeKey": "true"} | ({"limit": str(limit)} if limit else {})
-        empty = 0
+        empty_pages = 0
         while True:
-            fresh = listing.new_captures
-            reply = await self._client.send(self.archive, build_query(self.archive, prefix, dates_asked, **more))
-            with reply.body:
-                page = _WaybackPage(self.archive, reply, listing, self.problems)
+            old_count = row_parser.new_captures
+            response = await self._client.send(self.archive, build_query(self.archive, prefix, date_range, **more))
+            with response.body:
+                page = _WaybackPage(self.archive, response, row_parser, self.problems)
                 for count, capture in enumerate(page):
                     if count % ROWS_PER_YIELD == 0:
                         await asyncio.sleep(0)
                     if capture is not None:
                         yield capture
-            # A key leads on, also beyond the cap of one query. Who never gives one, and a full page, has cut the list.
-            key = page.resume_key
-            if key is None:
-                if listing.rows == cap or (limit and not keys and listing.rows >= limit):
-                    raise ListCutError(f"the list ends after {listing.rows} rows, and no key to go on", self.archive.id)
+            # A resume key continues the list, also beyond the cap of one query. Without any, a full page was cut off.
+            resume_key = page.resume_key
+            if resume_key is None:
+                if row_parser.rows == cap or (limit and not resume_keys and row_parser.rows >= limit):
+                    raise ListCutError(
+                        f"the list ends after {row_parser.rows} rows, and no key to go on", self.archive.id
+                    )
                 return
-            empty = 0 if listing.new_captures > fresh else empty + 1
-            if key in keys or empty > _MAX_EMPTY_PAGES:
+            empty_pages = 0 if row_parser.new_captures > old_count else empty_pages + 1
+            if resume_key in resume_keys or empty_pages > _MAX_EMPTY_PAGES:
                 raise FailedError("the list goes on without end, and gives nothing new", self.archive.id, "malformed")
-            keys.add(key)
-            more["resumeKey"] = key
+            resume_keys.add(resume_key)
+            more["resumeKey"] = resume_key
 
 
 class _WaybackPage:
-    """One page of rows: an array of arrays, of which the first has the names of the fields.
+    """One page of rows: an array of arrays. The first row has the names of the fields.
 
-    resume_key: what to ask the next page with; known once all rows were read, None if this is the last one.
+    With `showResumeKey=true`, an empty row and a row with the resume key follow the last capture.
+
+    Attributes:
+        resume_key: The key of the next page, known after all rows were read; None for the last page.
     """
 
     def __init__(self, archive: Archive, response: HttpResponse, row_parser: CdxRowParser, problems: Problems) -> None:
@@ -163,53 +175,55 @@ class _WaybackPage:
         raise FailedError("expected an array of rows in JSON, found other text", self._archive.id, "malformed")
 
 
-# `fields`, since Arquivo.pt does not know `fl`; `is_fuzzy` among them, or rows of similar pages could not be told.
+# `fields`, because Arquivo.pt does not support `fl`. `is_fuzzy` marks rows of similar pages (pywb's fuzzy matching).
 _PYWB_FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy"
 
 
 class PywbClient(CdxArchiveClient):
-    """An archive with pywb's CDX server. Of a page that redirects to itself it gives no copy."""
+    """Client for an archive with pywb's CDX server. pywb serves no capture of a page that redirects to itself."""
 
     def __init__(self, archive: Archive, client: HttpClient, problems: Problems | None = None) -> None:
         super().__init__(archive, client, problems, plain_headers=True)
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Return the copy closest to a date; None also if it has only similar pages. Raises UriError, DateError."""
+        """Fetch the capture closest to a date; None if there are only similar pages. Raises UriError, DateError."""
         try:
             return await self._replay.fetch(uri, self._replay.raw_url(datetime_negotiation.target_datetime(date), uri))
         except FailedError as error:
             if error.kind != "foreign":
                 raise
-            # It shows a page with other numbers in its query where it does not have the one that was asked for.
+            # Fuzzy matching: pywb serves a page with another query if it does not have the requested one.
             return None
 
     async def last_capture_date(self, uri: str) -> str | None:
         """Return the date of the last row of the index."""
         page = PrefixQuery.for_page(uri)
-        asked = build_query(self.archive, page, (None, None), fields=_PYWB_FIELDS, sort="reverse", limit="1")
-        listing = CdxRowParser(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
-        reply = await self._client.send(self.archive, asked)
-        with reply.body:
-            captures = self._page(reply, listing)
+        request = build_query(self.archive, page, (None, None), fields=_PYWB_FIELDS, sort="reverse", limit="1")
+        row_parser = CdxRowParser(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
+        response = await self._client.send(self.archive, request)
+        with response.body:
+            captures = self._page(response, row_parser)
             return max((capture.datetime for capture in captures if capture is not None), default=None)
 
     async def _list_captures(
-        self, prefix: PrefixQuery, dates_asked: tuple[str | None, str | None]
+        self, prefix: PrefixQuery, date_range: tuple[str | None, str | None]
     ) -> AsyncIterator[Capture]:
-        """Yield what one query gives. There is no second page: pywb gives the first one again if it is asked for it."""
+        """Yield the captures of one query. pywb ignores `page` and `showResumeKey` and would return page 0 again."""
         lister = self.archive.lister
         more = {"fields": _PYWB_FIELDS} | ({"limit": str(int(lister.rows_per_page.value))} if lister else {})
-        listing = CdxRowParser(self.archive, prefix, dates_asked, self.problems, f"{self.archive.id} cdx")
-        reply = await self._client.send(self.archive, build_query(self.archive, prefix, dates_asked, **more))
-        with reply.body:
-            for count, capture in enumerate(self._page(reply, listing)):
+        row_parser = CdxRowParser(self.archive, prefix, date_range, self.problems, f"{self.archive.id} cdx")
+        response = await self._client.send(self.archive, build_query(self.archive, prefix, date_range, **more))
+        with response.body:
+            for count, capture in enumerate(self._page(response, row_parser)):
                 if count % ROWS_PER_YIELD == 0:
                     await asyncio.sleep(0)
                 if capture is not None:
                     yield capture
-        ends = [figure.value for figure in (lister.rows_per_page, lister.cap) if figure] if lister else []
-        if ends and listing.rows >= min(ends):
-            raise ListCutError(f"the list ends after {listing.rows} rows, where the archive cuts it", self.archive.id)
+        limits = [number.value for number in (lister.rows_per_page, lister.cap) if number] if lister else []
+        if limits and row_parser.rows >= min(limits):
+            raise ListCutError(
+                f"the list ends after {row_parser.rows} rows, where the archive cuts it", self.archive.id
+            )
 
     def _page(self, response: HttpResponse, row_parser: CdxRowParser) -> Iterator[Capture | None]:
         """Yield a capture, or None, for every row. Raises ExcludedError, FailedError."""
@@ -240,18 +254,21 @@ class PywbClient(CdxArchiveClient):
         return row_parser.parse_row(row)
 
 
-_MAX_WAYBACK_ROWS = 150_000  # the most that a Wayback CDX query gives; a resume key gets the rest
+_MAX_WAYBACK_ROWS = 150_000  # the documented cap of a Wayback CDX query; a resume key continues the list
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-_DETECTION_BYTES = 1 << 12  # bytes in which the first row begins
+_DETECTION_BYTES = 1 << 12  # contains the beginning of the first row
 
 
 class CdxServerClient:
-    """Lists captures from a CDX server that speaks one of two dialects.
+    """Lists captures from a CDX server in one of two dialects.
 
-    The Wayback CDX server returns one JSON array of arrays, pywb one JSON object per line (CDXJ without its key). One
-    query for a single row tells which; it is sent once, before the first listing.
+    The Wayback CDX server returns one JSON array of arrays, pywb one JSON object per line. The dialect is detected with
+    a query for a single row, before the first listing.
 
-    problems: counts the rows that could not be read or were not requested (`listing.KINDS`).
+    Args:
+        archive: The archive's entry in the registry.
+        client: Sends the requests.
+        problems: Counts rows that could not be read or were not requested, see `unlost.archives.cdx.ROW_PROBLEM_KINDS`.
     """
 
     def __init__(self, archive: Archive, client: HttpClient, problems: Problems) -> None:
@@ -261,7 +278,7 @@ class CdxServerClient:
         self._client: CdxArchiveClient | None = None
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield all captures of one URL. Raises UriError, ListCutError, FailedError."""
+        """Yield all captures of a URL. Raises UriError, ListCutError, FailedError."""
         client = await self._detect_dialect(PrefixQuery.for_page(uri))
         async for capture in client.captures(uri):
             yield capture
@@ -269,24 +286,26 @@ class CdxServerClient:
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError, UnsupportedError."""
+        """Yield all captures below a prefix, see `ArchiveClient.list_prefix`. Raises UriError, DateError, too."""
         client = await self._detect_dialect(supported_prefix(self._archive, prefix))
         async for capture in client.list_prefix(prefix, first, last):
             yield capture
 
     async def _detect_dialect(self, prefix: PrefixQuery) -> CdxArchiveClient:
-        """Return the client for the dialect of this server. Raises ExcludedError, FailedError."""
+        """Return the client for the server's dialect. Raises ExcludedError, FailedError."""
         if self._client is not None:
             return self._client
-        reply = await self._http_client.send(self._archive, build_query(self._archive, prefix, (None, None), limit="1"))
-        with reply.body:
+        response = await self._http_client.send(
+            self._archive, build_query(self._archive, prefix, (None, None), limit="1")
+        )
+        with response.body:
             beginning = b""
-            if has_content(self._archive, reply):
-                beginning = reply.body.read(_DETECTION_BYTES).lstrip(_BLANK)
+            if has_content(self._archive, response):
+                beginning = response.body.read(_DETECTION_BYTES).lstrip(_BLANK)
         pywb = PywbClient(self._archive, self._http_client, self._problems)
-        if not beginning:  # nothing is listed here: the next query may tell the dialect
+        if not beginning:  # no captures: the dialect is detected with the next query
             return pywb
-        # Text in neither dialect is an error page, which the Wayback client names.
+        # Text in neither dialect is an error page, which the Wayback client reports.
         self._client = pywb if beginning.startswith(b"{") else self._wayback()
         return self._client
 

@@ -1,4 +1,8 @@
-"""Common Crawl: a CDX index for each crawl, and single records of large WARCs by HTTP Range."""
+"""Client for Common Crawl: a CDX index for each crawl, and single records of large WARC files by HTTP Range.
+
+A query without captures is a 404 with a JSON message; 503 asks to slow down. A record is one gzip member, so that a
+range request returns a complete one.
+"""
 
 import asyncio
 import hashlib
@@ -29,18 +33,34 @@ from unlost.warc import reader
 from unlost.warc.reader import StoredRecord
 
 MAX_CRAWLS = 10_000
-"""What a list may have; the public one has more than a hundred, and gets one more each month."""
+"""Largest number of crawls in a list. The public one has more than a hundred, and grows by one each month."""
+MAX_INDEX_PAGES = 10_000
+"""Pages of one query that are requested. The server's page is five blocks of 3,000 rows."""
+MAX_RECORD_BYTES = 64 << 20
+"""Largest compressed record. Common Crawl truncates bodies at 1 MiB, and announced 5 MiB."""
 _WEEKLY = re.compile(r"CC-MAIN-(\d{4})-(\d{2})", re.ASCII)
 _YEARLY = re.compile(r"CC-MAIN-(\d{4})(?:-(\d{4}))?", re.ASCII)
-# A crawl takes weeks, and its name has one of them: those before and after it may belong to it, too.
+# A crawl takes weeks, and its name has one of them: captures of weeks before and after may belong to it.
 _CRAWL_MARGIN = timedelta(weeks=10)
+_MAX_LIST_BYTES = 8 << 20  # of the list of crawls, which had 40 kB in 2026
+_MAX_PAGE_BYTES = 64 << 20  # 15,000 rows of about 500 bytes are 8 MB
+_MAX_MESSAGE_BYTES = 1 << 16
+_FULL_PAGE = 1_000  # rows; fewer captures of one URL have no second page
+_BATCH = 500
+_MAX_BAD_ROWS = 1_000  # invalid rows, if they are more than the valid ones
+_MAX_WHOLE_BYTES = 8 << 20  # of a WARC file from a server that ignores Range
+_WARC_FILENAME = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*")
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:\d+|\*)", re.ASCII)
 
 
 class CommonCrawlIndex(NamedTuple):
     """One crawl.
 
-    id: as `CC-MAIN-2024-10`. address: of its index server.
-    first, last: 14 digits, between which it captured; of one that does not say, all times there are.
+    Attributes:
+        id: Such as `CC-MAIN-2024-10`.
+        url: URL of its CDX server.
+        first: Earliest possible date of its captures, 14 digits.
+        last: Latest possible date of its captures, 14 digits.
     """
 
     id: str
@@ -49,33 +69,39 @@ class CommonCrawlIndex(NamedTuple):
     last: str
 
     def seconds_from(self, first: str, last: str) -> float:
-        """Return how far it is from a span of time; 0 if they meet."""
+        """Return the distance in seconds from a period; 0 if they overlap."""
         return datetime_negotiation.gap_seconds(self.first, self.last, first, last)
 
 
-def parse_crawl_list(text: bytes, address: str) -> tuple[list[CommonCrawlIndex], int]:
-    """Return the crawls of a `collinfo.json`, newest first, and how many entries of it were left out.
+def parse_crawl_list(text: bytes, url: str) -> tuple[list[CommonCrawlIndex], int]:
+    """Parse a `collinfo.json` into the crawls, newest first, and the number of skipped entries.
 
-    An entry is left out if it is none, or if its index is not at the host of the list, which is all that was trusted.
-    address: of the list. Raises ValueError if it is no list.
+    Invalid entries are skipped, and those whose CDX server is not on the host of the list.
+
+    Args:
+        text: The JSON.
+        url: URL of the list.
+
+    Raises:
+        ValueError: It is not a list of crawls.
 
     >>> text = b'[{"id": "CC-MAIN-2013-20", "cdx-api": "http://i.org/CC-MAIN-2013-20-index"}, {"id": "x"}]'
-    >>> read_crawls(text, "http://i.org/collinfo.json")
-    ([Crawl(id='CC-MAIN-2013-20', address='http://i.org/CC-MAIN-2013-20-index', first='20130304...', last=...)], 1)
+    >>> parse_crawl_list(text, "http://i.org/collinfo.json")
+    ([CommonCrawlIndex(id='CC-MAIN-2013-20', url='http://i.org/CC-MAIN-2013-20-index', first='20130304...', ...)], 1)
     """
     entries = json.loads(text)
     if not isinstance(entries, list) or len(entries) > MAX_CRAWLS:
         raise ValueError(f"expected a list of at most {MAX_CRAWLS} crawls")
-    found = [crawl for entry in entries if (crawl := _parse_crawl(entry, address)) is not None]
-    # The list is newest first; those that say when they were are sorted by it, whatever the list does.
-    return sorted(found, key=lambda crawl: crawl.last, reverse=True), len(entries) - len(found)
+    crawls = [crawl for entry in entries if (crawl := _parse_crawl(entry, url)) is not None]
+    # Sorted by date. The order of the list, newest first, is preserved for crawls without dates.
+    return sorted(crawls, key=lambda crawl: crawl.last, reverse=True), len(entries) - len(crawls)
 
 
-def _parse_crawl(entry: object, address: str) -> CommonCrawlIndex | None:
+def _parse_crawl(entry: object, list_url: str) -> CommonCrawlIndex | None:
     if not isinstance(entry, dict):
         return None
     name, index = entry.get("id"), entry.get("cdx-api")
-    if not isinstance(index, str) or _origin(index) != _origin(address):
+    if not isinstance(index, str) or _origin(index) != _origin(list_url):
         return None
     if not isinstance(name, str):
         name = index.rpartition("/")[2].removesuffix("-index")
@@ -83,10 +109,10 @@ def _parse_crawl(entry: object, address: str) -> CommonCrawlIndex | None:
     return CommonCrawlIndex(name, index, _parse_iso(entry.get("from")) or begin, _parse_iso(entry.get("to")) or end)
 
 
-def _origin(address: str) -> tuple[str, str] | None:
-    """Return scheme and host of an address; None if it is none of the web."""
+def _origin(url: str) -> tuple[str, str] | None:
+    """Return scheme and host of an http or https URL; None for others."""
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(url)
     except ValueError:
         return None
     return (parts.scheme, parts.netloc) if parts.scheme in ("http", "https") else None
@@ -100,7 +126,7 @@ def _parse_iso(value: object) -> str | None:
 
 
 def _dates_from_name(name: str) -> tuple[str, str]:
-    """Return from when to when a crawl may have gone, by the week or the years in its name."""
+    """Return the earliest and latest date of a crawl, from the week or the years in its name."""
     if week := _WEEKLY.fullmatch(name):
         try:
             monday = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
@@ -112,19 +138,13 @@ def _dates_from_name(name: str) -> tuple[str, str]:
     return datetime_negotiation.ALL_TIME
 
 
-MAX_INDEX_PAGES = 10_000
-"""Pages of one query that are asked for. A page is five blocks of 3,000 rows, as the server has it."""
-_MAX_PAGE_BYTES = 64 << 20  # 15,000 rows of some 500 bytes are 8 MB
-_MAX_MESSAGE_BYTES = 1 << 16
-_FULL_PAGE = 1_000  # rows: captures of one address that are fewer have no second page
-_BATCH = 500
-_MAX_BAD_ROWS = 1_000  # rows that cannot be read, if they are more than those that can
-
-
 class CommonCrawlIndexClient:
-    """Asks the index servers of crawls.
+    """Queries the CDX servers of crawls.
 
-    problems: gets the rows that could not be read, and those of pages that were not asked for (`other-page`).
+    Args:
+        archive: The archive's entry in the registry.
+        client: Sends the requests.
+        problems: Counts rows that could not be read, and those of pages that were not requested (`other-page`).
     """
 
     def __init__(self, archive: Archive, client: HttpClient, problems: Problems) -> None:
@@ -135,9 +155,12 @@ class CommonCrawlIndexClient:
     async def captures(
         self, crawl: CommonCrawlIndex, prefix: PrefixQuery, span: tuple[str, str]
     ) -> AsyncIterator[Capture]:
-        """Yield what a crawl has of a page or below a prefix, from a moment to a moment, in the server's order.
+        """Yield the captures of a page or below a prefix in one crawl and period, in the server's order.
 
-        Raises ListCutError behind the last row if the server has more pages than it gives, FailedError, NotNowError.
+        Raises:
+            ListCutError: The server has more pages than are read. Raised after the last capture.
+            FailedError: A request failed.
+            NotNowError: The archive must not be queried now.
         """
         async for capture in list_with_folder_page(prefix, lambda part: self._list_captures(crawl, part, span)):
             yield capture
@@ -145,21 +168,21 @@ class CommonCrawlIndexClient:
     async def _list_captures(
         self, crawl: CommonCrawlIndex, prefix: PrefixQuery, span: tuple[str, str]
     ) -> AsyncIterator[Capture]:
-        # For one address nearly all lists have one page: it is not asked how many there are unless it is full.
+        # Nearly all queries for one URL have a single page: the number of pages is requested only if it is full.
         pages = 1 if prefix.match == "exact" else await self._count_pages(crawl, prefix, span)
-        number, before = 0, b""
+        number, last_digest = 0, b""
         while number < min(pages, MAX_INDEX_PAGES):
-            reply = await self._query(crawl, prefix, span, page=str(number))
-            if reply is None:
+            response = await self._query(crawl, prefix, span, page=str(number))
+            if response is None:
                 return
             rows = 0
-            with reply.body:
-                mark = await asyncio.to_thread(_page_digest, reply)
-                if mark == before and reply.size:
+            with response.body:
+                digest = await asyncio.to_thread(_page_digest, response)
+                if digest == last_digest and response.size:
                     message = f"{crawl.id}: page {number} repeats the one before it: what is on it is not known"
                     raise ListCutError(message, self._archive.id)
-                before = mark
-                async for capture in self._rows(reply, crawl):
+                last_digest = digest
+                async for capture in self._rows(response, crawl):
                     rows += 1
                     if (
                         capture
@@ -174,15 +197,15 @@ class CommonCrawlIndexClient:
             raise ListCutError(f"{crawl.id}: {pages} pages, of which {MAX_INDEX_PAGES} were read", self._archive.id)
 
     async def _count_pages(self, crawl: CommonCrawlIndex, prefix: PrefixQuery, span: tuple[str, str]) -> int:
-        """Return how many pages a list has; 1 of a server that has no pages, and lists everything instead."""
-        reply = await self._query(crawl, prefix, span, showNumPages="true")
-        if reply is None:
+        """Return the number of pages of a query; 1 for a server without paging, which returns all rows instead."""
+        response = await self._query(crawl, prefix, span, showNumPages="true")
+        if response is None:
             return 0
-        with reply.body:
-            line = reply.body.readline(_MAX_MESSAGE_BYTES)
+        with response.body:
+            line = response.body.readline(_MAX_MESSAGE_BYTES)
         try:
-            answer = json.loads(line)
-            pages = answer.get("pages", 1 if "urlkey" in answer else None) if isinstance(answer, dict) else answer
+            result = json.loads(line)
+            pages = result.get("pages", 1 if "urlkey" in result else None) if isinstance(result, dict) else result
         except (ValueError, RecursionError):
             pages = None
         if isinstance(pages, bool) or not isinstance(pages, int) or pages < 0:
@@ -192,30 +215,32 @@ class CommonCrawlIndexClient:
     async def _query(
         self, crawl: CommonCrawlIndex, prefix: PrefixQuery, span: tuple[str, str], **more: str
     ) -> HttpResponse | None:
-        """Return an answer of the index server; None if it says that it has no captures."""
+        """Return the response of the CDX server; None if there are no captures."""
         query = {"url": prefix.url, "matchType": prefix.match, "output": "json"}
         if span != datetime_negotiation.ALL_TIME:
             query |= {"from": span[0], "to": span[1]}
         url = f"{crawl.url}?{urlencode(query | more, errors='surrogateescape')}"
-        reply = await self._client.send(self._archive, HttpRequest(url, RequestKind.INDEX, max_bytes=_MAX_PAGE_BYTES))
-        if reply.status == 200:
-            return reply
-        with reply.body:
-            message = _server_message(reply)
-        if reply.status == 404 and message is not None and "captures" in message.lower():
+        response = await self._client.send(
+            self._archive, HttpRequest(url, RequestKind.INDEX, max_bytes=_MAX_PAGE_BYTES)
+        )
+        if response.status == 200:
+            return response
+        with response.body:
+            message = _server_message(response)
+        if response.status == 404 and message is not None and "captures" in message.lower():
             return None
-        said = "" if message is None else f": {ascii(message)[1:-1][:120]}"
-        raise self._failed_error(crawl, f"expected rows, found status {reply.status}{said}", "status")
+        detail = "" if message is None else f": {ascii(message)[1:-1][:120]}"
+        raise self._failed_error(crawl, f"expected rows, found status {response.status}{detail}", "status")
 
     async def _rows(self, response: HttpResponse, crawl: CommonCrawlIndex) -> AsyncIterator[Capture | None]:
-        """Yield the rows of a page; None for those that cannot be read, which are counted.
+        """Yield the rows of a page; None for invalid ones, which are counted.
 
-        Raises FailedError if none can, or if so many cannot that it is no use to go on.
+        Raises FailedError if all are invalid, or too many.
         """
         lines = read_stream_lines(response.body, self._problems, crawl.id)
         good = bad = 0
         while batch := await asyncio.to_thread(lambda: list(islice(lines, _BATCH))):
-            for capture in await asyncio.to_thread(self._read, batch, crawl):
+            for capture in await asyncio.to_thread(self._parse_rows, batch, crawl):
                 good, bad = good + (capture is not None), bad + (capture is None)
                 yield capture
             if bad > max(good, _MAX_BAD_ROWS):
@@ -223,17 +248,17 @@ class CommonCrawlIndexClient:
         if bad > max(good, _MAX_BAD_ROWS) or (bad and not good):
             raise self._failed_error(crawl, "expected rows of JSON, found something else", "malformed")
 
-    def _read(self, lines: list[Line], crawl: CommonCrawlIndex) -> list[Capture | None]:
-        found: list[Capture | None] = []
+    def _parse_rows(self, lines: list[Line], crawl: CommonCrawlIndex) -> list[Capture | None]:
+        captures: list[Capture | None] = []
         for line in lines:
             if not line.text.strip():
                 continue
             try:
-                found.append(_parse_row(line).to_capture())
+                captures.append(_parse_row(line).to_capture())
             except RowError as error:
                 self._problems.add(Problem(error.kind, crawl.id, line.number, line.offset, str(error)))
-                found.append(None)
-        return found
+                captures.append(None)
+        return captures
 
     def _is_requested(self, capture: Capture, prefix: PrefixQuery, crawl: CommonCrawlIndex) -> bool:
         if prefix.covers(capture.key):
@@ -247,7 +272,7 @@ class CommonCrawlIndexClient:
 
 
 def _page_digest(response: HttpResponse) -> bytes:
-    """Return by what a page is known again."""
+    """Return a digest that identifies a page."""
     digest = hashlib.sha256()
     for piece in iter_pieces(response.body):
         digest.update(piece)
@@ -256,46 +281,38 @@ def _page_digest(response: HttpResponse) -> bytes:
 
 
 def _server_message(response: HttpResponse) -> str | None:
-    """Return what an answer of the server's own says; None if it is not of the form that it writes."""
+    """Return the message of a response without rows; None if it is not in the server's format."""
     try:
         answer = json.loads(response.body.read(_MAX_MESSAGE_BYTES))
     except (ValueError, RecursionError):
         return None
-    said = (answer.get("message") or answer.get("error")) if isinstance(answer, dict) else None
-    return said if isinstance(said, str) else None
+    message = (answer.get("message") or answer.get("error")) if isinstance(answer, dict) else None
+    return message if isinstance(message, str) else None
 
 
 def _parse_row(line: Line) -> IndexRow:
-    """Read a row. Raises RowError of kind `bad-json`."""
+    """Parse a row. Raises RowError of kind `bad-json`."""
     try:
         text = line.text.decode("utf-8", "surrogateescape")
         values = ROW_DECODER.decode(text)
         if not isinstance(values, dict):
             raise RowError("bad-json", "expected an object, found something else")
         fields = {name: value for name, value in values.items() if isinstance(value, str) and value != NO_VALUE}
-        "".join(fields.values()).encode("utf-8", "surrogateescape")  # half of a pair of surrogates is no text
+        "".join(fields.values()).encode("utf-8", "surrogateescape")  # fails for half of a surrogate pair
     except (ValueError, RecursionError) as error:
         raise RowError("bad-json", f"expected an object: {str(error)[:80]}") from None
     return IndexRow(fields.pop("urlkey", ""), fields.pop("timestamp", ""), fields, line.number, line.offset)
 
 
-MAX_RECORD_BYTES = 64 << 20
-"""The largest record that is fetched, compressed. Common Crawl cuts bodies at 1 MiB, and means to do so at 5 MiB."""
-_MAX_WHOLE_BYTES = 8 << 20
-"""Of a WARC that a server gives as a whole, because it knows no ranges."""
-_WARC_FILENAME = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*")
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:\d+|\*)", re.ASCII)
-
-
 class CommonCrawlRecords:
-    """Fetches records."""
+    """Fetches single records of WARC files with range requests."""
 
     def __init__(self, archive: Archive, client: HttpClient) -> None:
         self._archive = archive
         self._client = client
 
     async def fetch_record(self, capture: Capture, filename: str, offset: int, length: int) -> StoredRecord | None:
-        """Return the record of a capture; None if its file is gone. Raises FailedError, NotNowError."""
+        """Return the record of a capture; None if its file does not exist. Raises FailedError, NotNowError."""
         if not _WARC_FILENAME.fullmatch(filename) or length == 0:
             raise self._failed_error("expected the name of a WARC and a length, found something else", "malformed")
         if length > MAX_RECORD_BYTES:
@@ -304,16 +321,16 @@ class CommonCrawlRecords:
             )
         url = (self._archive.replay or "").replace("{filename}", quote(filename))
         headers = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
-        question = HttpRequest(url, RequestKind.REPLAY, headers, max(length, _MAX_WHOLE_BYTES))
-        reply = await self._client.send(self._archive, question)
-        with reply.body:
-            if reply.status in (404, 410):
+        request = HttpRequest(url, RequestKind.REPLAY, headers, max(length, _MAX_WHOLE_BYTES))
+        response = await self._client.send(self._archive, request)
+        with response.body:
+            if response.status in (404, 410):
                 return None
-            self._seek(reply, offset, length)
-            return await asyncio.to_thread(self._read, reply, capture, length)
+            self._seek(response, offset, length)
+            return await asyncio.to_thread(self._open_record, response, capture, length)
 
     def _seek(self, response: HttpResponse, offset: int, length: int) -> None:
-        """Go to where the record begins in an answer. Raises FailedError if it is not in it."""
+        """Seek to the beginning of the record in a response. Raises FailedError if the response does not contain it."""
         if response.status == 200:
             if response.size < offset + length:
                 raise self._failed_error("expected a part of a file, found another file", "malformed")
@@ -323,19 +340,19 @@ class CommonCrawlRecords:
             raise self._failed_error(f"its index says {offset}, and its file ends before that", "status")
         if response.status != 206:
             raise self._failed_error(f"expected a part of a file, found status {response.status}", "status")
-        said = _CONTENT_RANGE.fullmatch((response.header("Content-Range") or "").strip())
-        if said is None or int(said[1]) != offset or int(said[2]) > offset + length - 1:
+        content_range = _CONTENT_RANGE.fullmatch((response.header("Content-Range") or "").strip())
+        if content_range is None or int(content_range[1]) != offset or int(content_range[2]) > offset + length - 1:
             raise self._failed_error("expected the part of a file that was asked for, found another", "malformed")
-        if response.size != int(said[2]) - offset + 1:
+        if response.size != int(content_range[2]) - offset + 1:
             raise self._failed_error("expected the part of a file that was asked for, found less", "reset")
 
-    def _read(self, response: HttpResponse, capture: Capture, length: int) -> StoredRecord:
-        """Return the record in an answer. What was opened stays readable although its file has no name any more."""
+    def _open_record(self, response: HttpResponse, capture: Capture, length: int) -> StoredRecord:
+        """Return the record in a response. It stays readable after its temporary file is deleted."""
         with tempfile.NamedTemporaryFile(prefix="unlost-record-") as file:
-            left = length
-            while left and (piece := response.body.read(min(left, 1 << 16))):
+            remaining = length
+            while remaining and (piece := response.body.read(min(remaining, 1 << 16))):
                 file.write(piece)
-                left -= len(piece)
+                remaining -= len(piece)
             file.flush()
             try:
                 record = reader.open_warc_record(file.name, 0)
@@ -349,18 +366,20 @@ class CommonCrawlRecords:
         return FailedError(message, self._archive.id, kind)
 
 
-_MAX_LIST_BYTES = 8 << 20  # of the list of crawls: 40 kB in 2026
-
-
 class CommonCrawlClient:
-    """Common Crawl as a repository.
+    """Client for Common Crawl.
 
-    `archive.cdx` is the address of the list of crawls, `archive.replay` that of a WARC, with `{filename}` in it.
-    Captures have no URI-M: file, offset and length say where they are.
+    `archive.cdx` is the URL of the list of crawls, `archive.replay` that of a WARC file, with `{filename}` in it.
+    Captures have no URI-M: file, offset and length identify them.
 
-    crawls: how many crawls are asked at most, the newest first; None for all. Each costs a request for a page, and at
-    least two for a prefix. Where this leaves crawls out, lists end with ListCutError.
-    problems: what of its answers could not be read, counted.
+    Args:
+        archive: The archive's entry in the registry.
+        client: Sends the requests.
+        max_crawls: Number of crawls to query, the newest first; None for all. Each costs one request for a page, and at
+            least two for a prefix. If crawls are skipped, lists end with ListCutError.
+
+    Attributes:
+        problems: Counts what could not be read in responses.
     """
 
     def __init__(self, archive: Archive, client: HttpClient, *, max_crawls: int | None = None) -> None:
@@ -376,7 +395,7 @@ class CommonCrawlClient:
         self._crawls_lock = asyncio.Lock()
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield the captures of an address, the newest crawl first. Raises UriError, ListCutError, FailedError."""
+        """Yield the captures of a URL, the newest crawl first. Raises UriError, ListCutError, FailedError."""
         async for capture in self._list_captures(PrefixQuery.for_page(uri), datetime_negotiation.ALL_TIME):
             yield capture
 
@@ -385,17 +404,17 @@ class CommonCrawlClient:
     ) -> AsyncIterator[Capture]:
         """Yield the captures below a prefix, the newest crawl first.
 
-        Crawls that were at other times are not asked. Raises UriError, DateError, ListCutError, FailedError.
+        Crawls at other times are not queried. Raises UriError, DateError, ListCutError, FailedError.
         """
         span = datetime_negotiation.pad_range(first, last)
         async for capture in self._list_captures(PrefixQuery.parse(prefix), span):
             yield capture
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return a copy, taken out of the WARC that the capture names; None if that WARC is gone.
+        """Fetch a capture from the WARC file that it names; None if that file does not exist.
 
-        Of a capture that names none, the closest to its date. Raises FailedError, of kind `foreign` if the record is of
-        another address or date.
+        If the capture does not name a file, fetches the closest capture to its date. Raises FailedError, of kind
+        `foreign` if the record is of another URL or date.
         """
         if capture.filename is None or capture.offset is None or capture.length is None:
             return await self.get(capture.uri, capture.datetime)
@@ -408,11 +427,11 @@ class CommonCrawlClient:
         if original is None:
             message = "the record says `as before`, and what was before is not in its index"
             raise FailedError(message, self.archive.id, "malformed")
-        copy = await asyncio.to_thread(warc_capture.read_capture, *original, self.archive)
-        return warc_capture.apply_revisit(record, capture, copy)
+        fetched = await asyncio.to_thread(warc_capture.read_capture, *original, self.archive)
+        return warc_capture.apply_revisit(record, capture, fetched)
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Return the copy closest to a date, or the last one; crawls are asked until none could have a closer one.
+        """Fetch the capture closest to a date, or the last one. Queries crawls until none can have a closer one.
 
         Raises UriError, DateError, FailedError, NotNowError.
         """
@@ -420,41 +439,39 @@ class CommonCrawlClient:
         return None if best is None else await self.fetch(best)
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Return when the last copy was captured, 14 digits: the newest crawls are asked until one has it."""
+        """Return the date of the last capture, 14 digits. Queries the newest crawls until one has a capture."""
         last = await self._closest(uri, *datetime_negotiation.date_span(None), revisits=True)
         return None if last is None else last.datetime
 
     async def list_crawls(self) -> list[CommonCrawlIndex]:
-        """Return all crawls, newest first. The list is asked for once. Raises FailedError, NotNowError."""
+        """Return all crawls, newest first. The list is requested once. Raises FailedError, NotNowError."""
         async with self._crawls_lock:
             if self._crawls is None:
                 self._crawls = await self._fetch_crawl_list()
         return self._crawls
 
     async def _fetch_crawl_list(self) -> list[CommonCrawlIndex]:
-        address = self.archive.cdx or ""
-        reply = await self._client.send(
-            self.archive, HttpRequest(address, RequestKind.INDEX, max_bytes=_MAX_LIST_BYTES)
-        )
-        with reply.body:
-            if reply.status != 200:
-                message = f"expected the list of crawls, found status {reply.status}"
+        url = self.archive.cdx or ""
+        response = await self._client.send(self.archive, HttpRequest(url, RequestKind.INDEX, max_bytes=_MAX_LIST_BYTES))
+        with response.body:
+            if response.status != 200:
+                message = f"expected the list of crawls, found status {response.status}"
                 raise FailedError(message, self.archive.id, "status")
             try:
-                crawls, left_out = parse_crawl_list(reply.body.read(), address)
+                crawls, skipped = parse_crawl_list(response.body.read(), url)
             except (ValueError, RecursionError):
                 message = "expected the list of crawls, found something else"
                 raise FailedError(message, self.archive.id, "malformed") from None
-        if left_out:
+        if skipped:
             message = "expected a crawl with an index server at the host of the list"
-            self.problems.add(Problem("bad-crawl", address, None, 0, message), left_out)
+            self.problems.add(Problem("bad-crawl", url, None, 0, message), skipped)
         return crawls
 
     async def _list_captures(self, prefix: PrefixQuery, span: tuple[str, str]) -> AsyncIterator[Capture]:
         crawls = [crawl for crawl in await self.list_crawls() if crawl.seconds_from(*span) == 0]
-        chosen = crawls[: self._max_crawls]
+        selected = crawls[: self._max_crawls]
         cut = None
-        for crawl in chosen:
+        for crawl in selected:
             try:
                 async for capture in self._index.captures(crawl, prefix, span):
                     yield self._with_archive(capture)
@@ -462,23 +479,23 @@ class CommonCrawlClient:
                 cut = cut or error
         if cut is not None:
             raise cut
-        if len(chosen) < len(crawls):
-            message = f"{len(chosen)} of {len(crawls)} crawls were asked, as many as was said"
+        if len(selected) < len(crawls):
+            message = f"{len(selected)} of {len(crawls)} crawls were asked, as many as was said"
             raise ListCutError(message, self.archive.id)
 
     async def _closest(self, uri: str, first: str, last: str, *, revisits: bool) -> Capture | None:
-        """Return the capture closest to a span of time, asking the crawls closest to it."""
+        """Return the capture closest to a period. Queries the crawls closest to it."""
         page = PrefixQuery.for_page(uri)
         crawls = sorted(await self.list_crawls(), key=lambda crawl: crawl.seconds_from(first, last))
-        best, best_rank = None, (float("inf"), 0.0)
+        closest, closest_rank = None, (float("inf"), 0.0)
         for crawl in crawls[: self._max_crawls]:
-            if best is not None and (crawl.seconds_from(first, last), -float(crawl.last)) > best_rank:
-                break  # nothing of it, or of those behind it, can be closer
+            if closest is not None and (crawl.seconds_from(first, last), -float(crawl.last)) > closest_rank:
+                break  # this crawl and all further ones have only captures that are farther away
             async for capture in self._index.captures(crawl, page, datetime_negotiation.ALL_TIME):
                 rank = datetime_negotiation.distance_rank(capture.datetime, first, last)
-                if rank < best_rank and (revisits or not capture.revisit):
-                    best, best_rank = self._with_archive(capture), rank
-        return best
+                if rank < closest_rank and (revisits or not capture.revisit):
+                    closest, closest_rank = self._with_archive(capture), rank
+        return closest
 
     async def _fetch_record(self, capture: Capture) -> StoredRecord | None:
         if capture.filename is None or capture.offset is None or capture.length is None:
@@ -486,12 +503,12 @@ class CommonCrawlClient:
         return await self._records.fetch_record(capture, capture.filename, capture.offset, capture.length)
 
     async def _revisit_original(self, revisit: StoredRecord) -> tuple[StoredRecord, Capture] | None:
-        """Return the record that a revisit speaks of, and what the index says of it."""
-        named = warc_capture.revisit_target(revisit)
-        if named is None:
+        """Return the record to which a revisit refers, and its row of the index."""
+        target = warc_capture.revisit_target(revisit)
+        if target is None:
             return None
-        address, moment = named
-        capture = await self._closest(address, moment, moment, revisits=False)
+        url, moment = target
+        capture = await self._closest(url, moment, moment, revisits=False)
         if capture is None or capture.datetime != moment:
             return None
         record = await self._fetch_record(capture)

@@ -1,4 +1,4 @@
-"""Datetime negotiation: how close captures are to a date that may be short of digits (`2014` is a year)."""
+"""Datetime negotiation: how close captures are to a date, which may have less than 14 digits (`2014` is a year)."""
 
 from collections.abc import AsyncIterator
 
@@ -6,17 +6,17 @@ from unlost import dates
 from unlost.capture import Capture
 
 LAST_DATETIME = "99991231235959"
-"""The date to which the last capture is the closest."""
+"""The date to which the last capture is closest."""
 
 LAST_QUERY_DATETIME = "29991231235959"
-"""The same for archives that are asked over the network: pywb takes no date beyond it."""
+"""The same in requests: pywb rejects later dates."""
 
 ALL_TIME = ("00010101000000", LAST_DATETIME)
-"""All the time there is."""
+"""From the earliest to the latest date."""
 
 
 def date_span(date: str | None) -> tuple[str, str]:
-    """Return the first and last moment of a date of 1 to 14 digits; without one, the end of time. Raises DateError.
+    """Return the first and last moment of a date of 1 to 14 digits; for None, the end of time. Raises DateError.
 
     >>> date_span("2014"), date_span(None)
     (('20140101000000', '20141231235959'), ('99991231235959', '99991231235959'))
@@ -25,10 +25,10 @@ def date_span(date: str | None) -> tuple[str, str]:
 
 
 def target_datetime(date: str | None) -> str:
-    """Return the moment for which to ask an archive that takes 14 digits only. Raises DateError.
+    """Return the date to request from an archive that takes 14 digits only. Raises DateError.
 
-    It is the middle of the span. What is closest to that is in the span if anything is; if nothing is, it is what is
-    closest to an end of it. So who is asked for this moment answers for the span.
+    It is the middle of the period: the capture closest to it is in the period if any is; otherwise, it is the one
+    closest to an end of the period.
 
     >>> target_datetime("2014"), target_datetime(None)
     ('20140702115959', '29991231235959')
@@ -40,7 +40,7 @@ def target_datetime(date: str | None) -> str:
 
 
 def pad_bounds(first: str | None, last: str | None) -> tuple[str | None, str | None]:
-    """Return two dates of 1 to 14 digits as 14, so that no server has to fill them up; None stays. Raises DateError.
+    """Pad two dates of 1 to 14 digits to 14, because servers pad them differently; None is unchanged. Raises DateError.
 
     >>> pad_bounds("2014", "2015"), pad_bounds(None, None)
     (('20140101000000', '20151231235959'), (None, None))
@@ -49,7 +49,7 @@ def pad_bounds(first: str | None, last: str | None) -> tuple[str | None, str | N
 
 
 def pad_range(first: str | None, last: str | None) -> tuple[str, str]:
-    """Return the same with the beginning and the end of time for none. Raises DateError.
+    """Pad two dates as `pad_bounds` does, with the earliest and the latest date for None. Raises DateError.
 
     >>> pad_range("2014", None)
     ('20140101000000', '99991231235959')
@@ -59,7 +59,9 @@ def pad_range(first: str | None, last: str | None) -> tuple[str, str]:
 
 
 def gap_seconds(low: str, high: str, first: str, last: str) -> float:
-    """Return how far the time from `low` to `high` is from that from `first` to `last`; 0 if they meet.
+    """Return the distance in seconds between the period from `low` to `high` and that from `first` to `last`.
+
+    It is 0 if they overlap.
 
     >>> gap_seconds("20131201000000", "20131231235959", *date_span("2014"))
     1.0
@@ -72,19 +74,22 @@ def gap_seconds(low: str, high: str, first: str, last: str) -> float:
 
 
 async def closest_capture(captures: AsyncIterator[Capture], date: str | None) -> Capture | None:
-    """Return the capture that is closest to a date, or the last one; None if there is none. Raises DateError."""
+    """Return the capture closest to a date, or the last one; None if there is none. Raises DateError."""
     first, last = date_span(date)
-    best = None
+    closest = None
     async for capture in captures:
-        if best is None or distance_rank(capture.datetime, first, last) < distance_rank(best.datetime, first, last):
-            best = capture
-    return best
+        if closest is None or distance_rank(capture.datetime, first, last) < distance_rank(
+            closest.datetime, first, last
+        ):
+            closest = capture
+    return closest
 
 
 def distance_rank(moment: str, first: str, last: str) -> tuple[float, float]:
-    """Return what captures are sorted by, the closest first; of those equally close, the later.
+    """Return a sort key for captures: the closest first, and the later one of two that are equally close.
 
-    >>> sorted(["20131231000000", "20140301000000", "20140201000000"], key=lambda each: distance_rank(each, *date_span("2014")))
+    >>> dates = ["20131231000000", "20140301000000", "20140201000000"]
+    >>> sorted(dates, key=lambda each: distance_rank(each, *date_span("2014")))
     ['20140301000000', '20140201000000', '20131231000000']
     """
     return gap_seconds(moment, moment, first, last), -float(moment)

@@ -1,4 +1,4 @@
-"""Creates the client for an archive of the registry. A client's module is imported when it is needed."""
+"""Creates the client for an archive of the registry. Modules of clients are imported when needed."""
 
 from collections.abc import Callable
 
@@ -7,13 +7,14 @@ from unlost.errors import UsageError
 from unlost.http.models import HttpClient
 from unlost.registry.models import Archive, ArchiveKind
 
-# ruff: noqa: PLC0415  whoever asks one archive does not load the clients of all
+# ruff: noqa: PLC0415  start-up: only the clients in use are loaded
 
 
 def create_client(archive: Archive, client: HttpClient) -> ArchiveClient:
-    """Return the client for an archive. Nothing is requested yet, and a folder on this machine is not read yet.
+    """Return the client for an archive. It does not send a request or read a directory yet.
 
-    Raises UsageError for a kind that no registry has.
+    Raises:
+        UsageError: There is no client for this kind of archive.
     """
     if archive.kind not in _CLIENTS:
         raise UsageError(f"{archive.id}: there is no client for an archive of the kind {archive.kind}")
@@ -51,27 +52,27 @@ def _archive_today(archive: Archive, client: HttpClient) -> ArchiveClient:
 
 
 def _files(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.warc_files import ArchiveFiles
+    from unlost.archives.warc_files import WarcFilesClient
 
-    return ArchiveFiles(archive)
+    return WarcFilesClient(archive)
 
 
 def _har(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.har import HarFiles
+    from unlost.archives.har import HarClient
 
-    return HarFiles(archive)
+    return HarClient(archive)
 
 
 def _chromium(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.chromium_cache import ChromiumCache
+    from unlost.archives.chromium_cache import ChromiumCacheClient
 
-    return ChromiumCache(archive)
+    return ChromiumCacheClient(archive)
 
 
 def _firefox(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.firefox_cache import FirefoxCache
+    from unlost.archives.firefox_cache import FirefoxCacheClient
 
-    return FirefoxCache(archive)
+    return FirefoxCacheClient(archive)
 
 
 _CLIENTS: dict[ArchiveKind, Callable[[Archive, HttpClient], ArchiveClient]] = {

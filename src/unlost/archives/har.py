@@ -1,7 +1,7 @@
-"""HAR files (HTTP Archive 1.1 and 1.2), as browsers export them: responses, and bodies where they are included.
+"""HAR files (HTTP Archive 1.1 and 1.2) as exported by browsers: responses, and bodies where they are included.
 
-A HAR file is one JSON document of any size; its entries are located without loading it. `HarFiles` serves them as an
-archive. docs/browser-caches.md says what is read and lists the kinds of problems.
+A HAR file is one JSON document of any size; its entries are located without loading it. `HarClient` serves them as an
+archive. docs/browser-caches.md describes what is read and the kinds of problems.
 """
 
 import base64
@@ -22,7 +22,7 @@ from unlost.archives.browser_cache import (
     CachedContent,
     CachedHeaders,
     CachedResponse,
-    CachedResponseArchive,
+    CachedResponseClient,
     Chunks,
     TruncatedEntryError,
     entry_problem,
@@ -37,22 +37,32 @@ from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive
 
 ReadBytes = Callable[[int], bytes]
-"""Gives the next bytes, at most as many as it is told; none at the end."""
+"""Returns at most the given number of bytes; none at the end."""
+HAR_SUFFIXES = (".har", ".har.gz")
+"""Extensions of HAR files in a directory."""
+MAX_ENTRY_BYTES = 1 << 27
+"""Largest entry: a body of about 96 MB in base64. It is held in memory, more than once."""
+MAX_DECOMPRESSED_BYTES = 1 << 32
+"""Largest decompressed HAR, which is written to a temporary file."""
+_GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
 _OUTSIDE_STRING = re.compile(rb'[^"{}\[\]]*+')
 _INSIDE_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _BACKSLASH, _QUOTE, _BRACE, _BRACKET = b'\\"{['
-_MAX_NAME_BYTES = 16  # bytes kept of a text: the names that are looked for are shorter
-# How deep in the document things stand: {"log": {"entries": [{…}, …]}}
+_MAX_NAME_BYTES = 16  # beginning of a string that is stored; the names compared with are shorter
+# Nesting depths in the document: {"log": {"entries": [{…}, …]}}
 _LOG_DEPTH, _ENTRIES_DEPTH, _ENTRY_DEPTH = 1, 2, 3
 
 
 def find_entry_spans(read: ReadBytes) -> Iterator[tuple[int, int]]:
-    """Yield where each object of the list `log.entries` begins and ends, in bytes from the beginning of the text.
+    """Yield the beginning and end of each object in the list `log.entries`, as byte offsets.
 
-    One piece of the text is in memory at a time, and time is linear in the text, whatever is in it; an object is found
-    by its brackets and need not be JSON. Raises CutEntryError if the document has no end, ArchiveFileError if it has
-    no such list, in both cases behind everything that was found.
+    Memory: one piece of the text. Time is linear in any text: objects are found by their brackets and need not be valid
+    JSON.
+
+    Raises:
+        TruncatedEntryError: The document has no end. Raised after all objects that were found.
+        ArchiveFileError: There is no such list. Raised at the end.
 
     >>> text = iter([b'{"log": {"entries": [{"a": "}"}, {}]}}', b""])
     >>> list(find_entry_spans(lambda count: next(text)))
@@ -60,20 +70,20 @@ def find_entry_spans(read: ReadBytes) -> Iterator[tuple[int, int]]:
     """
     depth, start = 0, None
     in_log = in_list = has_list = False
-    for place, sign, name in _brackets(read):
-        if sign in (_BRACE, _BRACKET):
+    for offset, bracket, name in _brackets(read):
+        if bracket in (_BRACE, _BRACKET):
             if depth == _LOG_DEPTH:
-                in_log = sign == _BRACE and name == b"log"
+                in_log = bracket == _BRACE and name == b"log"
             elif depth == _ENTRIES_DEPTH:
-                in_list = in_log and sign == _BRACKET and name == b"entries"
+                in_list = in_log and bracket == _BRACKET and name == b"entries"
                 has_list |= in_list
-            elif depth == _ENTRY_DEPTH and in_list and sign == _BRACE:
-                start = place
+            elif depth == _ENTRY_DEPTH and in_list and bracket == _BRACE:
+                start = offset
             depth += 1
             continue
         depth -= 1
         if depth == _ENTRY_DEPTH and start is not None:
-            yield start, place + 1
+            yield start, offset + 1
             start = None
         if depth <= 0:
             break
@@ -84,52 +94,43 @@ def find_entry_spans(read: ReadBytes) -> Iterator[tuple[int, int]]:
 
 
 def find_object_end(read: ReadBytes, limit: int) -> int | None:
-    """Return how long the object is that a text begins with; None if it has no end within so many bytes."""
+    """Return the length of the object with which a text begins; None if it does not end within `limit` bytes."""
     depth = 0
-    for place, sign, _ in _brackets(read):
-        depth += 1 if sign in (_BRACE, _BRACKET) else -1
-        if place >= limit:
+    for offset, bracket, _ in _brackets(read):
+        depth += 1 if bracket in (_BRACE, _BRACKET) else -1
+        if offset >= limit:
             return None
         if depth <= 0:
-            return place + 1
+            return offset + 1
     return None
 
 
 def _brackets(read: ReadBytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield each bracket that is in no text, with its place before it and the beginning of the last text behind."""
+    """Yield each bracket outside of strings: its offset, the bracket, and the beginning of the string before it."""
     base, data = 0, b""
-    in_text, name = False, b""
+    in_string, name = False, b""
     while chunk := read(_CHUNK):
         data += chunk
-        place = 0
-        while place < len(data):
-            found = (_INSIDE_STRING if in_text else _OUTSIDE_STRING).match(data, place)
-            end = found.end() if found else place
-            if in_text and len(name) < _MAX_NAME_BYTES:
-                name += data[place : min(end, place + _MAX_NAME_BYTES)]
-            place = end
+        position = 0
+        while position < len(data):
+            match = (_INSIDE_STRING if in_string else _OUTSIDE_STRING).match(data, position)
+            end = match.end() if match else position
+            if in_string and len(name) < _MAX_NAME_BYTES:
+                name += data[position : min(end, position + _MAX_NAME_BYTES)]
+            position = end
             if end == len(data) or data[end] == _BACKSLASH:
-                break  # a backslash waits for what it is about
-            sign, place = data[end], end + 1
+                break  # the character after a backslash is in the next chunk
+            sign, position = data[end], end + 1
             if sign == _QUOTE:
-                in_text = not in_text
-                name = b"" if in_text else name
+                in_string = not in_string
+                name = b"" if in_string else name
             else:
                 yield base + end, sign, name
-        base, data = base + place, data[place:]
-
-
-HAR_SUFFIXES = (".har", ".har.gz")
-"""Names of the files that are looked for in a folder."""
-MAX_ENTRY_BYTES = 1 << 27
-"""The longest entry: a body of some 96 MB in base64. It is held in memory, more than once."""
-MAX_DECOMPRESSED_BYTES = 1 << 32
-"""The longest text of a packed HAR, which is unpacked to a temporary file."""
-_GZIP_MAGIC = b"\x1f\x8b"
+        base, data = base + position, data[position:]
 
 
 def list_har_files(place: Path) -> Iterator[Path]:
-    """Yield a HAR file itself, or all in a folder and below, in the order of their names; links are not followed."""
+    """Yield a HAR file itself, or all below a directory, sorted by name. Symbolic links are not followed."""
     if not place.is_dir():
         yield place
         return
@@ -139,14 +140,21 @@ def list_har_files(place: Path) -> Iterator[Path]:
 
 
 def read_har_responses(
-    place: Path, problems: Problems, left_out: Counter[str]
+    place: Path, problems: Problems, excluded_counts: Counter[str]
 ) -> Generator[CachedResponse, None, None]:
-    """Yield every response to a GET in a HAR file, or in all of a folder, in their order.
+    """Yield every response to a GET request in a HAR file, or in all of a directory, in order.
 
-    problems: gets what cannot be read: files that are `truncated`, `foreign`, `unreadable` or `too-large`, entries that
-    are `too-large` or have a `bad-date`, and each `bad-entry`. left_out: gets how many entries were not wanted:
-    `other-method`, `foreign-scheme` (`data:` and the like), `no-response` (failed, blocked or broken off), `part`
-    (ranges). No more than one entry is in memory. Raises OSError if there is no such file or folder.
+    Memory: one entry.
+
+    Args:
+        place: The file or directory.
+        problems: Counts what cannot be read: files that are `truncated`, `foreign`, `unreadable` or `too-large`,
+            entries that are `too-large` or have a `bad-date`, and each `bad-entry`.
+        excluded_counts: Counts entries that are not served: `other-method`, `foreign-scheme` (such as `data:`),
+            `no-response` (failed, blocked or aborted), `part` (ranges).
+
+    Raises:
+        OSError: The file or directory does not exist.
     """
     place.stat()
     for path in list_har_files(place):
@@ -155,7 +163,7 @@ def read_har_responses(
             with _open_seekable(path) as file:
                 for start, end in find_entry_spans(file.read):
                     after = file.tell()
-                    yield from _accept_entry(file, name, start, end, problems, left_out)
+                    yield from _accept_entry(file, name, start, end, problems, excluded_counts)
                     file.seek(after)
         except (OSError, TruncatedEntryError) as error:
             problems.add(entry_problem(error, name))
@@ -168,10 +176,13 @@ def read_har_responses(
 
 
 def open_har_content(place: Path, response: CachedResponse) -> CachedContent | None:
-    """Return a response of `read_responses` with its body; None if that is not in the file, or the file is gone.
+    """Return a response with its body; None if the body is not in the file, or the file was deleted.
 
-    In a packed file everything before the entry is unpacked for it. Raises ArchiveFileError if the entry cannot be
-    read any more, OSError if the file cannot be.
+    Of a compressed file, everything before the entry is decompressed.
+
+    Raises:
+        ArchiveFileError: The entry cannot be read any more.
+        OSError: The file cannot be read.
     """
     path = place / response.filename if place.is_dir() else place
     try:
@@ -187,13 +198,13 @@ def open_har_content(place: Path, response: CachedResponse) -> CachedContent | N
     if not data.startswith(b"{"):
         return None
     try:
-        found = _parse_entry(data, response.filename, response.offset)
+        result = _parse_entry(data, response.filename, response.offset)
     except (_HarEntryError, DateError):
         return None
-    if isinstance(found, str) or found[0].uri != response.uri or found[2] is None:
+    if isinstance(result, str) or result[0].uri != response.uri or result[2] is None:
         return None
-    # Bodies in HAR files are as the page saw them: nothing is left to unpack.
-    return CachedContent(found[0], found[1], "", _body_chunks(found[2]))
+    # Bodies in HAR files were decoded by the browser.
+    return CachedContent(result[0], result[1], "", _body_chunks(result[2]))
 
 
 def _body_chunks(body: bytes) -> Chunks:
@@ -201,19 +212,19 @@ def _body_chunks(body: bytes) -> Chunks:
 
 
 class _HarTooLargeError(ArchiveFileError):
-    """A packed file that is larger than is unpacked."""
+    """A compressed file is larger than `MAX_DECOMPRESSED_BYTES`."""
 
 
 class _HarEntryError(ArchiveFileError):
-    """An entry that cannot be read."""
+    """An entry is invalid."""
 
 
 @contextmanager
 def _decompressing(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Give the text of a file as it is unpacked."""
-    is_packed = file.read(2) == _GZIP_MAGIC
+    """Return the decompressed content of a file."""
+    is_gzip = file.read(2) == _GZIP_MAGIC
     file.seek(0)
-    if not is_packed:
+    if not is_gzip:
         yield file
         return
     with gzip.GzipFile(fileobj=file) as text:
@@ -222,49 +233,46 @@ def _decompressing(file: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_seekable(path: Path) -> Iterator[BinaryIO]:
-    """Give the text of a file, in which one can go back and forth at no cost."""
+    """Return the decompressed content of a file, in a temporary file if seeking would be slow."""
     with open_regular_file(path) as file, _decompressing(file) as text:
         if text is file:
             yield file
             return
-        with tempfile.TemporaryFile() as copy:
+        with tempfile.TemporaryFile() as decompressed:
             while chunk := text.read(_CHUNK):
-                if copy.tell() + len(chunk) > MAX_DECOMPRESSED_BYTES:
+                if decompressed.tell() + len(chunk) > MAX_DECOMPRESSED_BYTES:
                     raise _HarTooLargeError(
                         f"expected at most {MAX_DECOMPRESSED_BYTES} bytes, found more once unpacked"
                     )
-                copy.write(chunk)
-            copy.seek(0)
-            yield cast("BinaryIO", copy)
+                decompressed.write(chunk)
+            decompressed.seek(0)
+            yield cast("BinaryIO", decompressed)
 
 
 def _accept_entry(
-    file: BinaryIO, name: str, start: int, end: int, problems: Problems, left_out: Counter[str]
+    file: BinaryIO, name: str, start: int, end: int, problems: Problems, excluded_counts: Counter[str]
 ) -> Iterator[CachedResponse]:
-    """Yield the response of an entry, if it has one that is wanted."""
+    """Yield the response of an entry, if it is served."""
     if end - start > MAX_ENTRY_BYTES:
         message = f"expected an entry of at most {MAX_ENTRY_BYTES} bytes, found {end - start}"
         problems.add(Problem("too-large", name, None, start, message))
         return
     file.seek(start)
     try:
-        found = _parse_entry(file.read(end - start), name, start)
+        result = _parse_entry(file.read(end - start), name, start)
     except DateError as error:
         problems.add(Problem("bad-date", name, None, start, str(error)))
     except _HarEntryError as error:
         problems.add(Problem("bad-entry", name, None, start, str(error)))
     else:
-        if isinstance(found, str):
-            left_out[found] += 1
+        if isinstance(result, str):
+            excluded_counts[result] += 1
         else:
-            yield found[0]
+            yield result[0]
 
 
-def _parse_entry(data: bytes, name: str, place: int) -> tuple[CachedResponse, CachedHeaders, bytes | None] | str:
-    """Return an entry as a record, with its fields and its body; or why it is not wanted.
-
-    Raises _EntryError, DateError.
-    """
+def _parse_entry(data: bytes, name: str, offset: int) -> tuple[CachedResponse, CachedHeaders, bytes | None] | str:
+    """Return an entry's response, headers and body, or why it is not served. Raises _HarEntryError, DateError."""
     try:
         entry = json.loads(data)
     except (ValueError, RecursionError):
@@ -272,8 +280,8 @@ def _parse_entry(data: bytes, name: str, place: int) -> tuple[CachedResponse, Ca
     request, response = _require_object(entry, "request"), _require_object(entry, "response")
     if _get_text(request, "method").upper() != "GET":
         return "other-method"
-    address = parse_web_url(_get_text(request, "url"))
-    if address is None:
+    url = parse_web_url(_get_text(request, "url"))
+    if url is None:
         return "foreign-scheme"
     status = response.get("status")
     if not isinstance(status, int) or not 100 <= status < 600:
@@ -282,14 +290,14 @@ def _parse_entry(data: bytes, name: str, place: int) -> tuple[CachedResponse, Ca
         return "part"
     moment = from_iso(_get_text(entry, "startedDateTime"))
     headers, content = _parse_headers(response), _require_object(response, "content")
-    kind = get_header(headers, "content-type") or _get_text(content, "mimeType")
-    body = _decode_body(content, kind)
+    content_type = get_header(headers, "content-type") or _get_text(content, "mimeType")
+    body = _decode_body(content, content_type)
     if body is None and (status == 204 or 300 <= status < 400 or get_header(headers, "content-length") == "0"):
         body = None if status == 304 else b""
     redirect = (get_header(headers, "location") or _get_text(response, "redirectURL")) if 300 <= status < 400 else None
     length = None if body is None else len(body)
-    kept = CachedResponse(address, moment, status, parse_mime(kind), redirect or None, length, name, place)
-    return kept, headers, body
+    mime = parse_mime(content_type)
+    return CachedResponse(url, moment, status, mime, redirect or None, length, name, offset), headers, body
 
 
 def _require_object(entry: object, name: str) -> dict[str, object]:
@@ -309,14 +317,14 @@ def _parse_headers(response: dict[str, object]) -> CachedHeaders:
     pairs = (
         [(_get_text(field, "name"), _get_text(field, "value")) for field in fields] if isinstance(fields, list) else []
     )
-    # HTTP/2 has fields of its own for the status; a browser that saw several of a name may join them by line ends.
+    # HTTP/2 has pseudo-header fields such as `:status`; browsers may join several fields of a name by line breaks.
     return tuple((name, each.strip()) for name, value in pairs if name and name[0] != ":" for each in value.split("\n"))
 
 
-def _decode_body(content: dict[str, object], kind: str) -> bytes | None:
+def _decode_body(content: dict[str, object], content_type: str) -> bytes | None:
     """Return the bytes of a body; None if they are not in the file.
 
-    A text was decoded by the browser: it is encoded as its type says, or else in UTF-8.
+    Text was decoded by the browser: it is encoded again with the charset of its type, or else as UTF-8.
     """
     text = content.get("text")
     if not isinstance(text, str):
@@ -327,13 +335,13 @@ def _decode_body(content: dict[str, object], kind: str) -> bytes | None:
         except (ValueError, binascii.Error):
             raise _HarEntryError("expected a body in base64, found something else") from None
     try:
-        return text.encode(_codec_for(kind))
+        return text.encode(_codec_for(content_type))
     except UnicodeError:
         return text.encode("utf-8", "replace")
 
 
-# What browsers read by the names that pages give, where that is not what Python reads by them. Whatever is not here is
-# UTF-8: some of Python's codecs take the square of a text's length in time.
+# Codecs of browsers for charset labels (the WHATWG Encoding Standard) where Python's differ. All others are UTF-8: some
+# of Python's codecs take quadratic time.
 _CODECS = {
     **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"), "cp1252"),
     **dict.fromkeys(("iso-8859-9", "latin5", "windows-1254"), "cp1254"),
@@ -348,23 +356,24 @@ _CODECS = {
 }
 
 
-def _codec_for(kind: str) -> str:
-    """Return how a text is written whose Content-Type names a charset.
+def _codec_for(content_type: str) -> str:
+    """Return the codec for the charset of a Content-Type.
 
-    >>> _codec_for('text/html; Charset="ISO-8859-1"'), _codec_for("text/css"), _codec_for("text/css; charset=punycode")
-    ('cp1252', 'utf-8', 'utf-8')
+    >>> [_codec_for(each) for each in ('text/html; Charset="ISO-8859-1"', "text/css", "text/css; charset=punycode")]
+    ['cp1252', 'utf-8', 'utf-8']
     """
-    for parameter in kind.split(";")[1:]:
+    for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
             return _CODECS.get(value.strip().strip("\"'").lower(), "utf-8")
     return "utf-8"
 
 
-class HarFiles(CachedResponseArchive):
-    """The responses in a HAR file, or in all of a folder, packed (`.har.gz`) or not: a `Repository`.
+class HarClient(CachedResponseClient):
+    """Archive client for a HAR file, or all in a directory, compressed (`.har.gz`) or not.
 
-    Raises UsageError if the archive's entry names no place.
+    Raises:
+        UsageError: The archive's entry names no folder.
     """
 
     def __init__(self, archive: Archive) -> None:

@@ -1,6 +1,6 @@
-"""Sources on this machine that the user names: archive files, HAR files, browser profiles.
+"""Local sources that the user names: archive files, HAR files, browser profiles.
 
-Finds the cache folders of browser profiles, checks that a source can be read, and makes its registry entry
+Finds the cache directories of browser profiles, checks that a source can be read, and creates its registry entry
 (`warc:NAME`, `har:NAME`, `BROWSER:PROFILE`).
 """
 
@@ -23,7 +23,7 @@ from unlost.index.warc_index import check_archive_readable, is_archive_file
 from unlost.problems import Problems, unreadable_error
 from unlost.registry.models import Archive, ArchiveKind
 
-# Folders that contain one folder per profile, below the cache folder of the user (Linux, macOS) or %LOCALAPPDATA%.
+# Directories with one directory for each profile, below the user's cache directory (Linux, macOS) or %LOCALAPPDATA%.
 _LINUX = {
     "chromium": ("chromium",),
     "chrome": ("google-chrome", "google-chrome-beta", "google-chrome-unstable"),
@@ -45,7 +45,7 @@ _WINDOWS = {
     "edge": ("Microsoft/Edge/User Data",),
     "firefox": ("Mozilla/Firefox/Profiles",),
 }
-# Below the home folder: cache folders of browsers that are installed as a Flatpak or a Snap.
+# Cache directories of browsers installed as a Flatpak or a Snap, below the home directory.
 _FLATPAK_AND_SNAP = (
     ".var/app/org.chromium.Chromium/cache",
     ".var/app/com.google.Chrome/cache",
@@ -57,7 +57,7 @@ _FLATPAK_AND_SNAP = (
     "snap/brave/common/.cache",
     "snap/firefox/common/.cache",
 )
-# Browsers show the folder of a profile's settings (`chrome://version`, `about:profiles`); the cache is elsewhere.
+# Browsers show the directory of a profile's settings (`chrome://version`, `about:profiles`); the cache is elsewhere.
 _SETTINGS_TO_CACHE = (
     ("/.config/", "/.cache/"),
     ("/config/", "/cache/"),
@@ -66,20 +66,25 @@ _SETTINGS_TO_CACHE = (
     ("/AppData/Roaming/", "/AppData/Local/"),
 )
 _CHROMIUM_FILE = re.compile(r"index|index-dir|data_[0-3]|sqldb[0-9]+|[0-9a-f]{16}_[01s]")
-# How the folders of browsers begin, in lower case.
+# How directory names of browsers begin, in lower case.
 _BROWSER_BY_FOLDER = {
     "chromium": "chromium", "google-chrome": "chrome", "chrome": "chrome", "brave": "brave", "microsoft-edge": "edge",
     "microsoft edge": "edge", "edge": "edge", "firefox": "firefox", "mozilla": "firefox",
 }  # fmt: skip
+ALL_PROFILES = "auto"
+"""Stands for all browser profiles that can be found."""
+_MAX_NAME = 100  # characters of a file name that become part of an id
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserProfile:
-    """A profile with a cache.
+    """A browser profile with a cache.
 
-    browser: `chromium`, `chrome`, `brave`, `edge` or `firefox`; of a profile somewhere else, what its path suggests.
-    name: of the profile's folder.
-    kind: the client that reads the cache. folder: of the cache, as that client takes it.
+    Attributes:
+        browser: `chromium`, `chrome`, `brave`, `edge` or `firefox`; guessed from the path for other locations.
+        name: Name of the profile's directory.
+        kind: The client that reads the cache.
+        folder: The cache, as that client expects it.
     """
 
     browser: str
@@ -91,7 +96,7 @@ class BrowserProfile:
 def profile_roots(
     platform: str = sys.platform, home: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the folders in which browsers store the caches of their profiles, with the browser, existing or not."""
+    """Yield the directories in which browsers store caches of profiles, with the browser. They may not exist."""
     home = Path.home() if home is None else home
     if platform == "win32":
         local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -100,38 +105,38 @@ def profile_roots(
         yield from _below([home / "Library" / "Caches"], _MACOS)
     else:
         cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
-        yield from _below([cache, *(home / place for place in _FLATPAK_AND_SNAP)], _LINUX)
+        yield from _below([cache, *(home / path for path in _FLATPAK_AND_SNAP)], _LINUX)
 
 
 def _below(folders: list[Path], names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Path]]:
-    for browser, places in names.items():
-        yield from ((browser, folder / place) for folder in folders for place in places)
+    for browser, paths in names.items():
+        yield from ((browser, folder / path) for folder in folders for path in paths)
 
 
 def find_profiles(
     platform: str = sys.platform, home: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> list[BrowserProfile]:
-    """Return the profiles in the standard locations of this platform, each once, by browser and name."""
-    found: dict[Path, BrowserProfile] = {}
+    """Return the profiles in the standard locations of this platform, without duplicates."""
+    profiles: dict[Path, BrowserProfile] = {}
     for browser, root in profile_roots(platform, home, environ):
         for profile in _profiles_in(root, browser):
-            found.setdefault(profile.folder.resolve(), profile)
-    return list(found.values())
+            profiles.setdefault(profile.folder.resolve(), profile)
+    return list(profiles.values())
 
 
 def profiles_at(place: Path) -> list[BrowserProfile]:
-    """Return the profiles at a place that the user named; none if there is no cache.
+    """Return the profiles at a path; none if there is no cache.
 
-    place: a cache folder, a profile, the folder of a profile's settings, or a folder of profiles.
+    The path may be a cache directory, a profile, the directory of a profile's settings, or a directory of profiles.
     """
     for folder in (place, *_cache_folders(place)):
         browser = _browser_of(folder)
         profile = _detect_profile(folder, browser) or _detect_cache(folder, browser)
         if profile is not None:
             return [profile]
-        found = list(_profiles_in(folder, browser))
-        if found:
-            return found
+        profiles = list(_profiles_in(folder, browser))
+        if profiles:
+            return profiles
     return []
 
 
@@ -147,7 +152,7 @@ def _profiles_in(root: Path, browser: str) -> Iterator[BrowserProfile]:
 
 
 def _detect_profile(folder: Path, browser: str) -> BrowserProfile | None:
-    """Return what is in the folder of a profile; None if it has no cache."""
+    """Return the profile in a directory; None if it has no cache."""
     name = folder.resolve().name
     if (folder / "cache2" / "entries").is_dir():
         return BrowserProfile("firefox", name, ArchiveKind.FIREFOX, folder)
@@ -157,7 +162,7 @@ def _detect_profile(folder: Path, browser: str) -> BrowserProfile | None:
 
 
 def _detect_cache(folder: Path, browser: str) -> BrowserProfile | None:
-    """Return what is in the folder of a cache itself: `cache2`, its `entries`, `Cache` or `Cache_Data`."""
+    """Return the profile of a cache directory: `cache2`, its `entries`, `Cache` or `Cache_Data`."""
     name = folder.resolve().parent.name
     if (folder / "entries").is_dir() or folder.name == "entries":
         return BrowserProfile("firefox", name, ArchiveKind.FIREFOX, folder)
@@ -171,16 +176,16 @@ def _detect_cache(folder: Path, browser: str) -> BrowserProfile | None:
 
 
 def _cache_folders(place: Path) -> Iterator[Path]:
-    """Yield where the cache of a profile may be, given the folder of its settings."""
+    """Yield possible cache directories of a profile, given the directory of its settings."""
     text = f"{place.absolute().as_posix()}/"
     for settings, cache in _SETTINGS_TO_CACHE:
-        before, found, after = text.rpartition(settings)
-        if found:
+        before, separator, after = text.rpartition(settings)
+        if separator:
             yield Path(f"{before}{cache}{after}")
 
 
 def _browser_of(folder: Path) -> str:
-    """Return which browser a path suggests, by the last folder that is one's; `chromium` if none is."""
+    """Return the browser that a path suggests, by the last directory named after one; `chromium` if none is."""
     for part in reversed(folder.absolute().parts):
         for name, browser in _BROWSER_BY_FOLDER.items():
             if part.lower().startswith(name):
@@ -188,14 +193,9 @@ def _browser_of(folder: Path) -> str:
     return "chromium"
 
 
-ALL_PROFILES = "auto"
-"""Names no profile of a browser, but all that can be found."""
-_MAX_NAME = 100  # characters of a file name that become part of an id
-
-
 @dataclass(frozen=True, slots=True)
 class _LocalSource:
-    """An archive that has no id yet. profile: of a browser, its name."""
+    """An archive without an id. For a browser, `profile` is the profile's name."""
 
     prefix: str
     archive: Archive
@@ -210,43 +210,46 @@ def local_source_archives(
 ) -> dict[str, Archive]:
     """Return an archive for each source, by id: `warc:NAME`, `har:NAME`, `BROWSER:PROFILE`.
 
-    Every source is opened, so that a file that is missing or is something else is an error before any work begins.
+    Every source is opened, so that a missing or invalid file is reported before any work begins.
 
-    warc: WARC, ARC and WACZ files, and folders of them. har_files: HAR files, and folders of them.
-    browser_cache: cache folders or profiles; `AUTO` for all profiles in the standard locations.
-    tell: receives one line for each profile that is found by itself.
+    Args:
+        warc: WARC, ARC and WACZ files, and directories of them.
+        har_files: HAR files, and directories of them.
+        browser_cache: Cache directories or profiles; `ALL_PROFILES` for all profiles in the standard locations.
+        on_message: Receives a line for each profile in a standard location.
 
-    Raises InputError for a source that cannot be read, and if there is no profile.
+    Raises:
+        InputError: A source cannot be read, or there is no profile.
     """
-    found: list[_LocalSource] = []
+    sources: list[_LocalSource] = []
     for path in warc:
         check_archive_files(path)
-        found.append(_LocalSource("warc", Archive("", "", ArchiveKind.FILES, folder=str(path))))
+        sources.append(_LocalSource("warc", Archive("", "", ArchiveKind.FILES, folder=str(path))))
     for path in har_files:
         archive = Archive("", "", ArchiveKind.HAR, folder=str(path), deep=False)
         check_has_entries(archive)
-        found.append(_LocalSource("har", archive))
+        sources.append(_LocalSource("har", archive))
     profiles = _resolve_profiles(browser_cache, on_message)
-    found += [_LocalSource(profile.browser, _cache_archive(profile), profile.name) for profile in profiles]
-    return _assign_ids(found)
+    sources += [_LocalSource(profile.browser, _cache_archive(profile), profile.name) for profile in profiles]
+    return _assign_ids(sources)
 
 
-def _resolve_profiles(places: Iterable[Path | str], tell: Callable[[str], object]) -> list[BrowserProfile]:
+def _resolve_profiles(places: Iterable[Path | str], on_message: Callable[[str], object]) -> list[BrowserProfile]:
     profiles: list[BrowserProfile] = []
     for place in places:
         if place == ALL_PROFILES:
-            profiles += _usable_profiles(tell)
+            profiles += _usable_profiles(on_message)
             continue
-        named = profiles_at(Path(place).expanduser())
-        if not named:
+        matches = profiles_at(Path(place).expanduser())
+        if not matches:
             raise InputError(f"{place}: expected a browser profile or its cache folder, found neither")
-        for profile in named:
+        for profile in matches:
             check_has_entries(_cache_archive(profile))
-        profiles += named
+        profiles += matches
     return profiles
 
 
-def _usable_profiles(tell: Callable[[str], object]) -> list[BrowserProfile]:
+def _usable_profiles(on_message: Callable[[str], object]) -> list[BrowserProfile]:
     """Return the profiles in the standard locations whose caches can be read. Raises InputError if there are none."""
     usable: list[BrowserProfile] = []
     reasons: list[str] = []
@@ -255,10 +258,10 @@ def _usable_profiles(tell: Callable[[str], object]) -> list[BrowserProfile]:
             check_has_entries(_cache_archive(profile))
         except InputError as error:
             reasons.append(str(error))
-            tell(f"browser cache not used: {error}")
+            on_message(f"browser cache not used: {error}")
         else:
             usable.append(profile)
-            tell(f"browser cache: {profile.browser}, profile {profile.name}, in {profile.folder}")
+            on_message(f"browser cache: {profile.browser}, profile {profile.name}, in {profile.folder}")
     if not usable:
         places = ", ".join(dict.fromkeys(str(root) for _, root in profile_roots() if root.parent.is_dir()))
         where = f" ({places})" if places else ""
@@ -273,7 +276,7 @@ def _cache_archive(profile: BrowserProfile) -> Archive:
 
 
 def check_archive_files(path: Path) -> None:
-    """Raise InputError for what is no WARC, ARC or WACZ file, and for a folder that has none."""
+    """Raise InputError unless a path is a WARC, ARC or WACZ file, or a directory with at least one."""
     if not path.is_dir():
         check_archive_readable(path)
         if not is_archive_file(path):
@@ -312,12 +315,12 @@ _CACHE_READERS: dict[ArchiveKind, tuple[_FindFolder, _ReadResponses, str]] = {
 
 def check_has_entries(archive: Archive) -> None:
     """Raise InputError for a HAR file or browser cache in which no entry can be read."""
-    find, read, holds = _CACHE_READERS[archive.kind]
+    find_folder, read_responses, description = _CACHE_READERS[archive.kind]
     place = Path(archive.folder or "")
-    problems, left_out = Problems(), Counter[str]()
+    problems, excluded_counts = Problems(), Counter[str]()
     try:
-        with closing(read(find(place), problems, left_out)) as responses:
-            if next(responses, None) is not None or left_out:
+        with closing(read_responses(find_folder(place), problems, excluded_counts)) as responses:
+            if next(responses, None) is not None or excluded_counts:
                 return
     except OSError as error:
         raise unreadable_error(place, error) from error
@@ -325,17 +328,17 @@ def check_has_entries(archive: Archive) -> None:
         raise InputError(f"{place}: {error}") from error
     if problems.total:
         first = next(iter(problems.first.values()))
-        raise InputError(f"{place}: expected {holds}, found none that can be read: {first.message[:200]}")
-    raise InputError(f"{place}: expected {holds}, found none")
+        raise InputError(f"{place}: expected {description}, found none that can be read: {first.message[:200]}")
+    raise InputError(f"{place}: expected {description}, found none")
 
 
-def _assign_ids(found: Iterable[_LocalSource]) -> dict[str, Archive]:
-    """Return archives by id, each place once. Files of one name are told apart by the folders that they are in."""
-    once = {(source.archive.kind, Path(source.archive.folder or "").resolve()): source for source in found}
-    sources = [(source.prefix, _source_names(source, place), source.archive) for (_, place), source in once.items()]
-    counts = Counter((prefix, short) for prefix, (short, _), _ in sources)
+def _assign_ids(sources: Iterable[_LocalSource]) -> dict[str, Archive]:
+    """Return archives by id, without duplicates. Files of one name are distinguished by their directories."""
+    by_path = {(source.archive.kind, Path(source.archive.folder or "").resolve()): source for source in sources}
+    named = [(source.prefix, _source_names(source, path), source.archive) for (_, path), source in by_path.items()]
+    counts = Counter((prefix, short) for prefix, (short, _), _ in named)
     archives: dict[str, Archive] = {}
-    for prefix, (short, long), archive in sources:
+    for prefix, (short, long), archive in named:
         name = f"{prefix}:{short if counts[prefix, short] == 1 else long}"
         ids = chain([name], (f"{name}~{number}" for number in count(2)))
         unique = next(each for each in ids if each not in archives)
@@ -343,11 +346,11 @@ def _assign_ids(found: Iterable[_LocalSource]) -> dict[str, Archive]:
     return archives
 
 
-def _source_names(source: _LocalSource, place: Path) -> tuple[str, str]:
-    """Return what to call a source, and what to call it where another one has that name."""
+def _source_names(source: _LocalSource, path: Path) -> tuple[str, str]:
+    """Return a short name for a source, and a long one for use if another source has the short one."""
     if source.profile is not None:
         return _printable(source.profile), _printable(source.profile)
-    return _printable(place.name or "root"), _printable("/".join(place.parts[-2:]))
+    return _printable(path.name or "root"), _printable("/".join(path.parts[-2:]))
 
 
 def _printable(text: str) -> str:

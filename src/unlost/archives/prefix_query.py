@@ -10,17 +10,18 @@ from unlost.capture import Capture
 from unlost.errors import ListCutError, UriError
 from unlost.uri.normalize import normalize_input_url
 
-_DOMAIN_MARK = "*."
+_DOMAIN_PREFIX = "*."
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixQuery:
-    """What is asked for, in terms of keys: as in the index of an archive, scheme, `www` and letter case do not count.
+    """A query in terms of keys. As in the index of an archive, scheme, `www` and letter case are ignored.
 
-    match: `exact`, `prefix`, `host` or `domain`, as index servers call it.
-    address: what to ask an index server for: an address, or a host, without any asterisk.
-    ranges: the keys that it covers, as pairs of the first and the first behind; in order, without overlap.
-    folder: of a prefix that ends with a slash, the page of that folder itself.
+    Attributes:
+        match: The match type of CDX servers: `exact`, `prefix`, `host` or `domain`.
+        url: The URL or host to request from a CDX server, without asterisk.
+        ranges: The keys that match, as half-open ranges in order, without overlap.
+        folder: For a prefix that ends with a slash, the query for the page of that directory itself.
     """
 
     match: str
@@ -30,7 +31,7 @@ class PrefixQuery:
 
     @classmethod
     def for_page(cls, uri: str) -> Self:
-        r"""Return what asks for one page. Raises UriError.
+        r"""Return a query for one page. Raises UriError.
 
         >>> PrefixQuery.for_page("http://www.example.com/A").ranges
         (('com,example)/a', 'com,example)/a\x00'),)
@@ -40,42 +41,42 @@ class PrefixQuery:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what a prefix asks for, as `Repository.under` has it. Raises UriError if it is none.
+        """Parse a prefix. Raises UriError if it is invalid.
 
-        `*.example.com` is a domain: all its hosts, on all ports. `http://example.com`, without any slash behind it, is
-        a host, on all ports unless one is named. Everything else is a beginning: `/a` covers `/ab`; `/a/` does not, but
-        covers `/a`, since keys have no slash at their end; with a query, what begins with that query. A fragment does
-        not count.
+        `*.example.com` is a domain: all its hosts, on all ports. `http://example.com`, without a slash after it, is a
+        host, on all ports unless one is named. Everything else is a URL prefix: `/a` covers `/ab`; `/a/` does not, but
+        covers `/a`, because keys have no trailing slash; one with a query covers everything that begins with that
+        query. A fragment is ignored.
 
         >>> PrefixQuery.parse("http://example.com/a/").ranges[1:]
         (('com,example)/a/', 'com,example)/a0'), ('com,example)/a?', 'com,example)/a@'))
         >>> PrefixQuery.parse("www.example.com").match, PrefixQuery.parse("*.example.com").ranges[1]
         ('host', ('com,example,', 'com,example-'))
         """
-        if text.startswith(_DOMAIN_MARK):
-            host = text.removeprefix(_DOMAIN_MARK).removesuffix("/")
+        if text.startswith(_DOMAIN_PREFIX):
+            host = text.removeprefix(_DOMAIN_PREFIX).removesuffix("/")
             if not host or set(host) & set("/?#@") or _has_port(host):
                 raise UriError("expected a host behind `*.`, and nothing behind that", "bad-host")
             begin = _host_key(host)
             return cls("domain", host, _key_ranges(f"{begin})", f"{begin},", f"{begin}:"))
-        address, key = normalize_input_url(text), addresses.key(text)
-        place = address.partition("://")[2]
-        if not set(place) & set("/?"):
-            host, begin = place.rpartition("@")[2], key.partition(")")[0]
+        url, key = normalize_input_url(text), addresses.key(text)
+        rest = url.partition("://")[2]
+        if not set(rest) & set("/?"):
+            host, begin = rest.rpartition("@")[2], key.partition(")")[0]
             return cls("host", host, _key_ranges(f"{begin})", *([] if _has_port(host) else [f"{begin}:"])))
-        path, _, query = place.partition("?")
+        path, _, query = rest.partition("?")
         if query or not path.endswith("/") or key.endswith(")/"):
-            return cls("prefix", address, _key_ranges(key))
-        deeper = [] if address.endswith("?") else [key + "/"]
-        folder = PrefixQuery.for_page(address)
-        return cls("prefix", address, (*folder.ranges, *_key_ranges(*deeper, key + "?")), folder)
+            return cls("prefix", url, _key_ranges(key))
+        deeper = [] if url.endswith("?") else [key + "/"]
+        folder = PrefixQuery.for_page(url)
+        return cls("prefix", url, (*folder.ranges, *_key_ranges(*deeper, key + "?")), folder)
 
     def covers(self, key: str | None) -> bool:
-        """Return whether a key was asked for. Archives give more: other hosts, similar pages."""
+        """Return whether a key matches. Archives return more: other hosts, similar pages."""
         return key is not None and any(low <= key < high for low, high in self.ranges)
 
     def adapted_to(self, matches: Collection[str]) -> "PrefixQuery | None":
-        """Return how a lister is asked that answers only some kinds of questions; None if it cannot be asked this."""
+        """Return the query for an archive that supports only some match types; None if it does not support this one."""
         if self.match in matches:
             return self
         if self.match == "host" and "prefix" in matches:
@@ -91,7 +92,7 @@ def _has_port(host: str) -> bool:
 
 
 def _host_key(text: str) -> str:
-    """Return the part of a key that is the host, without its bracket."""
+    """Return the host of a key, without the parenthesis."""
     return addresses.key(f"http://{text}/").partition(")")[0]
 
 
@@ -102,10 +103,10 @@ def _key_ranges(*beginnings: str) -> tuple[tuple[str, str], ...]:
 async def list_with_folder_page(
     prefix: PrefixQuery, list_query: Callable[[PrefixQuery], AsyncIterator[Capture]]
 ) -> AsyncIterator[Capture]:
-    """Yield what an index server gives for a prefix, each capture once. Raises ListCutError at the end.
+    """Yield the captures of a prefix, each once. Raises ListCutError after the last one.
 
-    A server's keys have no slash at the end of a folder, and what begins with one leaves the page of the folder out: it
-    is asked for by itself.
+    The keys of a CDX server have no trailing slash, so that a prefix with one does not match the page of the directory
+    itself: it is queried separately.
     """
     cut = None
     for part in (prefix.folder, prefix) if prefix.folder else (prefix,):

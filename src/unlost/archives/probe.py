@@ -1,4 +1,7 @@
-"""Probes archives: whether each responds for one page, and where it publishes its MementoMap."""
+"""Probes archives: whether each responds for one page, and where it publishes its MementoMap.
+
+The link relation `mementomap` is searched for in the Link header of a TimeMap, on the home page, and at the TimeGate.
+"""
 
 import asyncio
 import re
@@ -20,22 +23,25 @@ from unlost.registry.models import Archive, RequestKind
 from unlost.uri.normalize import normalize_input_url
 
 MEMENTOMAP_RELATION = "mementomap"
-_MAX_LINKS = 10  # of one answer: an archive has a map, or a few
-_MAX_HEADER = 1 << 14  # characters of Link headers: servers send no more
+_MAX_LINKS = 10  # of one response: an archive has one map, or a few
+_MAX_HEADER = 1 << 14  # characters of Link headers; servers send less
 _MAX_HEAD = 1 << 16  # bytes of a page in which its head must end
-_MAX_PAGE = 1 << 22  # bytes of a home page that is of any use
-_MAX_MEMENTO_BYTES = 1 << 24  # bytes of a copy, which a TimeGate sends along with its header
-# An address in angle brackets, and its parameters; RFC 8288.
+_MAX_PAGE = 1 << 22  # bytes of a home page
+_MAX_MEMENTO_BYTES = 1 << 24  # bytes of a memento, which a TimeGate may send in its response
+_MAX_TIMEMAP_BYTES = 1 << 24  # bytes of a TimeMap that are worth downloading for a test: a hundred thousand mementos
+_MAX_COUNTED = 10_000  # captures that are counted without a TimeMap
+# A URL in angle brackets and its parameters (RFC 8288, section 3).
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s=;,"<>]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)')
 _PARAMETER = re.compile(r';\s*([^\s=;,"<>]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?')
 
 
 @dataclass(frozen=True, slots=True)
 class MapLink:
-    """Where a map is said to be.
+    """A link to a MementoMap.
 
-    address: absolute, http or https.
-    found: where it is said: `Link header of URL` or `page URL`.
+    Attributes:
+        url: Absolute URL, http or https.
+        source: Where the link is: `Link header of URL` or `page URL`.
     """
 
     url: str
@@ -44,7 +50,7 @@ class MapLink:
 
 @dataclass(frozen=True, slots=True)
 class MapDiscovery:
-    """What was found, and what could not be looked at and why, in a sentence each."""
+    """The maps found, and what could not be searched and why, in a sentence each."""
 
     maps: tuple[MapLink, ...] = ()
     problems: tuple[str, ...] = ()
@@ -53,32 +59,43 @@ class MapDiscovery:
 async def discover_maps(
     archive: Archive, client: HttpClient, uri: str, timemap: HttpResponse | None = None
 ) -> MapDiscovery:
-    """Look for an archive's maps in the answer to a TimeMap, on its home page, then at its TimeGate; end at the first.
+    """Search for an archive's maps: in a TimeMap's response, on the home page, then at the TimeGate.
 
-    uri: a page to ask the TimeGate for. timemap: an answer that is there already. At most two questions are asked.
-    Raises UriError; what an archive fails in is among the problems.
+    The search ends with the first response that names a map, after at most two requests.
+
+    Args:
+        archive: The archive.
+        client: Sends the requests.
+        uri: A page to request from the TimeGate.
+        timemap: The response to a TimeMap request, if there is one.
+
+    Returns:
+        The maps. Failed requests are among its problems.
+
+    Raises:
+        UriError: The page has no valid URL.
     """
     maps = maps_in_headers(timemap) if timemap is not None else []
     problems = []
-    questions = [HttpRequest(home, RequestKind.REPLAY, max_bytes=_MAX_PAGE)] if (home := _home_url(archive)) else []
+    requests = [HttpRequest(home, RequestKind.REPLAY, max_bytes=_MAX_PAGE)] if (home := _home_url(archive)) else []
     if archive.timegate is not None:
-        address = archive.timegate + normalize_input_url(uri)
-        questions.append(HttpRequest(address, RequestKind.REPLAY, max_bytes=_MAX_MEMENTO_BYTES, max_redirects=0))
-    for question in questions:
+        url = archive.timegate + normalize_input_url(uri)
+        requests.append(HttpRequest(url, RequestKind.REPLAY, max_bytes=_MAX_MEMENTO_BYTES, max_redirects=0))
+    for request in requests:
         if maps:
             break
         try:
-            reply = await client.send(archive, question)
+            response = await client.send(archive, request)
         except ArchiveError as error:
-            problems.append(f"{question.url}: {error}")
+            problems.append(f"{request.url}: {error}")
             continue
-        # What a TimeGate shows is an archived page: only its headers are the archive's own.
-        maps = [*maps_in_headers(reply), *(maps_in_page(reply) if question.url == home else ())]
+        # The body of a TimeGate's response is an archived page: only its headers are the archive's own.
+        maps = [*maps_in_headers(response), *(maps_in_page(response) if request.url == home else ())]
     return MapDiscovery(tuple(maps), tuple(problems))
 
 
 def maps_in_headers(response: HttpResponse) -> list[MapLink]:
-    """Return the maps that the Link headers of an answer name."""
+    """Return the maps that the Link headers of a response name."""
     header = ", ".join(value for name, value in response.headers if name.lower() == "link")[:_MAX_HEADER]
     targets = (link[1] for link in _LINK.finditer(header) if MEMENTOMAP_RELATION in _relations(link[2]))
     return _unique_map_links(targets, response.url, f"Link header of {response.url}")
@@ -86,18 +103,18 @@ def maps_in_headers(response: HttpResponse) -> list[MapLink]:
 
 def _relations(parameters: str) -> list[str]:
     for name, quoted, plain in _PARAMETER.findall(parameters):
-        if name.lower() == "rel":  # a second one counts for nothing, by the standard
+        if name.lower() == "rel":  # further ones are ignored (RFC 8288, section 3.3)
             return str(quoted or plain).lower().split()
     return []
 
 
 def maps_in_page(response: HttpResponse) -> list[MapLink]:
-    """Return the maps that the head of a page names, if it is HTML."""
+    """Return the maps that the head of an HTML page names."""
     if "html" not in (response.header("Content-Type") or "").lower():
         return []
     response.body.seek(0)
     head = _HeadParser()
-    # Not closed, as what the limit cuts off is no link. A broken declaration ends it: what is before that counts.
+    # Not closed: an element cut off by the limit is not a link. An invalid declaration ends the parsing.
     with suppress(AssertionError):
         head.feed(response.body.read(_MAX_HEAD).decode("utf-8", "replace"))
     base = _absolute_url(response.url, head.base) or response.url
@@ -105,7 +122,7 @@ def maps_in_page(response: HttpResponse) -> list[MapLink]:
 
 
 class _HeadParser(HTMLParser):
-    """The links to maps in the head of a page, and its base."""
+    """Finds the links to maps in the head of a page, and its base URL."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,30 +131,30 @@ class _HeadParser(HTMLParser):
         self._is_over = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take a link, or the base."""
+        """Store a link to a map, or the base URL."""
         self._is_over |= tag == "body"
         if self._is_over:
             return
-        values = dict(reversed(attrs))  # of two with a name the first counts
+        values = dict(reversed(attrs))  # of duplicate attributes, the first one counts
         if tag == "base" and not self.base:
             self.base = values.get("href") or ""
         if tag == "link" and MEMENTOMAP_RELATION in (values.get("rel") or "").lower().split():
             self.targets.append(values.get("href") or "")
 
     def handle_endtag(self, tag: str) -> None:
-        """Notice the end of the head."""
+        """Detect the end of the head."""
         self._is_over |= tag == "head"
 
 
-def _unique_map_links(targets: Iterable[str], base: str, found: str) -> list[MapLink]:
-    """Return the first few of the addresses that are web addresses, absolute, each once."""
-    addresses = (_absolute_url(base, target) for target in targets)
-    unique = dict.fromkeys(address for address in addresses if address is not None and is_http_url(address))
-    return [MapLink(address, found) for address in list(unique)[:_MAX_LINKS]]
+def _unique_map_links(targets: Iterable[str], base: str, source: str) -> list[MapLink]:
+    """Return the first links to http or https URLs, without duplicates."""
+    urls = (_absolute_url(base, target) for target in targets)
+    unique = dict.fromkeys(url for url in urls if url is not None and is_http_url(url))
+    return [MapLink(url, source) for url in list(unique)[:_MAX_LINKS]]
 
 
 def _absolute_url(base: str, target: str) -> str | None:
-    """Return an address made absolute, without its fragment; None for what is none."""
+    """Return an absolute URL without its fragment; None for an invalid one."""
     if not (target := target.strip()):
         return None
     try:
@@ -147,30 +164,30 @@ def _absolute_url(base: str, target: str) -> str | None:
 
 
 def _home_url(archive: Archive) -> str | None:
-    """Return the address of the page that an archive's host shows first; None for one on this machine."""
-    place = archive.timegate or archive.timemap or archive.cdx or archive.replay
-    if place is None:
+    """Return the URL of the home page on an archive's host; None for a local archive."""
+    url = archive.timegate or archive.timemap or archive.cdx or archive.replay
+    if url is None:
         return None
-    parts = urlsplit(place)
+    parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}/"
-
-
-_MAX_TIMEMAP_BYTES = 1 << 24  # bytes of a list that is worth its way for a test: a hundred thousand copies
-_MAX_COUNTED = 10_000  # that are counted where there is no TimeMap: enough to see that there is something
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What came of asking one archive.
+    """The result of probing one archive.
 
-    outcome: one word: `answered`; `excluded` if it does not show the page, which is an answer, too; else a kind of
-        `unlost.http.models.KINDS`, or the reason why it was not asked (of `NotNowError`).
-    message: what it said instead of an answer; empty if it answered.
-    copies: how many copies of the page it lists. `more`: it has more than were counted, which may be none if its list
-        is a very long one.
-    first, last: the dates of the earliest and the latest of them, 14 digits; None if there are none.
-    seconds: until the answer was there, without the search for maps.
-    maps: where it says that its MementoMap is. problems: what could not be looked at for one.
+    Attributes:
+        archive: The archive.
+        outcome: `answered`; `excluded` if the archive does not serve the page, which is a response, too; else a kind in
+            `unlost.http.models.FAILURE_KINDS`, or the reason of a `NotNowError`.
+        message: The error message; empty if the archive responded.
+        seconds: Time until the response, without the search for maps.
+        capture_count: Number of captures of the page that it lists.
+        has_more: It has more captures than were counted. For a very long list, none are counted.
+        first: Date of the earliest one, 14 digits; None without captures.
+        last: Date of the latest one, 14 digits; None without captures.
+        maps: Where it publishes its MementoMap.
+        problems: What could not be searched for a map.
     """
 
     archive: Archive
@@ -186,17 +203,25 @@ class ProbeResult:
 
     @property
     def has_answered(self) -> bool:
-        """Whether it answered, whatever the answer."""
+        """Whether the archive responded, with captures or without."""
         return self.outcome in ("answered", "excluded")
 
 
 async def probe_archives(
     archives: Iterable[Archive], client: HttpClient, uri: str, clock: Clock, timeout: float
 ) -> AsyncIterator[ProbeResult]:
-    """Ask archives for one page at once and yield what came of each, in the order in which they are done.
+    """Query archives for one page concurrently, and yield the results in order of completion.
 
-    patience: seconds that one archive has to answer, and again as many to tell of its maps.
-    Raises OSError and InputError where it is not an archive that is at fault.
+    Args:
+        archives: The archives.
+        client: Sends the requests.
+        uri: The page.
+        clock: Measures the time.
+        timeout: Seconds for one archive to respond, and again for the search for its maps.
+
+    Raises:
+        OSError: A local failure, such as a full disk.
+        InputError: A local file cannot be read.
     """
     tasks = [asyncio.create_task(_probe(archive, client, uri, clock, timeout)) for archive in archives]
     try:
@@ -210,32 +235,32 @@ async def probe_archives(
 
 @dataclass(frozen=True, slots=True)
 class _ListedCaptures:
-    """What an archive lists of a page; reply: the answer to a TimeMap."""
+    """The captures of a page that an archive lists, and the response to a TimeMap request."""
 
-    copies: int
-    more: bool = False
+    capture_count: int
+    has_more: bool = False
     first: str | None = None
     last: str | None = None
-    reply: HttpResponse | None = None
+    response: HttpResponse | None = None
 
 
 async def _probe(archive: Archive, client: HttpClient, uri: str, clock: Clock, timeout: float) -> ProbeResult:
     begin = clock.now()
     try:
         async with asyncio.timeout(timeout):
-            held = await _query_captures(archive, client, uri)
+            listed = await _query_captures(archive, client, uri)
     except TimeoutError:
         return ProbeResult(archive, "timeout", f"no answer within {timeout:g} s", clock.now() - begin)
     except ArchiveError as error:
         return ProbeResult(archive, _outcome(error), str(error), clock.now() - begin)
     except (InputError, OSError) as error:
         if archive.folder is None:
-            raise  # not the archive's fault: limits that cannot be kept, a full disk
+            raise  # not the archive's fault: limits that cannot be stored, a full disk
         return ProbeResult(archive, "unreachable", str(error), clock.now() - begin)
     seconds = clock.now() - begin
     try:
         async with asyncio.timeout(timeout):
-            discovery = await discover_maps(archive, client, uri, held.reply)
+            discovery = await discover_maps(archive, client, uri, listed.response)
     except TimeoutError:
         discovery = MapDiscovery(problems=(f"no map was found within {timeout:g} s",))
     return ProbeResult(
@@ -243,10 +268,10 @@ async def _probe(archive: Archive, client: HttpClient, uri: str, clock: Clock, t
         "answered",
         "",
         seconds,
-        held.copies,
-        held.more,
-        held.first,
-        held.last,
+        listed.capture_count,
+        listed.has_more,
+        listed.first,
+        listed.last,
         discovery.maps,
         discovery.problems,
     )
@@ -260,32 +285,32 @@ def _outcome(error: ArchiveError) -> str:
             return error.reason
         case FailedError():
             return error.kind
-        case _:  # it cannot be asked for a page, or not for all of them
+        case _:  # it does not support this query
             return "malformed"
 
 
 async def _query_captures(archive: Archive, client: HttpClient, uri: str) -> _ListedCaptures:
-    """Return what an archive lists of a page: by its TimeMap, the smallest question there is, or as its client does."""
+    """Return the captures of a page from the TimeMap, the smallest request there is, or from the archive's client."""
     if archive.timemap is None:
         return await _count_captures(archive, client, uri)
-    question = HttpRequest(archive.timemap + normalize_input_url(uri), RequestKind.INDEX, max_bytes=_MAX_TIMEMAP_BYTES)
+    request = HttpRequest(archive.timemap + normalize_input_url(uri), RequestKind.INDEX, max_bytes=_MAX_TIMEMAP_BYTES)
     try:
-        reply = await client.send(archive, question)
+        response = await client.send(archive, request)
     except FailedError as error:
-        if error.kind == "too-large":  # it has answered, and more than we wanted to know
-            return _ListedCaptures(0, more=True)
+        if error.kind == "too-large":  # a response nevertheless
+            return _ListedCaptures(0, has_more=True)
         raise
-    if not has_content(archive, reply):
-        return _ListedCaptures(0, reply=reply)
+    if not has_content(archive, response):
+        return _ListedCaptures(0, response=response)
     problems = Problems()
-    timemap = memento_timemap.read_timemap(reply.body.read(), problems)
+    timemap = memento_timemap.read_timemap(response.body.read(), problems)
     if not timemap.mementos and problems.total:
         problem = next(iter(problems.first.values()))
         raise FailedError(f"expected a TimeMap: {problem.message}", archive.id, "malformed")
     dates = [memento.datetime for memento in timemap.mementos]
     own = timemap.self_link.uri if timemap.self_link else None
-    more = any(link.uri != own and link.type in (None, memento_timemap.MEDIA_TYPE) for link in timemap.timemaps)
-    return _ListedCaptures(len(dates), more, min(dates, default=None), max(dates, default=None), reply)
+    has_more = any(link.uri != own and link.type in (None, memento_timemap.MEDIA_TYPE) for link in timemap.timemaps)
+    return _ListedCaptures(len(dates), has_more, min(dates, default=None), max(dates, default=None), response)
 
 
 async def _count_captures(archive: Archive, client: HttpClient, uri: str) -> _ListedCaptures:

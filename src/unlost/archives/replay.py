@@ -1,4 +1,7 @@
-"""Fetches one capture: follows redirects to it, tells captures from the archive's own pages, checks its digest."""
+"""Fetches one capture: follows redirects to it, tells captures from the archive's own pages, checks the digest.
+
+A response is a capture if and only if it has Memento-Datetime, whatever its status (RFC 7089).
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,20 +31,31 @@ from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
 from unlost.uri.normalize import normalize_input_url
 
+MAX_CAPTURE_BYTES = 1 << 28
+"""Largest capture. A larger one is a FailedError of kind `too-large`. Large captures are stored on disk."""
+_INLINE_DIGEST_BYTES = 1 << 16  # digests of smaller bodies are computed without a thread
+_READ_UNTIL_CLOSE = 50  # responses whose Content-Length is ignored after one that was wrong
+_MAX_REDIRECTS = 5  # from one URL to a capture; two are usual: to another host, to the closest date
+_ORIGINAL_HEADER_PREFIX = "x-archive-orig-"
+# Headers that archives add to raw captures, and those of the connection.
+_ARCHIVE_HEADERS = {
+    "memento-datetime", "link", "content-location", "preference-applied", "vary", "date", "connection", "keep-alive",
+    "transfer-encoding", "te", "trailer", "upgrade", "content-security-policy", "cache-control", "server-timing", "via",
+}  # fmt: skip
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-_MAX_GZIP_LAYERS = 2  # servers that compress what is compressed do it once more, not more often
-# Types of text: what begins with gzip's bytes is none, so it must be coded.
+_MAX_GZIP_LAYERS = 2  # misconfigured servers compress twice, not more often
+# Text never begins with the bytes of gzip, so that a body of these types which does is compressed.
 _TEXT_PREFIXES = ("text/", "application/javascript", "application/x-javascript", "application/json", "application/xml")
 _TEXT_ENDINGS = ("+xml", "+json")
 
 
 def is_text_type(mime: str | None) -> bool:
-    """Return whether a media type is one of text, which never begins with bytes of gzip."""
+    """Return whether a media type is text, which never begins with the bytes of gzip."""
     return mime is not None and (mime.startswith(_TEXT_PREFIXES) or mime.endswith(_TEXT_ENDINGS))
 
 
 def is_gzip(body: BinaryIO) -> bool:
-    """Return whether a body, which is left at its beginning, begins as gzip does."""
+    """Return whether a body begins as gzip does. The body is left at its beginning."""
     body.seek(0)
     head = body.read(len(_GZIP_MAGIC))
     body.seek(0)
@@ -49,12 +63,14 @@ def is_gzip(body: BinaryIO) -> bool:
 
 
 def decompress_text(body: BinaryIO, mime: str | None, archive: Archive, limit: int, problems: Problems) -> BinaryIO:
-    """Return the body of a text without gzip coding, at its beginning; the same one if it has none, or is no text.
+    """Decompress a text that is still compressed with gzip; return any other body unchanged.
 
-    What headers say has been undone by whoever brought it: this is for what they do not say. What breaks off is given
-    as far as it goes, and counted in `problems` as `cut-gzip`; what is no gzip after all is given as it is.
+    The coding that headers declare was decoded before; this is for archives that do not declare it, or declare the
+    coding of the original wrongly. A truncated body is decoded as far as possible and counted as `cut-gzip`; a body
+    that is not gzip after all is unchanged.
 
-    Raises FailedError of kind `too-large` if it has more than `limit` bytes.
+    Raises:
+        FailedError: It has more than `limit` bytes; of kind `too-large`.
     """
     for _ in range(_MAX_GZIP_LAYERS):
         if not is_gzip(body) or not is_text_type(mime):
@@ -72,28 +88,16 @@ def decompress_text(body: BinaryIO, mime: str | None, archive: Archive, limit: i
     return body
 
 
-MAX_CAPTURE_BYTES = 1 << 28
-"""A larger copy is not fetched: the answer is FailedError of kind `too-large`. It is kept on disk, not in memory."""
-_INLINE_DIGEST_BYTES = 1 << 16  # bytes of a body that is read in less time than it takes to have another thread do it
-_READ_UNTIL_CLOSE = 50  # responses, after one whose length was wrong, until a length is believed again
-_MAX_REDIRECTS = 5  # redirects from one address to a copy; two are usual: to the host, to the closest date
-_ORIGINAL_HEADER_PREFIX = "x-archive-orig-"
-# What archives add to the headers of a copy that they give raw, and what is about the connection.
-_ARCHIVE_HEADERS = {
-    "memento-datetime", "link", "content-location", "preference-applied", "vary", "date", "connection", "keep-alive",
-    "transfer-encoding", "te", "trailer", "upgrade", "content-security-policy", "cache-control", "server-timing", "via",
-}  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class ReplayTarget:
-    """Where the way to a copy ended.
+    """The response to which redirects to a capture led.
 
-    reply: the last answer; if it is enough to know the date, this may be the redirect to the copy.
-    datetime: of the copy, 14 digits.
-    address: of the copy, in the archive.
-    target: where the copy redirects to, an original address; None if it is none.
-    is_rewritten: whether the archive wrote its own address into that redirect.
+    Attributes:
+        response: The last response. With `stop_at_date`, this may be the redirect to the capture.
+        datetime: Date of the capture, 14 digits.
+        url: URL of the capture in the archive.
+        redirect: Original URL to which the capture redirects; None if it does not redirect.
+        is_rewritten: The archive rewrote that redirect to a URL of its own.
     """
 
     response: HttpResponse
@@ -105,10 +109,16 @@ class ReplayTarget:
 
 @dataclass(slots=True)
 class ReplayClient:
-    """The stored copies of one archive.
+    """Fetches captures of one archive.
 
-    plain_headers: whether original headers come back under their own names, too (pywb), or only with a prefix.
-    read_to_end: for how many more responses Content-Length is ignored, since the last one that was checked was wrong.
+    Attributes:
+        archive: The archive's entry in the registry.
+        client: Sends the requests.
+        problems: Counts what could not be read.
+        plain_headers: Original headers are also returned under their own names (pywb), not only with the prefix
+            `X-Archive-Orig-`.
+        until_close_left: Number of further responses whose Content-Length is ignored, because the last one that was
+            checked was wrong.
     """
 
     archive: Archive
@@ -118,91 +128,108 @@ class ReplayClient:
     until_close_left: int = 0
 
     def raw_url(self, datetime: str, uri: str) -> str:
-        """Return where a copy is as it was captured. Raises UriError, UnsupportedError if nobody knows."""
-        address = raw_memento_url(self.archive, datetime, uri)
-        if address is None:
+        """Return the URL of a raw capture. Raises UriError, UnsupportedError if the registry has none."""
+        url = raw_memento_url(self.archive, datetime, uri)
+        if url is None:
             raise UnsupportedError("the registry does not say where its copies are", self.archive.id)
-        return address
+        return url
 
     async def fetch(
-        self, uri: str, address: str, listed: Capture | None = None, headers: Mapping[str, str] | None = None
+        self, uri: str, url: str, listed: Capture | None = None, headers: Mapping[str, str] | None = None
     ) -> FetchedCapture | None:
-        """Return the copy of a page at an address of this archive, or the closest that it leads to; None if none.
+        """Fetch the capture of a page at a URL of this archive, or the closest one to which that redirects.
 
-        listed: what is known of the copy.
-        Raises FailedError of kind `foreign` if it is a copy of another page.
+        Args:
+            uri: The requested page.
+            url: The URL in the archive.
+            listed: What a listing says about the capture.
+            headers: Header fields of the requests.
+
+        Returns:
+            The capture; None if there is none.
+
+        Raises:
+            FailedError: The request failed; of kind `foreign` for a capture of another page.
         """
-        # Only a digest tells which length is right.
-        is_to_end = self.until_close_left > 0 and listed is not None and listed.digest is not None
-        if is_to_end:
+        # Without a digest, nothing tells which length is right.
+        is_until_close = self.until_close_left > 0 and listed is not None and listed.digest is not None
+        if is_until_close:
             self.until_close_left -= 1
         try:
-            arrival = await self.resolve(uri, address, headers, is_to_end=is_to_end)
+            target = await self.resolve(uri, url, headers, is_until_close=is_until_close)
         except FailedError:
-            self.until_close_left = 0  # it may be the way of reading that failed
+            self.until_close_left = 0  # the failure may be caused by ignoring Content-Length
             raise
-        return None if arrival is None else await self.build_capture(uri, arrival, listed)
+        return None if target is None else await self.build_capture(uri, target, listed)
 
     async def resolve(
         self,
         uri: str,
-        address: str,
+        url: str,
         headers: Mapping[str, str] | None = None,
         *,
         stop_at_date: bool = False,
-        is_to_end: bool = False,
+        is_until_close: bool = False,
     ) -> ReplayTarget | None:
-        """Follow an archive from an address to a copy of a page; None if it says that it has none.
+        """Follow redirects from a URL of the archive to a capture of a page.
 
-        Redirects to other dates of the page, and to other places of the archive, are followed; one to another page is
-        the copy. stop_at_date: whether it is enough to know the date of the copy. is_to_end: whether bodies are read
-        until the archive closes the connection, also if that is more than their length says.
+        Redirects to other dates of the page and to other URLs of the archive are followed; a redirect to another page
+        is the capture itself.
+
+        Args:
+            uri: The requested page.
+            url: The URL in the archive.
+            headers: Header fields of the requests.
+            stop_at_date: Stop when the date of the capture is known.
+            is_until_close: Read bodies until the archive closes the connection, also beyond Content-Length.
+
+        Returns:
+            The capture; None if there is none.
         """
         seen: set[str] = set()
-        while len(seen) <= _MAX_REDIRECTS and address not in seen:
-            seen.add(address)
-            question = HttpRequest(
-                address,
+        while len(seen) <= _MAX_REDIRECTS and url not in seen:
+            seen.add(url)
+            request = HttpRequest(
+                url,
                 RequestKind.REPLAY,
                 headers or {},
                 max_bytes=MAX_CAPTURE_BYTES,
                 max_redirects=0,
-                until_close=is_to_end,
+                until_close=is_until_close,
             )
-            reply = await self.client.send(self.archive, question)
-            moment = self._memento_datetime(reply)
-            link = reply.header("location") if 300 <= reply.status < 400 else None
-            if link is None:
+            response = await self.client.send(self.archive, request)
+            moment = self._memento_datetime(response)
+            location = response.header("location") if 300 <= response.status < 400 else None
+            if location is None:
                 if moment is not None:
-                    return ReplayTarget(reply, moment, _response_url(reply))
-                with reply.body:
-                    if not has_content(self.archive, reply):
+                    return ReplayTarget(response, moment, _response_url(response))
+                with response.body:
+                    if not has_content(self.archive, response):
                         return None
                 raise self._failed("expected a stored copy, found a page without Memento-Datetime", "malformed")
-            target = join_url(reply.url, link)
-            copy = self._memento_at(target, reply)
-            when = _redirect_datetime(uri, moment, copy, leads_away=target != address)
-            if when is not None:
-                # What is not an address of the archive is that of the original server, perhaps a relative one.
-                return ReplayTarget(
-                    reply, when, _response_url(reply), copy.uri if copy else join_url(uri, link), copy is not None
-                )
-            reply.body.close()
-            if stop_at_date and copy is not None and len(copy.datetime) == 14:
-                return ReplayTarget(reply, copy.datetime, target)
+            target = join_url(response.url, location)
+            memento = self._memento_at(target, response)
+            captured_at = _redirect_datetime(uri, moment, memento, is_elsewhere=target != url)
+            if captured_at is not None:
+                # A target outside the archive is the original one, which may be relative.
+                redirect = memento.uri if memento else join_url(uri, location)
+                return ReplayTarget(response, captured_at, _response_url(response), redirect, memento is not None)
+            response.body.close()
+            if stop_at_date and memento is not None and len(memento.datetime) == 14:
+                return ReplayTarget(response, memento.datetime, target)
             if url_host(target) is None:
                 break
-            address = target
+            url = target
         raise self._failed("redirects in a circle, or more than there should be", "redirects")
 
     async def build_capture(self, uri: str, target: ReplayTarget, listed: Capture | None = None) -> FetchedCapture:
-        """Return the copy that was arrived at."""
-        reply = target.response
-        original = _original_url(reply) or uri
+        """Return the capture in the response to which redirects led. Raises FailedError of kind `foreign`."""
+        response = target.response
+        original = _original_url(response) or uri
         if not is_same_page(original, uri):
-            reply.body.close()
+            response.body.close()
             raise self._failed("a copy of another page than was asked for", "foreign")
-        headers = self._original_headers(reply)
+        headers = self._original_headers(response)
         mime = _mime(next((value for name, value in headers if name.lower() == "content-type"), None))
         if listed is None or listed.datetime != target.datetime:
             listed = Capture(original, addresses.key(original), target.datetime, archive=self.archive.id)
@@ -215,45 +242,45 @@ class ReplayClient:
             urim=memento_url(self.archive, target.datetime, original) or target.url,
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
-        is_coded = any(name.lower() == "content-encoding" for name, _ in (*reply.headers, *headers))
-        if not is_coded and capture.digest and await _matches_digest(reply, capture.digest) is False:
-            whole = await self._reread_until_close(reply, capture.digest)
-            if whole is None:
+        is_coded = any(name.lower() == "content-encoding" for name, _ in (*response.headers, *headers))
+        if not is_coded and capture.digest and await _matches_digest(response, capture.digest) is False:
+            complete = await self._reread_until_close(response, capture.digest)
+            if complete is None:
                 message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
                 self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
-            reply = whole or reply
-        body = reply.body
+            response = complete or response
+        body = response.body
         if is_gzip(body):
             body = await asyncio.to_thread(
                 decompress_text, body, capture.mime, self.archive, MAX_CAPTURE_BYTES, self.problems
             )
-        return FetchedCapture(capture, headers, body, source=reply.url)
+        return FetchedCapture(capture, headers, body, source=response.url)
 
     async def _reread_until_close(self, response: HttpResponse, digest: str) -> HttpResponse | None:
-        """Return the same response with all that follows the length it declares, if that is what the index says.
+        """Request a response again and ignore its Content-Length; None unless its body then has the listed digest.
 
-        Some archives, pywb among them, pass on a captured length that is not the body's: that of its coding, for one.
-        As there are usually more of them, Content-Length is ignored for a while.
+        Some archives, pywb among them, repeat the captured Content-Length, which may be that of the encoded body. Other
+        captures are usually affected, too, so that Content-Length is ignored for a while.
         """
         if response.header("content-length") != str(response.size):
             self.until_close_left = 0
             return None
-        question = HttpRequest(
+        request = HttpRequest(
             response.url, RequestKind.REPLAY, max_bytes=MAX_CAPTURE_BYTES, max_redirects=0, until_close=True
         )
         try:
-            again = await self.client.send(self.archive, question)
+            complete = await self.client.send(self.archive, request)
         except FailedError:
             return None
-        if again.size > response.size and await _matches_digest(again, digest):
+        if complete.size > response.size and await _matches_digest(complete, digest):
             self.until_close_left = _READ_UNTIL_CLOSE
             response.body.close()
-            return again
-        again.body.close()
+            return complete
+        complete.body.close()
         return None
 
     def _memento_datetime(self, response: HttpResponse) -> str | None:
-        """Return the Memento-Datetime, without which nothing is a copy."""
+        """Return the Memento-Datetime; None if the response is not a capture."""
         text = response.header("memento-datetime")
         if text is None:
             return None
@@ -261,40 +288,39 @@ class ReplayClient:
             return dates.from_http(text)
         except DateError as error:
             self.problems.add(Problem("bad-date", f"{self.archive.id} copy", None, 0, str(error)))
-        # It is a copy all the same, and most addresses say of which date.
-        copy = parse_memento_url(_response_url(response))
-        if copy is None or len(copy.datetime) != 14:
+        # It is a capture nevertheless, and most URLs contain its date.
+        memento = parse_memento_url(_response_url(response))
+        if memento is None or len(memento.datetime) != 14:
             response.body.close()
             raise self._failed("a copy without a date that can be read", "malformed")
-        return copy.datetime
+        return memento.datetime
 
     def _memento_at(self, target: str, response: HttpResponse) -> MementoUrl | None:
-        """Return what a redirect's target says if it is a copy in this archive, and not one that a page led to."""
+        """Parse the target of a redirect if it is a memento in this archive; None for any other URL."""
         host = url_host(target)
         if host is None or host not in {*archive_hosts(self.archive), url_host(response.url)}:
             return None
-        gate, _, place = (self.archive.timegate or "").partition("://")
-        original = target.partition("://")[2].removeprefix(place)
-        if gate and original.startswith(("http://", "https://")):
-            return MementoUrl(
-                "", original
-            )  # pywb leads from a copy to its TimeGate, if it was asked for no date itself
+        timegate, _, base = (self.archive.timegate or "").partition("://")
+        original = target.partition("://")[2].removeprefix(base)
+        if timegate and original.startswith(("http://", "https://")):
+            # pywb redirects from a capture to its TimeGate if the request has no date.
+            return MementoUrl("", original)
         return parse_memento_url(target)
 
     def _original_headers(self, response: HttpResponse) -> tuple[tuple[str, str], ...]:
-        """Return the original headers: those with the archives' prefix, and those that can be no others'."""
-        told = {name.lower() for name, _ in response.headers}
+        """Return the original headers: those with the prefix, and those that the archive does not send itself."""
+        names = {name.lower() for name, _ in response.headers}
         return tuple(
             (name[len(_ORIGINAL_HEADER_PREFIX) :], value) if is_prefixed else (name, value)
             for name, value in response.headers
             if (is_prefixed := name.lower().startswith(_ORIGINAL_HEADER_PREFIX))
-            or (_ORIGINAL_HEADER_PREFIX + name.lower() not in told and self._is_original_header(name.lower()))
+            or (_ORIGINAL_HEADER_PREFIX + name.lower() not in names and self._is_original_header(name.lower()))
         )
 
     def _is_original_header(self, name: str) -> bool:
         if not self.plain_headers:
             return name == "content-type"
-        # The place of a redirect is told by the capture, as an original address.
+        # The Location of a redirect is in the capture, as the original URL.
         return name not in _ARCHIVE_HEADERS and not name.startswith("x-archive-")
 
     def _failed(self, message: str, kind: str) -> FailedError:
@@ -302,49 +328,53 @@ class ReplayClient:
 
 
 async def _matches_digest(response: HttpResponse, digest: str) -> bool | None:
-    """Return whether a body has a digest, as `has_digest` does; unless it is small, others run meanwhile."""
+    """Return whether a body has a digest; None if the digest is of an unknown kind. Large bodies use a thread."""
     if response.size <= _INLINE_DIGEST_BYTES:
         return matches_digest(response.body, digest)
     return await asyncio.to_thread(matches_digest, response.body, digest)
 
 
-def _redirect_datetime(uri: str, moment: str | None, copy: MementoUrl | None, *, leads_away: bool) -> str | None:
-    """Return when a redirect was captured; None if it is the archive's own, on the way to a copy of the page.
+def _redirect_datetime(uri: str, moment: str | None, memento: MementoUrl | None, *, is_elsewhere: bool) -> str | None:
+    """Return when a redirect was captured; None if it is the archive's own, on the way to a capture of the page.
 
-    The archive's own ones lead to another date of the same page, or from a TimeGate to the very page. Those that were
-    captured lead, in archives that rewrite them, to what they led to at their own date; that also tells them where
-    Memento-Datetime is missing.
+    An archive's own redirects lead to another date of the same page, or from a TimeGate to the page itself. Captured
+    redirects lead, in archives that rewrite them, to a memento of their target with their own date, which identifies
+    them also without Memento-Datetime.
 
-    leads_away: whether it leads elsewhere than to where it stands itself.
+    Args:
+        uri: The requested page.
+        moment: The Memento-Datetime of the redirect.
+        memento: The target, if it is a memento.
+        is_elsewhere: The target is not the requested URL itself.
     """
     if moment is not None:
-        is_own = copy is not None and leads_away and _is_archive_redirect(uri, moment, copy)
+        is_own = memento is not None and is_elsewhere and _is_archive_redirect(uri, moment, memento)
         return None if is_own else moment
-    if copy is None or len(copy.datetime) != 14 or is_same_page(copy.uri, uri):
+    if memento is None or len(memento.datetime) != 14 or is_same_page(memento.uri, uri):
         return None
-    return copy.datetime
+    return memento.datetime
 
 
-def _is_archive_redirect(uri: str, moment: str, copy: MementoUrl) -> bool:
-    """Return whether a copy is of another date of a page, or of the page as it was asked for."""
-    if copy.datetime and copy.datetime != moment:
-        return is_same_page(copy.uri, uri)
-    return copy.uri.rstrip("/") == normalize_input_url(uri).rstrip("/")
+def _is_archive_redirect(uri: str, moment: str, memento: MementoUrl) -> bool:
+    """Return whether a redirect leads to another date of the page, or to the page as requested."""
+    if memento.datetime and memento.datetime != moment:
+        return is_same_page(memento.uri, uri)
+    return memento.uri.rstrip("/") == normalize_input_url(uri).rstrip("/")
 
 
 def _response_url(response: HttpResponse) -> str:
-    """Return where an answer says that it is."""
+    """Return the URL of a response, from Content-Location if it has one."""
     return join_url(response.url, response.header("content-location") or "")
 
 
 def parse_link_headers(response: HttpResponse) -> LinkFormatTimeMap:
-    """Return what the Link headers of an answer say."""
+    """Parse the Link headers of a response."""
     links = ", ".join(value for name, value in response.headers if name.lower() == "link")
     return read_timemap(links.encode("utf-8", "surrogateescape"), Problems())
 
 
 def _original_url(response: HttpResponse) -> str | None:
-    """Return the page that a copy says it is of, if that is an address."""
+    """Return the URI-R in the Link header of a capture; None if there is none or it is invalid."""
     original = parse_link_headers(response).original
     try:
         return original if original and addresses.key(original) else None
@@ -353,9 +383,10 @@ def _original_url(response: HttpResponse) -> str | None:
 
 
 def _captured_status(target: ReplayTarget, listed: Capture) -> int | None:
-    """Return the status that was captured.
+    """Return the captured status; None if it is unknown.
 
-    Where an archive wrote its own address into a redirect, it may have written 302 for any: then the index knows.
+    An archive that rewrites redirects may send 302 for all of them, as the Wayback Machine does: then only the listing
+    has the captured one.
     """
     if target.response.status == 302 and target.is_rewritten:
         return listed.status if listed.status is not None and 300 <= listed.status < 400 else None

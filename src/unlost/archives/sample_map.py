@@ -1,4 +1,4 @@
-"""Writes a sample as a MementoMap, and as a log from which `unlost map exclude` learns."""
+"""Writes a sample as a MementoMap, and as a log that `unlost map exclude` reads."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,17 +7,16 @@ from typing import Literal
 from unlost.archives.sample_state import ANSWERED_OUTCOMES, SampleState
 from unlost.atomic import atomic_file
 from unlost.index.ukvs import UkvsHeader, UkvsRow, write_ukvs
-from unlost.logs.upstream import UpstreamLogEntry, format_log_entry
-from unlost.logs.upstream import UpstreamOutcome as Told
+from unlost.logs.upstream import UpstreamLogEntry, UpstreamOutcome, format_log_entry
 from unlost.mementomap.builder import MAP_CONTEXT
 from unlost.mementomap.map_file import FORMAT_VERSION, atomic_map_file, with_row_bytes
 from unlost.uri import DEFAULT_RULES
 from unlost.uri.normalize import normalize_input_url
 
 FIELDS = {"year": "datetime", "mime": "mime", "language": "language"}
-"""By what rows can be told apart, and the key field that each adds, in their order."""
+"""The properties by which rows can be distinguished, and the key field of each, in order."""
 
-_LOGGED_OUTCOMES: dict[str, Told] = {
+_LOGGED_OUTCOMES: dict[str, UpstreamOutcome] = {
     "hit": "hit",
     "miss": "miss",
     "excluded": "http-4xx",
@@ -32,7 +31,7 @@ _LOGGED_OUTCOMES: dict[str, Told] = {
     "too-large": "too-large",
     "redirects": "redirect",
 }
-"""From outcomes to those of the log; all others are answers that could not be read."""
+"""From outcomes of a sample to those of the log. Any other outcome is logged as `malformed`."""
 
 
 def write_sample_map(
@@ -46,11 +45,20 @@ def write_sample_map(
     name: str | None = None,
     id: str | None = None,  # noqa: A002  as in `MapOptions`
 ) -> int:
-    """Write the map of what a sample found, and return its lines; it depends on nothing but the answers.
+    """Write the map of a sample, and return the number of its rows.
 
-    Every number is a lower bound: a key has no query, and stands for pages that were not asked for as well. What was
-    not found has no row: that a page is not in such a map says nothing.
-    by: of `FIELDS`. urir: whether pages are counted, too. limit: only of the first so many pages of the list.
+    All numbers are lower bounds: a key has no query, and stands for pages that were not queried, too. A page without a
+    row may have mementos nevertheless.
+
+    Args:
+        state: The state of the sample, which determines the map.
+        output: The file to write.
+        kind: How the sample was taken.
+        by: Properties by which rows are distinguished, keys of `FIELDS`.
+        urir: Count pages, too.
+        limit: Use only the first pages of the list, this many.
+        name: Name of the archive.
+        id: URI of the archive.
     """
     fields = [field for field in FIELDS if field in set(by)]
     outcomes = state.count_outcomes(limit)
@@ -68,21 +76,21 @@ def write_sample_map(
     }
     keys = ("surt", *(FIELDS[field] for field in fields))
     header = UkvsHeader(MAP_CONTEXT, {"uri": id} if id else {}, keys, ("frequency",), meta)
-    lines = 0
+    row_count = 0
 
     def rows() -> Iterator[UkvsRow]:
-        nonlocal lines
-        for *found, mementos, pages in state.iter_map_rows(fields, limit):
-            lines += found[0] != "*"
-            yield UkvsRow(tuple(found), (f"{mementos}+/{pages}+" if urir else f"{mementos}+",))
+        nonlocal row_count
+        for *key, mementos, pages in state.iter_map_rows(fields, limit):
+            row_count += key[0] != "*"
+            yield UkvsRow(tuple(key), (f"{mementos}+/{pages}+" if urir else f"{mementos}+",))
 
     with atomic_map_file(output) as file:
         write_ukvs(file, with_row_bytes(header), rows())
-    return lines
+    return row_count
 
 
 def write_sample_log(state: SampleState, output: Path, archive: str, limit: int | None = None) -> None:
-    """Write the last answer for every page that was asked for, as `unlost.logs.upstream` has it."""
+    """Write the last outcome of every queried page, in the format of `unlost.logs.upstream`."""
     with atomic_file(output) as file:
         for page, outcome in state.iter_outcomes(limit):
             file.write(

@@ -1,4 +1,4 @@
-"""The state of a sample: what was queried and what was found, in an SQLite file that survives kill -9."""
+"""The state of a sample: what was queried and what was found, in an SQLite file that survives SIGKILL."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from unlost.progress_file import ProgressFile, split_statements
 VERSION = 1
 
 ANSWERED_OUTCOMES = ("hit", "miss", "excluded")
-"""Outcomes that are answers. Any other is a kind of failure: such a page is asked for again by the next run."""
+"""Outcomes that are responses. Any other is a kind of failure: the page is queried again by the next run."""
 
 UNKNOWN = "-"
-"""What stands in a key field for what nobody tells, as `map build` writes a year that is none."""
+"""Value of a key field that the archive does not report, as `map build` writes an invalid year."""
 
-_BATCH_PAGES = 200  # pages that are looked up at a time
+_BATCH_PAGES = 200  # pages read at once
 _SCHEMA = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE page (
@@ -38,7 +38,7 @@ _STATEMENTS = split_statements(_SCHEMA)
 
 
 class SampledPage(NamedTuple):
-    """A page of the sample. number: from 1, in the order of the list. key: with its query."""
+    """A page of the sample. `number` begins at 1, in the order of the list; `key` includes the query."""
 
     number: int
     key: str
@@ -46,7 +46,15 @@ class SampledPage(NamedTuple):
 
 
 class SearchTerm(NamedTuple):
-    """A search. offset: of the results that have not been seen yet. pages: of results so far. last_page: a digest."""
+    """A search.
+
+    Attributes:
+        number: Its number.
+        term: The search term.
+        offset: Offset of the next result.
+        pages: Number of result pages so far.
+        last_page: Digest of the last result page.
+    """
 
     number: int
     term: str
@@ -57,7 +65,7 @@ class SearchTerm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampledMementos:
-    """So many mementos of a page. datetime: 14 digits, or only a year. All but the number may be `UNKNOWN`."""
+    """A number of mementos of a page. `datetime` has 14 digits, or is a year; all but the number may be `UNKNOWN`."""
 
     datetime: str
     mime: str
@@ -67,10 +75,15 @@ class SampledMementos:
 
 @dataclass(frozen=True, slots=True)
 class SampleOutcome:
-    """What came of asking for a page.
+    """The outcome of querying a page.
 
-    outcome: one of `ANSWERS`, or how it failed.
-    time: when the answer was there, ISO 8601. first, last: dates of 14 digits.
+    Attributes:
+        outcome: One of `ANSWERED_OUTCOMES`, or a kind of failure.
+        time: When the response was received, ISO 8601.
+        duration_ms: Duration of the query.
+        mementos: Number of mementos.
+        first: Date of the earliest one, 14 digits.
+        last: Date of the latest one, 14 digits.
     """
 
     outcome: str
@@ -82,12 +95,12 @@ class SampleOutcome:
 
 
 class SampleState(ProgressFile):
-    """The state of one sample, as `ProgressFile` has it."""
+    """The state of one sample, in a `ProgressFile`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "sample", VERSION, _STATEMENTS)
 
-    # ---------------------------------------------------------------- what is asked
+    # ---------------------------------------------------------------- the plan
 
     def begin(
         self,
@@ -95,10 +108,12 @@ class SampleState(ProgressFile):
         pages: Iterable[tuple[str, bytes]] = (),
         terms: Sequence[str] = (),
     ) -> None:
-        """Keep what is to be asked for: all of it, or if this is interrupted nothing.
+        """Store the plan and what to query, in one transaction.
 
-        plan: what must be the same when the sample is gone on with; it is asked for when the pages have been read.
-        pages: keys and addresses; of those with one key, the first is asked for.
+        Args:
+            plan: Returns what must not change when the sample is resumed. It is called after the pages were read.
+            pages: Keys and URLs. Of several URLs with one key, the first is queried.
+            terms: Search terms.
         """
         with self._initialize(plan) as data:
             data.executemany("INSERT OR IGNORE INTO page (key, uri) VALUES (?, ?)", pages)
@@ -111,13 +126,13 @@ class SampleState(ProgressFile):
     # ---------------------------------------------------------------- pages of a list
 
     def count_pages(self, limit: int | None = None) -> int:
-        """Return how many pages there are, of the first `limit`."""
+        """Return the number of pages, of the first `limit`."""
         return int(
             self._connection.execute("SELECT count(*) FROM page WHERE number <= ?", (_max_number(limit),)).fetchone()[0]
         )
 
     def iter_unanswered(self, limit: int | None = None) -> Iterator[SampledPage]:
-        """Yield the pages that were not answered yet, each once, while answers may be added."""
+        """Yield the pages without a response, each once. Outcomes may be recorded meanwhile."""
         last = 0
         while True:
             rows = self._connection.execute(
@@ -132,7 +147,7 @@ class SampleState(ProgressFile):
             last = rows[-1][0]
 
     def record_outcome(self, page: SampledPage, outcome: SampleOutcome, held: Iterable[SampledMementos] = ()) -> None:
-        """Keep what came of asking for a page."""
+        """Store the outcome of a page, and its mementos."""
         with self._transaction() as data:
             data.execute(
                 "UPDATE page SET outcome = ?, time = ?, duration_ms = ?, mementos = ?, first = ?, last = ? "
@@ -147,7 +162,7 @@ class SampleState(ProgressFile):
             data.executemany("INSERT INTO held VALUES (?, ?, ?, ?, ?)", rows)
 
     def count_outcomes(self, limit: int | None = None) -> dict[str, int]:
-        """Return how many pages have which outcome; `""` for those that were not asked for yet."""
+        """Return the number of pages for each outcome; `""` is for pages that were not queried."""
         rows = self._connection.execute(
             "SELECT coalesce(outcome, ''), count(*) FROM page WHERE number <= ? GROUP BY 1 ORDER BY 1",
             (_max_number(limit),),
@@ -155,7 +170,7 @@ class SampleState(ProgressFile):
         return dict(rows.fetchall())
 
     def iter_outcomes(self, limit: int | None = None) -> Iterator[tuple[SampledPage, SampleOutcome]]:
-        """Yield the pages that were asked for, with what came of it, in their order."""
+        """Yield the queried pages with their outcomes, in the order of the list."""
         rows = self._connection.execute(
             "SELECT number, key, CAST(uri AS BLOB), outcome, time, duration_ms, mementos, first, last FROM page "
             "WHERE number <= ? AND outcome IS NOT NULL ORDER BY number",
@@ -168,16 +183,16 @@ class SampleState(ProgressFile):
 
     @property
     def requests(self) -> int:
-        """How many searches were sent, over all runs."""
+        """Number of searches sent, over all runs."""
         return int(self._fact("requests") or 0)
 
     def retry_failed(self) -> None:
-        """Let searches that failed have their turn again."""
+        """Enqueue failed searches again."""
         with self._transaction() as data:
             data.execute("UPDATE term SET failed = NULL")
 
     def next_term(self) -> SearchTerm | None:
-        """Return the search whose turn it is: those that were given first, then the words that were found."""
+        """Return the next search: given terms first, then words that were found in results."""
         row = self._connection.execute(
             "SELECT number, term, offset, pages, last_page FROM term WHERE done = 0 AND failed IS NULL "
             "ORDER BY followed, rank LIMIT 1"
@@ -185,7 +200,7 @@ class SampleState(ProgressFile):
         return None if row is None else SearchTerm(*row)
 
     def count_terms(self) -> tuple[int, int, dict[str, int]]:
-        """Return how many searches are done, how many wait, and how many failed, by kind."""
+        """Return the number of finished and of pending searches, and of failed ones by kind."""
         done, waiting = self._connection.execute(
             "SELECT total(done), total(done = 0 AND failed IS NULL) FROM term"
         ).fetchone()
@@ -195,7 +210,7 @@ class SampleState(ProgressFile):
         return int(done), int(waiting), dict(failed.fetchall())
 
     def record_search_failure(self, term: SearchTerm, kind: str) -> None:
-        """Keep that a search failed, which was a request all the same."""
+        """Store a failed search, which counts as a request, too."""
         with self._transaction() as data:
             data.execute("UPDATE term SET failed = ? WHERE number = ?", (kind, term.number))
             self._count_request()
@@ -210,11 +225,15 @@ class SampleState(ProgressFile):
         done: bool,
         words: Iterable[tuple[str, bytes]] = (),
     ) -> None:
-        """Keep a page of results.
+        """Store a page of results.
 
-        found: keys, addresses, and what of each; a memento that was found before is not counted again.
-        offset, digest: where the next page begins, and what this one was like.
-        words: that may be searched for, too, with the rank by which they get their turn.
+        Args:
+            term: The search.
+            found: Keys, URLs and mementos. A memento that was found before is not counted again.
+            offset: Offset of the next page.
+            digest: Digest of this page.
+            done: There are no further pages.
+            words: Further search terms, with the rank by which they are ordered.
         """
         with self._transaction() as data:
             for key, uri, held in found:
@@ -237,28 +256,28 @@ class SampleState(ProgressFile):
     # ---------------------------------------------------------------- the map
 
     def iter_map_rows(self, fields: Sequence[str], limit: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Yield key, fields, mementos and pages of everything that is held, with the totals, in the order of bytes.
+        """Yield key, fields, number of mementos and number of pages, with the totals, in byte order.
 
-        fields: of `year`, `mime` and `language`. Keys have no query. Sorting is on the disk where it has to be.
+        `fields` are among `year`, `mime` and `language`. Keys have no query. SQLite sorts on disk if necessary.
         """
         columns = {"year": "substr(datetime, 1, 4)", "mime": "mime", "language": "language"}
-        chosen = [columns[field] for field in fields]
-        places = ", ".join(str(number) for number in range(1, len(chosen) + 2))
+        selected_columns = [columns[field] for field in fields]
+        positions = ", ".join(str(number) for number in range(1, len(selected_columns) + 2))
 
-        def counted(key: str) -> str:
-            selected = ", ".join([key, *chosen])
+        def grouped_query(key: str) -> str:
+            selected = ", ".join([key, *selected_columns])
             return (
-                f"SELECT {selected}, sum(held.mementos), count(DISTINCT page) FROM held JOIN page ON number = page "  # noqa: S608  names of our own
-                f"WHERE number <= :limit AND outcome = 'hit' GROUP BY {places}"
+                f"SELECT {selected}, sum(held.mementos), count(DISTINCT page) FROM held JOIN page ON number = page "  # noqa: S608  constants of this module
+                f"WHERE number <= :limit AND outcome = 'hit' GROUP BY {positions}"
             )
 
-        whole = "substr(key, 1, instr(key || '?', '?') - 1)"
-        query = f"{counted(quote_sql('*'))} UNION ALL {counted(whole)} ORDER BY {places}"
+        path_key = "substr(key, 1, instr(key || '?', '?') - 1)"
+        query = f"{grouped_query(quote_sql('*'))} UNION ALL {grouped_query(path_key)} ORDER BY {positions}"
         for row in self._connection.execute(query, {"limit": _max_number(limit)}):
             yield tuple(str(value) for value in row)
 
     def count_mementos(self, limit: int | None = None) -> tuple[int, int]:
-        """Return how many mementos of how many pages are known."""
+        """Return the number of mementos found, and of their pages."""
         row = self._connection.execute(
             "SELECT total(held.mementos), count(DISTINCT page) FROM held JOIN page ON number = page WHERE number <= ?",
             (_max_number(limit),),
@@ -267,16 +286,16 @@ class SampleState(ProgressFile):
 
 
 def quote_sql(text: str) -> str:
-    """Return a text as SQL has it."""
+    """Return a text as SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def digest_lines(lines: Iterable[str]) -> str:
-    """Return what tells one list from another."""
-    whole = sha256()
+    """Return a digest of a list."""
+    digest = sha256()
     for line in lines:
-        whole.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return whole.hexdigest()
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
 
 
 def _max_number(limit: int | None) -> int:

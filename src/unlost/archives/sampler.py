@@ -1,4 +1,4 @@
-"""Samples an archive that has no index: pages of a list, or hits of its full-text search."""
+"""Samples an archive without an index: queries the pages of a list, or collects hits of its full-text search."""
 
 import asyncio
 import html
@@ -24,25 +24,46 @@ from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
 from unlost.text_lines import TextSource, read_urls, source_name
 
-_INSPECTED_BYTES = 1 << 16  # bytes of a page: its first tag is near its beginning
+MAX_CONSECUTIVE_FAILURES = 20
+"""Number of consecutive failures that end a run, so that an archive that is down is not queried a million times."""
+HITS_PER_PAGE = 50
+"""Results of a page. It is the default of Arquivo.pt, which returns at most 500 over all pages of a search."""
+SEARCH_PROBLEM_KINDS = {
+    "bad-result": "a result that is no object with an address",
+    "foreign-scheme": "a result of something that is no web page",
+    "bad-address": "a result with an address that is none",
+}
+"""The kinds of results that are skipped, and why."""
+_INSPECTED_BYTES = 1 << 16  # beginning of a page, which contains its first tag
 _HTML_TAG = re.compile(rb"<html\b([^>]{0,4000})>", re.IGNORECASE)
 _LANG_ATTRIBUTE = re.compile(rb"""(?:^|\s)(?:xml:)?lang\s*=\s*["']?\s*([A-Za-z0-9_-]{1,64})""", re.IGNORECASE)
-# The first part of a tag of RFC 5646 names the language; private use (`x-…`) and `i-…` name none that others know.
+# The first subtag is the language (RFC 5646, section 2.2.1). Private-use and grandfathered tags do not match.
 _LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,8})(?:[-_][A-Za-z0-9]{1,8})*", re.ASCII)
+_BATCH = 2_000  # URLs whose keys are computed at once
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}", re.ASCII)
+_PAGE_TYPES = (None, "text/html", "application/xhtml+xml")
+_SURT = re.compile(rb"[^/?#]*\)")  # a URL has no parenthesis before its path
+_MAX_SEARCH_BYTES = 1 << 24  # of a response: fifty results have about 100,000
+_MAX_TEXT = 2000  # characters of a title or a snippet
+_MAX_WORDS = 1000  # of one page of results
+_MARKUP_TAG = re.compile(r"<[^<>]{0,200}>")
+_WORD = re.compile(r"[^\W\d_]{3,30}")
+# Numbers are decoded as text, however large.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 def language_tag(text: object) -> str | None:
-    """Return the language that a tag names, in lower case and without its region; None if it is no tag.
+    """Return the language of a language tag, in lower case and without region; None if the tag is invalid.
 
     >>> language_tag("pt-BR"), language_tag("EN"), language_tag("x-klingon"), language_tag(7), language_tag("")
     ('pt', 'en', None, None, None)
     """
-    found = _LANGUAGE_TAG.fullmatch(text.strip()) if isinstance(text, str) and len(text) <= 100 else None
-    return found[1].lower() if found else None
+    match = _LANGUAGE_TAG.fullmatch(text.strip()) if isinstance(text, str) and len(text) <= 100 else None
+    return match[1].lower() if match else None
 
 
 def capture_language(capture: FetchedCapture) -> str | None:
-    """Return the language of a stored copy: of its `<html lang>`, or else of a Content-Language with just one.
+    """Return the language of a capture: of its `<html lang>`, or else of a Content-Language with a single tag.
 
     The body is left at its beginning.
     """
@@ -50,25 +71,19 @@ def capture_language(capture: FetchedCapture) -> str | None:
     capture.body.seek(0)
     tag = _HTML_TAG.search(head)
     attribute = _LANG_ATTRIBUTE.search(tag[1]) if tag else None
-    if attribute and (told := language_tag(attribute[1].decode("ascii"))):
-        return told
-    # Several languages are an audience's, not the page's.
+    if attribute and (language := language_tag(attribute[1].decode("ascii"))):
+        return language
+    # Several languages are those of the audience (RFC 9110, section 8.5), not of the page.
     return language_tag(capture.header("Content-Language"))
 
 
-MAX_CONSECUTIVE_FAILURES = 20
-"""So many failures behind each other end a run: an archive that is out of order is not asked a million times."""
-_BATCH = 2_000  # addresses of which keys are made at a time
-_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}", re.ASCII)
-_PAGE_TYPES = (None, "text/html", "application/xhtml+xml")
-_SURT = re.compile(rb"[^/?#]*\)")  # what no address has before its path
-
-
 class SampleUrlList:
-    """The addresses of a list, with their keys; iterating reads it, in bounded memory.
+    """The URLs of a list with their keys. Iterating reads the list in bounded memory.
 
-    count: how many there were so far. digest: of them all, once they were read.
-    Addresses that are none are counted in `problems`. Raises what `read_urls` does.
+    Invalid URLs are counted in `problems`. Raises the errors of `read_urls`.
+
+    Attributes:
+        count: Number of URLs so far.
     """
 
     def __init__(self, source: TextSource, problems: Problems, name: str | None = None) -> None:
@@ -79,7 +94,7 @@ class SampleUrlList:
         self.count = 0
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the key of each address, and the address."""
+        """Yield the key of each URL, and the URL."""
         name = source_name(self._source, self._name)
         lines = read_urls(self._source, self._problems, self._name)
         while batch := list(islice(lines, _BATCH)):
@@ -94,12 +109,12 @@ class SampleUrlList:
 
     @property
     def digest(self) -> str:
-        """What tells this list from another."""
+        """Digest of the whole list, after it was read."""
         return self._digest.hexdigest()
 
 
 def _line_to_url(text: bytes) -> bytes:
-    """Return a line as an address, where it is a SURT."""
+    """Return the URL of a line, which may be a SURT."""
     if not _SURT.match(text):
         return text
     try:
@@ -110,18 +125,26 @@ def _line_to_url(text: bytes) -> bytes:
 
 @dataclass(slots=True)
 class EarlyStop:
-    """Why a run ended before all was asked. error: what the archive, or the machine, said."""
+    """Why a run ended early.
+
+    Attributes:
+        error: The error that ended it.
+        failures: Number of consecutive failures, if they ended it.
+    """
 
     error: Exception
     failures: int = 0
 
 
 class ArchiveSampler:
-    """Asks for the pages of a state that were not answered yet.
+    """Queries the pages of a state that have no response yet.
 
-    repository: whom to ask. clock: tells when answers came.
-    language: whether to look into one copy of each page for its language, by a request for replay.
-    on_answer: is told of every page that was asked for.
+    Args:
+        state: The state of the sample.
+        client: The client of the archive.
+        clock: Clock for the time of responses.
+        language: Fetch one capture of each page to detect its language.
+        on_answer: Called after every page.
     """
 
     def __init__(
@@ -142,10 +165,17 @@ class ArchiveSampler:
         self._stop: EarlyStop | None = None
 
     async def run(self, concurrency: int = 4, limit: int | None = None) -> EarlyStop | None:
-        """Ask for all that is left of the first `limit` pages, some at once; return why it ended early, if it did.
+        """Query the remaining pages, of the first `limit`, and return why the run ended early, if it did.
 
-        Pages that fail are passed over; the next run asks for them again. Raises UnsupportedError, and OSError if what
-        came cannot be kept.
+        Pages that fail are queried again by the next run.
+
+        Args:
+            concurrency: Number of concurrent queries.
+            limit: Number of pages.
+
+        Raises:
+            UnsupportedError: The archive does not support such queries.
+            OSError: An outcome could not be stored.
         """
         pages = self._state.iter_unanswered(limit)
         async with asyncio.TaskGroup() as group:
@@ -159,8 +189,8 @@ class ArchiveSampler:
         while self._stop is None and (page := next(pages, None)) is not None:
             try:
                 await self._sample_page(page)
-            except Exception as error:  # noqa: BLE001  raised again when the others have kept what they were told
-                # The first one counts; those of the others who were on their way follow from it.
+            except Exception as error:  # noqa: BLE001  raised again after the other tasks have stored their outcomes
+                # The first error counts: the errors of other tasks may be consequences.
                 self._stop = self._stop or EarlyStop(error)
 
     async def _sample_page(self, page: SampledPage) -> None:
@@ -189,7 +219,7 @@ class ArchiveSampler:
         except ExcludedError:
             return "excluded"
         except UriError as error:
-            # Its key could be made, so this is the client's word on what it can send.
+            # The key is valid, so the client rejected the URL.
             raise FailedError(str(error), self._client.archive.id, "malformed") from error
         return "hit" if tally.mementos else "miss"
 
@@ -197,28 +227,28 @@ class ArchiveSampler:
         if tally.language_capture is None:
             return UNKNOWN
         try:
-            copy = await self._client.fetch(tally.language_capture)
+            fetched = await self._client.fetch(tally.language_capture)
         except (ExcludedError, UnsupportedError):
             return UNKNOWN
-        if copy is None:
+        if fetched is None:
             return UNKNOWN
-        with copy.body:
-            return capture_language(copy) or UNKNOWN
+        with fetched.body:
+            return capture_language(fetched) or UNKNOWN
 
     def _record_outcome(
         self, page: SampledPage, outcome: str, begun: float, tally: "_CaptureTally", language: str = UNKNOWN
     ) -> None:
         now = self._clock.now()
-        told = outcome in ("hit", "miss")
+        is_counted = outcome in ("hit", "miss")
         self._state.record_outcome(
             page,
             SampleOutcome(
                 outcome,
                 _iso(now),
                 max(0.0, round(1000 * (now - begun), 3)),
-                tally.mementos if told else None,
-                tally.first if told else None,
-                tally.last if told else None,
+                tally.mementos if is_counted else None,
+                tally.first if is_counted else None,
+                tally.last if is_counted else None,
             ),
             tally.iter_counts(language) if outcome == "hit" else (),
         )
@@ -226,7 +256,7 @@ class ArchiveSampler:
 
 
 class _CaptureTally:
-    """What is counted of the captures of one page. shown: the last one that may be a page with a language."""
+    """Counts the captures of one page. `language_capture` is the last one that may be HTML."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -236,31 +266,31 @@ class _CaptureTally:
         self.language_capture: Capture | None = None
 
     def add(self, capture: Capture) -> None:
-        """Count one."""
+        """Count a capture."""
         self.mementos += 1
         moment = capture.datetime
         self.first = min(self.first or moment, moment)
         self.last = max(self.last or moment, moment)
         self._counts[moment[:4], normalize_mime(capture.mime)] += 1
-        may_tell = capture.status in (None, 200) and capture.mime in _PAGE_TYPES and not capture.revisit
-        if may_tell and (self.language_capture is None or moment > self.language_capture.datetime):
+        may_have_language = capture.status in (None, 200) and capture.mime in _PAGE_TYPES and not capture.revisit
+        if may_have_language and (self.language_capture is None or moment > self.language_capture.datetime):
             self.language_capture = capture
 
     def iter_counts(self, language: str) -> Iterator[SampledMementos]:
-        """Yield what was counted, by year and media type."""
+        """Yield the numbers of captures, by year and media type."""
         for (year, mime), count in self._counts.items():
             yield SampledMementos(year, mime, language, count)
 
 
-def normalize_mime(told: object) -> str:
-    """Return a media type as a key field has it, or `UNKNOWN`: not everything that is told is one.
+def normalize_mime(value: object) -> str:
+    """Return a media type as key field, or `UNKNOWN` if it is invalid.
 
     >>> normalize_mime("Text/HTML; charset=utf-8"), normalize_mime("text html"), normalize_mime(None)
     ('text/html', '-', '-')
     """
-    if not isinstance(told, str):
+    if not isinstance(value, str):
         return UNKNOWN
-    mime = told[:200].partition(";")[0].strip().lower()
+    mime = value[:200].partition(";")[0].strip().lower()
     return mime if _MIME.fullmatch(mime) else UNKNOWN
 
 
@@ -268,26 +298,9 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-HITS_PER_PAGE = 50
-"""What Arquivo.pt gives if it is not told otherwise; it gives 500 at most, over all pages of a search."""
-SEARCH_PROBLEM_KINDS = {
-    "bad-result": "a result that is no object with an address",
-    "foreign-scheme": "a result of something that is no web page",
-    "bad-address": "a result with an address that is none",
-}
-"""The results that are left out, and why."""
-_MAX_SEARCH_BYTES = 1 << 24  # of an answer: fifty results have about 100,000
-_MAX_TEXT = 2000  # characters of a title or a snippet that are looked at
-_MAX_WORDS = 1000  # of one page of results
-_MARKUP_TAG = re.compile(r"<[^<>]{0,200}>")
-_WORD = re.compile(r"[^\W\d_]{3,30}")
-# Numbers stay as they are written, however long.
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-
-
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One result. held: one memento, with what the archive tells of it. text: its title and snippet."""
+    """One result of a search: one memento, with its title and snippet as `text`."""
 
     key: str
     uri: bytes
@@ -299,9 +312,11 @@ class SearchHit:
 class SearchResultPage:
     """A page of results.
 
-    count: how many there were, also of those that could not be read.
-    more: whether the archive says that there is another page.
-    digest: tells this page from another.
+    Attributes:
+        hits: The valid results.
+        count: Number of all results.
+        has_more: The archive says that there is another page.
+        digest: Digest of the page.
     """
 
     hits: tuple[SearchHit, ...]
@@ -310,16 +325,16 @@ class SearchResultPage:
     digest: str
 
     def words(self) -> list[str]:
-        """Return the words of titles and snippets, each once, in their order, in lower case.
+        """Return the distinct words of titles and snippets, in order, in lower case.
 
-        >>> held = SampledMementos("20140101000000", "text/html", "-", 1)
-        >>> one = SearchHit("com,a)/", b"http://a.com/", held, "A <b>Boat</b> &amp; the <i>boat</i> of 1998")
-        >>> SearchResultPage((one,), 1, False, "").words()
+        >>> mementos = SampledMementos("20140101000000", "text/html", "-", 1)
+        >>> hit = SearchHit("com,a)/", b"http://a.com/", mementos, "A <b>Boat</b> &amp; the <i>boat</i> of 1998")
+        >>> SearchResultPage((hit,), 1, False, "").words()
         ['boat', 'the']
         """
         words: dict[str, None] = {}
-        for result in self.hits:
-            text = html.unescape(_MARKUP_TAG.sub(" ", result.text))
+        for hit in self.hits:
+            text = html.unescape(_MARKUP_TAG.sub(" ", hit.text))
             words |= dict.fromkeys(word.lower() for word in _WORD.findall(text))
             if len(words) >= _MAX_WORDS:
                 break
@@ -327,7 +342,7 @@ class SearchResultPage:
 
 
 class FullTextSearch:
-    """The full-text search of an archive. problems: results that were left out, by `KINDS`."""
+    """Queries the full-text search of an archive. Skipped results are counted by `SEARCH_PROBLEM_KINDS`."""
 
     def __init__(self, archive: Archive, client: HttpClient, problems: Problems) -> None:
         if archive.search is None:
@@ -338,15 +353,15 @@ class FullTextSearch:
         self._problems = problems
 
     async def search(self, terms: str, offset: int = 0) -> SearchResultPage:
-        """Return the results from an offset on. Raises NotNowError, FailedError, ExcludedError."""
-        reply = await self._client.send(
+        """Return the results from an offset. Raises NotNowError, FailedError, ExcludedError."""
+        response = await self._client.send(
             self._archive,
             HttpRequest(
                 self._search_url(terms, offset), RequestKind.SEARCH, {"Accept": "application/json"}, _MAX_SEARCH_BYTES
             ),
         )
-        with reply.body:
-            text = reply.body.read() if has_content(self._archive, reply) else b'{"response_items": []}'
+        with response.body:
+            text = response.body.read() if has_content(self._archive, response) else b'{"response_items": []}'
         try:
             answer = _DECODER.decode(text.decode())
         except (ValueError, RecursionError) as error:
@@ -362,10 +377,10 @@ class FullTextSearch:
         return SearchResultPage(results, len(items), bool(items) and bool(answer.get("next_page")), digest)
 
     def _search_url(self, terms: str, offset: int) -> str:
-        # Where the next page begins is counted here: a link in an answer could lead anywhere, or nowhere new.
-        address = self._template.replace("{terms}", quote(terms.encode("utf-8", "surrogateescape"), safe=""))
-        mark = "&" if "?" in address else "?"
-        return f"{address}{mark}offset={offset}&maxItems={HITS_PER_PAGE}"
+        # The offset is computed here: the link to the next page in a response could lead anywhere.
+        url = self._template.replace("{terms}", quote(terms.encode("utf-8", "surrogateescape"), safe=""))
+        separator = "&" if "?" in url else "?"
+        return f"{url}{separator}offset={offset}&maxItems={HITS_PER_PAGE}"
 
     def _parse_hits(self, items: list[object]) -> Iterator[SearchHit]:
         for number, item in enumerate(items, 1):
@@ -382,39 +397,42 @@ class FullTextSearch:
 
 
 def _parse_hit(item: object) -> SearchHit:
-    """Return what an item says. Raises UriError, or ValueError if it is no result."""
+    """Parse a result. Raises UriError, or ValueError if it is not a result."""
     if not isinstance(item, Mapping):
         raise ValueError("not an object")  # noqa: TRY004  counted with other faults of an item
     uri = item.get("originalURL")
     if not isinstance(uri, str) or not uri.strip():
         raise ValueError("no address")
-    encoded = uri.strip().encode()  # half a surrogate pair is a ValueError
-    told = item.get("mimeType")
-    held = SampledMementos(_parse_timestamp(item.get("tstamp")), normalize_mime(told), _hit_language(item), 1)
+    encoded = uri.strip().encode()  # ValueError for half of a surrogate pair
+    mime = normalize_mime(item.get("mimeType"))
+    mementos = SampledMementos(_parse_timestamp(item.get("tstamp")), mime, _hit_language(item), 1)
     texts = (item.get("title"), item.get("snippet"))
     text = " ".join(text[:_MAX_TEXT] for text in texts if isinstance(text, str))
-    return SearchHit(addresses.key(encoded), encoded, held, text)
+    return SearchHit(addresses.key(encoded), encoded, mementos, text)
 
 
-def _parse_timestamp(told: object) -> str:
+def _parse_timestamp(value: object) -> str:
     try:
-        return dates.pad(told) if isinstance(told, str) and len(told) <= 14 else UNKNOWN
+        return dates.pad(value) if isinstance(value, str) and len(value) <= 14 else UNKNOWN
     except DateError:
         return UNKNOWN
 
 
 def _hit_language(item: Mapping[object, object]) -> str:
-    """Return the language of a result, where an archive tells it by any of the usual names."""
-    told = (language_tag(item.get(name)) for name in ("language", "lang", "contentLanguage"))
-    return next((tag for tag in told if tag), UNKNOWN)
+    """Return the language of a result, from any of the usual field names."""
+    languages = (language_tag(item.get(name)) for name in ("language", "lang", "contentLanguage"))
+    return next((language for language in languages if language), UNKNOWN)
 
 
 class SearchSampler:
-    """Searches for the terms of a state that have not had their turn yet, one page of results after the other.
+    """Sends the pending searches of a state, one page of results after the other.
 
-    pages: how many pages of results of one search are asked for at most.
-    seed: of the order in which words that were found get their turn; None to search for none of them.
-    on_answer: is told of every page of results.
+    Args:
+        state: The state of the sample.
+        search: The full-text search.
+        pages: Number of result pages of one search to request.
+        seed: Seed of the random order in which words that were found are searched for; None not to do so.
+        on_answer: Called after every page of results.
     """
 
     def __init__(
@@ -433,10 +451,10 @@ class SearchSampler:
         self._on_answer = on_answer
 
     async def run(self, requests: int) -> EarlyStop | None:
-        """Search until so many requests were sent, over all runs, or nothing is left; return why it ended early.
+        """Search until `requests` were sent, over all runs, or no search is pending; return why it ended early.
 
-        A search that fails is passed over; the next run goes on with it. Whoever is killed and goes on comes to what
-        he would have come to otherwise: all that a step depends on is kept with the one before.
+        Failed searches are resumed by the next run. An interrupted run resumes with the same result as an uninterrupted
+        one, because everything that a step depends on is stored with the previous one.
         """
         self._state.retry_failed()
         failures = 0
@@ -467,9 +485,9 @@ class SearchSampler:
 
 
 def word_rank(word: str, seed: int) -> bytes:
-    """Return the place of a word in an order that is the same for everybody with the same seed, and else at random.
+    """Return the rank of a word in a random order that the seed determines.
 
-    Taking the lowest of those that are known is choosing among them at random, without a generator whose state would
-    have to be kept.
+    Taking the known word with the lowest rank is a random choice that needs no generator, whose state would have to be
+    stored.
     """
     return sha256(f"{seed} {word}".encode()).digest()[:8]

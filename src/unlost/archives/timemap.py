@@ -33,23 +33,27 @@ from unlost.registry.models import Archive, RequestKind
 from unlost.uri.normalize import normalize_input_url
 
 MAX_PAGES = 1_000
-"""How many pages of one TimeMap are asked for. The largest archive gives a page of 10,000 copies and more."""
+"""Pages of one TimeMap that are requested. The largest archive returns 10,000 mementos and more on a page."""
 MAX_TIMEMAP_BYTES = 1 << 27
-"""How much memory the copies of one TimeMap may take, over all its pages: about a million copies."""
+"""Memory for the mementos of one TimeMap, over all its pages: about a million mementos."""
 MAX_PAGE_BYTES = 1 << 28
-"""The largest page of a TimeMap: about two million mementos. Of a larger one, what is beyond is left out."""
-_PIECE_BYTES = 1 << 22  # of a page that are read at a time
-_THREADED_PARSE_BYTES = 1 << 20  # bytes of a list, which takes so long to read that others get their turn meanwhile
+"""Largest page of a TimeMap: about two million mementos. The rest of a larger page is skipped."""
+_MAX_TIMEGATE_BYTES = 1 << 16  # of a TimeGate's response, which may be the memento itself: its headers are enough
+_PIECE_BYTES = 1 << 22  # of a page that are parsed at once
+_THREADED_PARSE_BYTES = 1 << 20  # larger pages are parsed in a thread
 _ACCEPT = {"Accept": f"{MEDIA_TYPE}, */*;q=0.1"}
 _ParsedT = TypeVar("_ParsedT", LinkFormatTimeMap, ArchiveTimeMap)
 _Parser = Callable[[bytes, str, Problems, str], _ParsedT]
 
 
 class _TimeMapPage(NamedTuple, Generic[_ParsedT]):
-    """One page.
+    """One page of a TimeMap.
 
-    base: the address that its links are relative to. parts: what it says; a long page is read in several parts.
-    is_cut: whether it is too long to be held. error: what ended the response before its body was whole.
+    Attributes:
+        base: The URL to which its links are relative.
+        parts: Its content. A long page is parsed in several parts.
+        is_cut: The mementos of the page exceed the memory limit.
+        error: The error that ended the response before its body was complete.
     """
 
     base: str
@@ -60,7 +64,7 @@ class _TimeMapPage(NamedTuple, Generic[_ParsedT]):
 
 @dataclass(frozen=True, slots=True)
 class TimeMapClient:
-    """The TimeMaps of one archive, in link-format."""
+    """Queries the TimeMaps of one archive, in link-format (RFC 6690)."""
 
     archive: Archive
     client: HttpClient
@@ -69,53 +73,63 @@ class TimeMapClient:
     async def captures(self, uri: str, first: str | None = None) -> AsyncIterator[Capture]:
         """Yield the captures of a page, each once.
 
-        first: the address of the TimeMap, if it is not the one of the registry.
-        Raises FailedError of kind `malformed` if none can be read, ListCutError at the end if pages were left out.
+        Args:
+            uri: The page.
+            first: URL of the TimeMap; by default, the one of the registry.
+
+        Raises:
+            FailedError: The request failed; of kind `malformed` if no memento can be read.
+            ListCutError: Pages of the TimeMap were skipped. Raised after the last capture.
         """
 
-        def read(body: bytes, _: str, found: Problems, name: str) -> LinkFormatTimeMap:
-            return read_timemap(body, found, name)
+        def parse(body: bytes, _: str, problems: Problems, name: str) -> LinkFormatTimeMap:
+            return read_timemap(body, problems, name)
 
         walk = _PageWalk(self.archive, first or f"{self.archive.timemap}{normalize_input_url(uri)}")
         recent = RecentlySeen()
-        for address in walk:
-            page = await self._fetch_page(address, read, is_first=address == walk.first_url)
-            fresh = 0
+        for url in walk:
+            page = await self._fetch_page(url, parse, is_first=url == walk.first_url)
+            new_count = 0
             for count, capture in enumerate(self._new_captures(uri, page, recent)):
                 if count % ROWS_PER_YIELD == 0 and page.error is None:
                     await asyncio.sleep(0)
                 if capture is not None:
-                    fresh += 1
+                    new_count += 1
                     yield capture
             if page.error is not None:
                 raise page.error
-            if fresh or not any(part.mementos for part in page.parts):
+            if new_count or not any(part.mementos for part in page.parts):
                 walk.enqueue_links(page)
         walk.check_complete()
 
     async def pages(self, uri: str, first: str | None = None) -> AsyncIterator[Mementos]:
-        """Yield the copies of a page, those of each page of the TimeMap together; pages may repeat each other.
+        """Yield the mementos of a page, one page of the TimeMap at a time. Pages may overlap.
 
-        Whatever is raised, now or by whoever cancels this, does not touch what was yielded: those copies are there.
-        first: the address of the TimeMap, if it is not the one of the registry.
-        Raises FailedError of kind `malformed` if none can be read, ListCutError at the end if pages were left out,
-        or copies that are more than `MAX_BYTES`.
+        Mementos that were yielded remain valid if an error is raised afterwards, or if the iteration is cancelled.
+
+        Args:
+            uri: The page.
+            first: URL of the TimeMap; by default, the one of the registry.
+
+        Raises:
+            FailedError: The request failed; of kind `malformed` if no memento can be read.
+            ListCutError: Pages were skipped, or the mementos exceed `MAX_TIMEMAP_BYTES`.
         """
 
-        def read(body: bytes, base: str, found: Problems, name: str) -> ArchiveTimeMap:
-            return read_archive_timemap(body, self.archive.id, base, found, name)
+        def parse(body: bytes, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
+            return read_archive_timemap(body, self.archive.id, base, problems, name)
 
         begin = first or f"{self.archive.timemap}{normalize_input_url(uri)}"
-        page = await self._fetch_page(begin, read, is_first=True)
+        page = await self._fetch_page(begin, parse, is_first=True)
         if not page.parts:
             return
         walk = _PageWalk(self.archive, begin)
         seen = SeenMementos()
         size = 0
-        for address in walk:
-            is_first = address == begin
+        for url in walk:
+            is_first = url == begin
             if not is_first:
-                page = await self._fetch_page(address, read, is_first=False)
+                page = await self._fetch_page(url, parse, is_first=False)
             lists = [part.mementos for part in page.parts if part.mementos]
             for mementos in lists:
                 yield mementos
@@ -124,137 +138,136 @@ class TimeMapClient:
                 raise page.error
             if page.is_cut or size > MAX_TIMEMAP_BYTES:
                 walk.cut()
-            # Most lists have one page, and then nothing needs to be remembered.
+            # Most TimeMaps have one page: then their mementos need not be remembered.
             elif not lists or (is_first and not _page_links(page.parts)) or max(map(seen.add, lists)) > 0:
                 walk.enqueue_links(page)
         walk.check_complete()
 
-    async def _fetch_page(self, address: str, read: _Parser[_ParsedT], *, is_first: bool) -> _TimeMapPage[_ParsedT]:
-        """Return a page as `read` reads it; without parts if the archive has none.
+    async def _fetch_page(self, url: str, parse: _Parser[_ParsedT], *, is_first: bool) -> _TimeMapPage[_ParsedT]:
+        """Return a parsed page, without parts if the archive has none.
 
-        If the body is not whole, the page has what was received, and the error. Raises FailedError, CancelledError if
-        that is nothing.
+        If the body is incomplete, the page has what was received, and the error. If nothing was received, the error is
+        raised.
         """
         received = PartialResponse()
-        question = HttpRequest(address, RequestKind.INDEX, _ACCEPT, MAX_PAGE_BYTES, partial=received)
+        request = HttpRequest(url, RequestKind.INDEX, _ACCEPT, MAX_PAGE_BYTES, partial=received)
         error: BaseException | None = None
         try:
-            reply = await self.client.send(self.archive, question)
+            response = await self.client.send(self.archive, request)
         except (FailedError, asyncio.CancelledError) as raised:
             if received.response is None or received.response.status != 200:
                 raise
-            reply, error = received.response, raised
-        with reply.body:
-            if not has_content(self.archive, reply):
+            response, error = received.response, raised
+        with response.body:
+            if not has_content(self.archive, response):
                 if not is_first:
                     raise FailedError("a page of the TimeMap is not there", self.archive.id, "status")
-                return _TimeMapPage(reply.url, ())
-            found = Problems()
-            read_all = partial(_read_parts, reply, read, found, f"{self.archive.id} timemap", is_whole=error is None)
-            parts = read_all() if reply.size < _THREADED_PARSE_BYTES else await asyncio.to_thread(read_all)
-            if not _is_timemap(parts) and names_exclusion(reply):
+                return _TimeMapPage(response.url, ())
+            problems = Problems()
+            name = f"{self.archive.id} timemap"
+            parse_all = partial(_parse_parts, response, parse, problems, name, is_whole=error is None)
+            parts = parse_all() if response.size < _THREADED_PARSE_BYTES else await asyncio.to_thread(parse_all)
+            if not _is_timemap(parts) and names_exclusion(response):
                 raise ExcludedError(f"{self.archive.name} does not show it", self.archive.id)
-        reason = _unreadable_reason(reply, parts, found)
+        reason = _unreadable_reason(response, parts, problems)
         if reason and error is not None:
             raise error
         if reason:
             raise FailedError(f"expected a TimeMap in link-format, found {reason}", self.archive.id, "malformed")
-        for kind, first in found.first.items():
-            self.problems.add(first, found.counts[kind])
-        return _TimeMapPage(reply.url, parts, "too-large" in found.counts, error)
+        for kind, first in problems.first.items():
+            self.problems.add(first, problems.counts[kind])
+        return _TimeMapPage(response.url, parts, "too-large" in problems.counts, error)
 
     def _new_captures(
         self, uri: str, page: _TimeMapPage[LinkFormatTimeMap], recent: RecentlySeen
     ) -> Iterator[Capture | None]:
-        """Yield for every copy a capture, or None if it came before or has no address."""
+        """Yield a capture for every memento, or None if it is a duplicate or has no web URL."""
         original = next((part.original for part in page.parts if part.original), None)
         if original is None or not is_same_page(original, uri):
             original = normalize_input_url(uri)
         key = addresses.key(original)
         for memento in chain.from_iterable(part.mementos for part in page.parts):
-            address = join_url(page.base, memento.uri)
-            if url_host(address) is None:
+            url = join_url(page.base, memento.uri)
+            if url_host(url) is None:
                 message = "expected a web address of a copy"
                 self.problems.add(Problem("bad-uri", f"{self.archive.id} timemap", None, 0, message))
                 yield None
-            elif recent.is_new((address, memento.datetime)):
-                yield Capture(original, key, memento.datetime, archive=self.archive.id, urim=address)
+            elif recent.is_new((url, memento.datetime)):
+                yield Capture(original, key, memento.datetime, archive=self.archive.id, urim=url)
             else:
                 yield None
 
 
 class _PageWalk:
-    """A way over the pages of a TimeMap: yields the address of each page that is to be asked for, once.
+    """Iterates over the URLs of the pages of a TimeMap, each once.
 
-    begin: the first of them.
+    Attributes:
+        first_url: The first of them.
     """
 
     def __init__(self, archive: Archive, first_url: str) -> None:
         self.first_url = first_url
         self._archive = archive
         self._pages, self._requested = deque([first_url]), {_without_scheme(first_url)}
-        self._left_out = False
+        self._is_incomplete = False
 
     def __iter__(self) -> Iterator[str]:
         while self._pages:
             yield self._pages.popleft()
 
     def enqueue_links(self, page: _TimeMapPage[LinkFormatTimeMap] | _TimeMapPage[ArchiveTimeMap]) -> None:
-        """Take what a page leads to. A page that only repeats others leads nowhere: do not go on from it."""
+        """Add the pages to which a page links. Do not call it for a page without new mementos: it might never end."""
         for link in _page_links(page.parts):
             next_page = join_url(page.base, link.uri)
             if _without_scheme(next_page) in self._requested:
                 continue
             is_elsewhere = url_host(next_page) not in {*archive_hosts(self._archive), url_host(page.base)}
             if is_elsewhere or len(self._requested) >= MAX_PAGES:
-                self._left_out = True
+                self._is_incomplete = True
                 continue
             self._requested.add(_without_scheme(next_page))
             self._pages.append(next_page)
 
     def cut(self) -> None:
-        """Leave out all that is still to come."""
-        self._left_out = True
+        """Skip all remaining pages."""
+        self._is_incomplete = True
         self._pages.clear()
 
     def check_complete(self) -> None:
-        """Raise ListCutError if something was left out."""
-        if self._left_out:
+        """Raise ListCutError if pages were skipped."""
+        if self._is_incomplete:
             message = "the TimeMap is too long, or has pages elsewhere: something was left out"
             raise ListCutError(message, self._archive.id)
 
 
-def _read_parts(
-    response: HttpResponse, read: _Parser[_ParsedT], found: Problems, name: str, *, is_whole: bool
+def _parse_parts(
+    response: HttpResponse, parse: _Parser[_ParsedT], problems: Problems, name: str, *, is_whole: bool
 ) -> tuple[_ParsedT, ...]:
-    """Return what a body says, read in pieces that end before an entry.
-
-    is_whole: otherwise the last entry may be cut, and is left out.
-    """
+    """Parse a body in parts that end before an entry. Of an incomplete body, the last entry is dropped."""
     parts: list[_ParsedT] = []
     text = b""
     while piece := response.body.read(_PIECE_BYTES):
         text += piece
         if len(piece) == _PIECE_BYTES:
-            end = _last_entry(text) or len(text)  # no entry is so long: without one, it is other text
-            parts.append(read(text[:end], response.url, found, name))
+            end = _last_entry(text) or len(text)  # an entry is shorter than a part: without one, it is other text
+            parts.append(parse(text[:end], response.url, problems, name))
             text = text[end:]
     if not is_whole:
         text = text[: _last_entry(text)]
     if text or not parts:
-        parts.append(read(text, response.url, found, name))
+        parts.append(parse(text, response.url, problems, name))
     return tuple(parts)
 
 
 def _last_entry(text: bytes) -> int:
-    """Return where the last entry begins; 0 if that is not known."""
+    """Return where the last entry begins; 0 if that is unknown."""
     return max(text.rfind(begin) + len(begin) - 1 for begin in (b"\n<", b",<", b", <")) if b"<" in text else 0
 
 
 def _page_links(parts: Sequence[LinkFormatTimeMap | ArchiveTimeMap]) -> list[TimeMapLink]:
-    """Return the links to other pages of a list: those with dates of their own, in the same format."""
-    itself = next((part.self_link for part in parts if part.self_link), None)
-    own = (itself.start, itself.until) if itself else (None, None)
+    """Return the links to other pages: those with dates of their own, in the same format."""
+    self_link = next((part.self_link for part in parts if part.self_link), None)
+    own = (self_link.start, self_link.until) if self_link else (None, None)
     return [
         link
         for part in parts
@@ -266,24 +279,24 @@ def _page_links(parts: Sequence[LinkFormatTimeMap | ArchiveTimeMap]) -> list[Tim
 
 
 def _is_timemap(parts: Sequence[LinkFormatTimeMap | ArchiveTimeMap]) -> bool:
-    """Return whether any link of a TimeMap was read."""
+    """Return whether any link of a TimeMap was parsed."""
     return any(part.original or part.self_link or part.timegate or part.timemaps or part.mementos for part in parts)
 
 
 def _unreadable_reason(
-    response: HttpResponse, parts: Sequence[LinkFormatTimeMap | ArchiveTimeMap], found: Problems
+    response: HttpResponse, parts: Sequence[LinkFormatTimeMap | ArchiveTimeMap], problems: Problems
 ) -> str:
-    """Return why no list of mementos could be read; nothing if one was.
+    """Return why no memento could be read; empty if the TimeMap is readable.
 
-    A TimeMap without mementos is readable: the archive has none. It is not if entries were left out, which may have
-    been mementos. An empty body is a TimeMap only if the archive declares it as one.
+    A TimeMap without mementos is readable: the archive has none. It is not if entries were skipped, which may have been
+    mementos. An empty body is a TimeMap only if Content-Type says so.
     """
-    if "html" in found.counts:
+    if "html" in problems.counts:
         return "HTML"
     if any(part.mementos for part in parts) or _page_links(parts):
         return ""
-    if found.total:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in found.counts.items())
+    if problems.total:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in problems.counts.items())
         return f"no readable memento ({kinds})" if _is_timemap(parts) else "other text"
     if _is_timemap(parts):
         return ""
@@ -291,19 +304,19 @@ def _unreadable_reason(
     return "" if declared == MEDIA_TYPE and not any(part.other_links for part in parts) else "no link of a TimeMap"
 
 
-def _without_scheme(address: str) -> str:
-    """Return an address without its scheme, which archives change from page to page."""
-    return address.partition("://")[2]
-
-
-_MAX_TIMEGATE_BYTES = 1 << 16  # of a response, which may be the memento itself: its headers are enough
+def _without_scheme(url: str) -> str:
+    """Return a URL without its scheme, which archives change from page to page."""
+    return url.partition("://")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class TimeGateResult:
-    """The mementos that a TimeGate named: the one that it selected, and those of its Link header.
+    """The mementos that a TimeGate named: the selected one, and those of its Link header.
 
-    knows_first, knows_last: whether the first and the last memento that the archive has are among them.
+    Attributes:
+        mementos: The mementos.
+        knows_first: The first memento of the archive is among them.
+        knows_last: The last memento of the archive is among them.
     """
 
     mementos: Mementos
@@ -312,28 +325,37 @@ class TimeGateResult:
 
 
 async def query_timegate(archive: Archive, client: HttpClient, uri: str, date: str | None) -> TimeGateResult | None:
-    """Return what the TimeGate of an archive names; None if the archive has no memento of the page.
+    """Query an archive's TimeGate.
 
-    date: 14 digits; without one, the TimeGate selects the last memento.
-    Raises ExcludedError, NotNowError, FailedError of kind `malformed` if the response does not name a memento.
+    Args:
+        archive: The archive.
+        client: Sends the requests.
+        uri: The page.
+        date: 14 digits; without one, the TimeGate selects the last memento.
+
+    Returns:
+        The mementos named; None if the archive has no memento of the page.
+
+    Raises:
+        ExcludedError: The archive does not serve the page.
+        NotNowError: The archive must not be queried now.
+        FailedError: The request failed; of kind `malformed` if the response does not name a memento.
     """
     headers = {} if date is None else {"Accept-Datetime": dates.to_http(date)}
-    reply = await _query(archive, client, f"{archive.timegate}{normalize_input_url(uri)}", headers)
-    with reply.body:
-        if reply.header("memento-datetime") is None and not 300 <= reply.status < 400:
-            if not has_content(archive, reply):
+    response = await _query(archive, client, f"{archive.timegate}{normalize_input_url(uri)}", headers)
+    with response.body:
+        if response.header("memento-datetime") is None and not 300 <= response.status < 400:
+            if not has_content(archive, response):
                 return None
             raise _malformed_error(archive, "a page without Memento-Datetime")
-        links = parse_link_headers(reply)
-        if links.original is not None and not is_same_page(join_url(reply.url, links.original), uri):
+        links = parse_link_headers(response)
+        if links.original is not None and not is_same_page(join_url(response.url, links.original), uri):
             raise _malformed_error(archive, "a memento of another page")
-    named = {join_url(reply.url, each.uri): each.datetime for each in links.mementos}
-    address, moment = await _selected_memento(archive, client, uri, reply, named, headers)
-    if url_host(address) is None:
+    named = {join_url(response.url, each.uri): each.datetime for each in links.mementos}
+    url, moment = await _selected_memento(archive, client, uri, response, named, headers)
+    if url_host(url) is None:
         raise _malformed_error(archive, "a memento without a web URL")
-    rows = [
-        MementoTuple(when, archive.id, where) for where, when in {**named, address: moment}.items() if url_host(where)
-    ]
+    rows = [MementoTuple(when, archive.id, where) for where, when in {**named, url: moment}.items() if url_host(where)]
     return TimeGateResult(
         Mementos(rows),
         any(each.first for each in links.mementos),
@@ -341,12 +363,12 @@ async def query_timegate(archive: Archive, client: HttpClient, uri: str, date: s
     )
 
 
-async def _query(archive: Archive, client: HttpClient, address: str, headers: dict[str, str]) -> HttpResponse:
-    """Return the response of a TimeGate. A body that is too large does not matter."""
+async def _query(archive: Archive, client: HttpClient, url: str, headers: dict[str, str]) -> HttpResponse:
+    """Return the response of a TimeGate. A body that is too large is ignored."""
     partial = PartialResponse()
-    question = HttpRequest(address, RequestKind.INDEX, headers, _MAX_TIMEGATE_BYTES, max_redirects=0, partial=partial)
+    request = HttpRequest(url, RequestKind.INDEX, headers, _MAX_TIMEGATE_BYTES, max_redirects=0, partial=partial)
     try:
-        return await client.send(archive, question)
+        return await client.send(archive, request)
     except FailedError as error:
         if error.kind != "too-large" or partial.response is None:
             raise
@@ -372,19 +394,19 @@ async def _selected_memento(
     target = join_url(response.url, location)
     if target in named:
         return target, named[target]
-    copy = parse_memento_url(target)
-    if copy is not None and len(copy.datetime) == 14 and is_same_page(copy.uri, uri):
-        return target, copy.datetime
+    memento = parse_memento_url(target)
+    if memento is not None and len(memento.datetime) == 14 and is_same_page(memento.uri, uri):
+        return target, memento.datetime
     # It redirects to another TimeGate, or to a memento whose URL has no date.
     try:
-        arrival = await ReplayClient(archive, client, Problems()).resolve(uri, target, headers, stop_at_date=True)
+        replay_target = await ReplayClient(archive, client, Problems()).resolve(uri, target, headers, stop_at_date=True)
     except FailedError as error:  # of that URL: the TimeGate itself has responded
         raise _malformed_error(archive, f"a redirect that cannot be followed ({error})") from None
-    if arrival is None:
+    if replay_target is None:
         raise _malformed_error(archive, "a redirect to a memento that does not exist")
-    arrival.response.body.close()
-    return arrival.url, arrival.datetime
+    replay_target.response.body.close()
+    return replay_target.url, replay_target.datetime
 
 
-def _malformed_error(archive: Archive, found: str) -> FailedError:
-    return FailedError(f"expected the response of a TimeGate, found {found}", archive.id, "malformed")
+def _malformed_error(archive: Archive, actual: str) -> FailedError:
+    return FailedError(f"expected the response of a TimeGate, found {actual}", archive.id, "malformed")

@@ -1,4 +1,4 @@
-"""From a WARC or ARC record to a fetched capture: payload without its codings, headers, revisits."""
+"""From a WARC or ARC record to a fetched capture: the decoded payload, headers, revisits."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,45 +24,57 @@ _CHUNKED = "chunked"
 _PIECE = 1 << 16
 _SIZE_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
 _MAX_SIZE_LINE = 4096
+_MAX_REASON_LENGTH = 40  # characters of WARC-Truncated
 
 
 class _NotChunkedError(Exception):
-    """What is there is not in chunks, whatever a header says."""
+    """A body is not in chunks, whatever the header says."""
 
 
 class _TruncatedChunksError(Exception):
-    """What is there is in chunks up to here, and no further."""
+    """A body is in chunks, but truncated."""
 
 
 def decode_payload(source: ByteReader, headers: Sequence[tuple[str, str]], limit: int) -> tuple[BinaryIO, bool]:
-    r"""Return a body without the codings that headers name, at its beginning, and whether it broke off in one of them.
+    r"""Decode a payload.
 
-    limit: bytes, of the body as it is stored and after its codings. Raises `body.TooLargeError`, UndecodableError.
+    Args:
+        source: The payload.
+        headers: Header fields with its transfer and content codings.
+        limit: Largest size in bytes, before and after decoding.
+
+    Returns:
+        The decoded body, positioned at its beginning, and whether it is truncated in one of its codings.
+
+    Raises:
+        BodyTooLargeError: The body is larger than `limit`.
+        UndecodableError: It is in an unknown coding, or in too many.
 
     >>> import io
-    >>> body, is_broken = decode_payload(io.BytesIO(b"3\r\nabc\r\n0\r\n\r\n"), [("Transfer-Encoding", "chunked")], 100)
-    >>> body.read(), is_broken
+    >>> source = io.BytesIO(b"3\r\nabc\r\n0\r\n\r\n")
+    >>> body, is_truncated = decode_payload(source, [("Transfer-Encoding", "chunked")], 100)
+    >>> body.read(), is_truncated
     (b'abc', False)
     """
-    left, is_broken = _codings(headers), False
-    if len(left) > MAX_CODINGS:
-        raise UndecodableError(f"in {len(left)} codings, where at most {MAX_CODINGS} are undone")
+    codings, is_truncated = _codings(headers), False
+    if len(codings) > MAX_CODINGS:
+        raise UndecodableError(f"in {len(codings)} codings, where at most {MAX_CODINGS} are undone")
     body = spool_body(iter_pieces(source), limit)
     try:
-        while left:
-            # Chunked is undone from file to file: that it is none may be known only after megabytes.
-            count = left.index(_CHUNKED) if _CHUNKED in left else len(left)
-            undo = _dechunk if count == 0 else _decode
-            body, broke = undo(body, left[:count], limit)
-            left, is_broken = left[count or 1 :], is_broken or broke
+        while codings:
+            # Chunks are decoded to another file, because it may take megabytes to see that there are none.
+            count = codings.index(_CHUNKED) if _CHUNKED in codings else len(codings)
+            decode = _dechunk if count == 0 else _decode
+            body, is_part_truncated = decode(body, codings[:count], limit)
+            codings, is_truncated = codings[count or 1 :], is_truncated or is_part_truncated
     except BaseException:
         body.close()
         raise
-    return body, is_broken
+    return body, is_truncated
 
 
 def _codings(headers: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the codings that headers name, in the order in which they are to be undone: those of the transfer first.
+    """Return the codings that headers name, in the order of decoding: transfer codings first.
 
     >>> _codings([("Content-Encoding", "deflate, GZIP"), ("transfer-encoding", "Chunked")])
     ['chunked', 'gzip', 'deflate']
@@ -81,54 +93,51 @@ def _decode(body: BinaryIO, codings: list[str], limit: int) -> tuple[BinaryIO, b
 
 
 def _dechunk(body: BinaryIO, _: list[str], limit: int) -> tuple[BinaryIO, bool]:
-    is_broken = False
+    is_truncated = False
 
-    def until_broken() -> Iterator[bytes]:
-        nonlocal is_broken
+    def until_truncated() -> Iterator[bytes]:
+        nonlocal is_truncated
         try:
             yield from _iter_chunks(body)
         except _TruncatedChunksError:
-            is_broken = True
+            is_truncated = True
 
     try:
-        found = spool_body(until_broken(), limit)
+        decoded = spool_body(until_truncated(), limit)
     except _NotChunkedError:
         body.seek(0)
         return body, False
     body.close()
-    return found, is_broken
+    return decoded, is_truncated
 
 
 def _iter_chunks(source: BinaryIO) -> Iterator[bytes]:
-    """Yield what is in chunks. For that, the first chunk must end where it says, with the next one behind it."""
+    """Yield the content of chunks. The first chunk must be followed by another one where its size says."""
     chunks = 0
     while True:
         line = source.readline(_MAX_SIZE_LINE)
         size = _SIZE_LINE.fullmatch(line)
         if size is None:
             raise _NotChunkedError if chunks == 0 or (chunks == 1 and line) else _TruncatedChunksError
-        left = int(size[1], 16)
-        if left == 0:
+        remaining = int(size[1], 16)
+        if remaining == 0:
             return
-        while left and (piece := source.read(min(left, _PIECE))):
-            left -= len(piece)
+        while remaining and (piece := source.read(min(remaining, _PIECE))):
+            remaining -= len(piece)
             yield piece
         end = source.readline(2)
-        if left or not end:
+        if remaining or not end:
             raise _TruncatedChunksError
         if end not in (b"\r\n", b"\n"):
             raise _NotChunkedError if chunks == 0 else _TruncatedChunksError
         chunks += 1
 
 
-_MAX_REASON_LENGTH = 40  # characters: of a word that stands in the header
-
-
 def check_record_identity(record: StoredRecord, capture: Capture, archive: Archive) -> None:
-    """Raise FailedError of kind `foreign` if a record is of another address or date than a capture."""
-    address, moment = record.header("WARC-Target-URI"), record.header("WARC-Date")
-    if address is None or not _is_same_page(address.strip("<>"), capture):
-        shown = ascii(address or "")[1:-1][:80]
+    """Raise FailedError of kind `foreign` if a record is of another URL or date than a capture."""
+    url, moment = record.header("WARC-Target-URI"), record.header("WARC-Date")
+    if url is None or not _is_same_page(url.strip("<>"), capture):
+        shown = ascii(url or "")[1:-1][:80]
         raise FailedError(
             f"expected a record of the address that was asked for, found `{shown}`", archive.id, "foreign"
         )
@@ -137,17 +146,17 @@ def check_record_identity(record: StoredRecord, capture: Capture, archive: Archi
         raise FailedError(f"expected a record of {capture.datetime}, found `{shown}`", archive.id, "foreign")
 
 
-def _is_same_page(address: str, capture: Capture) -> bool:
-    if address == capture.uri or "\ufffd" in address:
-        return True  # bytes that are no UTF-8 are told by nobody in the same way: then the date alone must do
+def _is_same_page(url: str, capture: Capture) -> bool:
+    if url == capture.uri or "\ufffd" in url:
+        return True  # every writer converts bytes that are not UTF-8 differently: only the date can be compared
     try:
-        return uri.key(address) == capture.key
+        return uri.key(url) == capture.key
     except UriError:
         return False
 
 
 def _record_datetime(moment: str) -> str | None:
-    """Return a record's date as 14 digits; in ARCs it is that already."""
+    """Return the date of a record as 14 digits, which ARC records already have."""
     try:
         return dates.pad(moment) if moment.isdigit() else dates.from_iso(moment)
     except DateError:
@@ -155,16 +164,16 @@ def _record_datetime(moment: str) -> str | None:
 
 
 def revisit_target(record: StoredRecord) -> tuple[str, str] | None:
-    """Return the address and the 14-digit date of the record that has the body, if a revisit says so."""
-    address, moment = (
+    """Return the URL and the 14-digit date of the record with the body of a revisit, if the revisit names it."""
+    url, moment = (
         record.header("WARC-Refers-To-Target-URI"),
         _record_datetime(record.header("WARC-Refers-To-Date") or ""),
     )
-    return (address.strip("<>"), moment) if address and moment else None
+    return (url.strip("<>"), moment) if url and moment else None
 
 
 def _is_not_modified(record: StoredRecord) -> bool:
-    """Return whether a revisit tells nothing of the page but that it had not changed: its headers are then the old."""
+    """Return whether a revisit only says that the page was not modified, so that the old headers apply."""
     profile = record.header("WARC-Profile") or ""
     return record.http_line is None or "not-modified" in profile or record.http_line.split(" ")[1:2] == ["304"]
 
@@ -172,52 +181,60 @@ def _is_not_modified(record: StoredRecord) -> bool:
 def read_capture(
     record: StoredRecord, capture: Capture, archive: Archive, limit: int = MAX_BODY_BYTES
 ) -> FetchedCapture:
-    """Return the copy that a record with a body holds. It reads all of it: call it in a thread.
+    """Return the capture in a record with a body. Reads the whole record: call it in a thread.
 
-    capture: what the index says of it.
-    Raises FailedError of kind `too-large` for a body of more than `limit` bytes, `malformed` for a coding that cannot
-    be undone.
+    Args:
+        record: The record.
+        capture: Its row of the index.
+        archive: The archive.
+        limit: Largest body in bytes.
+
+    Raises:
+        FailedError: Of kind `too-large` for a larger body, `malformed` for an unknown coding.
     """
     try:
-        body, is_broken = decode_payload(record.body, record.http_headers, limit)
+        body, is_truncated = decode_payload(record.body, record.http_headers, limit)
     except BodyTooLargeError:
         message = f"expected a body of at most {limit} bytes, found a larger one"
         raise FailedError(message, archive.id, "too-large") from None
     except UndecodableError as error:
         raise FailedError(f"its body is {error}: take another capture", archive.id, "malformed") from None
-    said = record.header("WARC-Truncated")
-    damage = "damage" if is_broken or record.problems() else None
+    declared = record.header("WARC-Truncated")
+    damage = "damage" if is_truncated or record.problems() else None
     return FetchedCapture(
         replace(capture, archive=archive.id, migrated=archive.is_migrated(capture.mime)),
         http_headers(record),
         body,
-        said[:_MAX_REASON_LENGTH] if said else damage,
+        declared[:_MAX_REASON_LENGTH] if declared else damage,
     )
 
 
 def apply_revisit(record: StoredRecord, capture: Capture, original: FetchedCapture) -> FetchedCapture:
-    """Return the copy that a revisit stands for: its date, another's body, its own headers and status if it has any.
+    """Return the capture of a revisit: its own date, headers and status if it has them, with the original's body.
 
-    record, capture: the revisit. copy: of the record that it speaks of.
+    Args:
+        record: The revisit record.
+        capture: Its row of the index.
+        original: The capture to which it refers.
     """
-    before = original.capture
+    old = original.capture
     if _is_not_modified(record):
-        status, mime, headers = before.status, before.mime, original.headers
+        status, mime, headers = old.status, old.mime, original.headers
     else:
-        status, mime, headers = capture.status, capture.mime or before.mime, record.http_headers
+        status, mime, headers = capture.status, capture.mime or old.mime, record.http_headers
     capture = replace(
         capture,
         status=status,
         mime=mime,
-        archive=before.archive,
-        migrated=before.migrated,
-        revisit_of=(before.uri, before.datetime),
+        archive=old.archive,
+        migrated=old.migrated,
+        revisit_of=(old.uri, old.datetime),
     )
     return replace(original, capture=capture, headers=headers)
 
 
 def http_headers(record: StoredRecord) -> tuple[tuple[str, str], ...]:
-    """Return the headers of the HTTP message in a record; of a record without one, its type is all there is."""
+    """Return the headers of the HTTP message in a record; of a record without one, only its Content-Type."""
     if record.http_line is not None:
         return record.http_headers
     content_type = record.header("Content-Type")

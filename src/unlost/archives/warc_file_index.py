@@ -1,7 +1,7 @@
-"""Index of the archive files in a folder: an SQLite file in which captures are found by key, date or digest.
+"""Index of the archive files in a directory: an SQLite file in which captures are found by key, date or digest.
 
-Files that are new or changed are read again; files that vanished are removed. Each call opens the database for itself,
-so calls may come from any thread; other processes may read while one writes.
+New and changed files are read again; deleted files are removed. Each call opens the database, so that calls may come
+from any thread; other processes may read while one writes.
 """
 
 import fcntl
@@ -25,8 +25,11 @@ from unlost.sqlite import transaction
 class FileStat(NamedTuple):
     """A regular file.
 
-    path: relative to the folder, as the system has it; a file that was given itself has its name.
-    size: in bytes. modified, changed: nanoseconds since 1970, of what is in it and of what is said about it.
+    Attributes:
+        path: Relative to the root directory, in the file system's encoding; the file's name if the root is a file.
+        size: In bytes.
+        modified: Time of the last change of its content, nanoseconds since 1970.
+        changed: Time of the last change of its metadata, nanoseconds since 1970.
     """
 
     path: bytes
@@ -36,34 +39,34 @@ class FileStat(NamedTuple):
 
 
 def walk_files(root: Path) -> Iterator[FileStat]:
-    """Yield the regular files below a folder, or the one file that was given, in an order that stays the same.
+    """Yield the regular files below a directory, or the one file given, in a stable order.
 
-    Links are followed, each folder is entered once. Pipes and devices, which could hang, are left out, and so is what
-    vanishes meanwhile or may not be looked at. Raises OSError if the root itself cannot be.
+    Symbolic links are followed; each directory is visited once. Skipped are pipes and devices, which could block, files
+    that are deleted meanwhile, and files without permission. Raises OSError if the root itself cannot be read.
     """
     top = root.stat()
     if stat.S_ISREG(top.st_mode):
         yield FileStat(os.fsencode(root.name), top.st_size, top.st_mtime_ns, top.st_ctime_ns)
         return
     with os.scandir(root):
-        pass  # a root that may not be listed is an error; a folder in it is not
+        pass  # raises OSError; subdirectories that cannot be listed are skipped
     entered = {(top.st_dev, top.st_ino)}
-    waiting = [os.fsencode(root)]
-    while waiting:
-        folder = waiting.pop()
+    pending = [os.fsencode(root)]
+    while pending:
+        folder = pending.pop()
         folders = []
         for path in _list_folder(folder):
             try:
-                found = os.stat(path)  # noqa: PTH116  bytes, which Path does not take
+                file_stat = os.stat(path)  # noqa: PTH116  Path does not support bytes
             except OSError:
                 continue
-            if stat.S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) not in entered:
-                entered.add((found.st_dev, found.st_ino))
+            if stat.S_ISDIR(file_stat.st_mode) and (file_stat.st_dev, file_stat.st_ino) not in entered:
+                entered.add((file_stat.st_dev, file_stat.st_ino))
                 folders.append(path)
-            elif stat.S_ISREG(found.st_mode):
+            elif stat.S_ISREG(file_stat.st_mode):
                 relative = os.path.relpath(path, os.fsencode(root))
-                yield FileStat(relative, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        waiting += reversed(folders)
+                yield FileStat(relative, file_stat.st_size, file_stat.st_mtime_ns, file_stat.st_ctime_ns)
+        pending += reversed(folders)
 
 
 def _list_folder(folder: bytes) -> list[bytes]:
@@ -74,9 +77,16 @@ def _list_folder(folder: bytes) -> list[bytes]:
 
 
 INDEX_VERSION = 1
-"""Of the tables: an index of another version is made anew."""
+"""Version of the tables. An index of another version is created again."""
 INDEXED, INCOMPLETE, NOT_ARCHIVE, UNREADABLE = "indexed", "begun", "other", "unreadable"
-"""What the state of a file can be: its rows are there; some of them are; it is no archive file; it cannot be read."""
+"""States of a file: indexed; being indexed; not an archive file; not readable."""
+_BATCH_ROWS = 5_000
+_BATCH_BYTES = 4 << 20
+_ROW_BYTES = 400  # of a row, without its texts of variable length
+_BUSY_SECONDS = 60.0  # other processes write only briefly
+_LOCK_POLL_SECONDS = 0.05
+_CACHE_KB = 32 << 10  # of the writer: keys are inserted in random order, each in another page
+_MAX_RESULT_BYTES = 4 << 20  # of the texts in a result, which is truncated beyond: a URL may have megabytes
 _SCHEMA = """
 CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, stamp INTEGER NOT NULL,
     state TEXT NOT NULL);
@@ -95,15 +105,18 @@ _COLUMNS = (
     "offset, skip, path"
 )
 _SELECT_CAPTURES = f"SELECT {_COLUMNS} FROM capture CROSS JOIN file ON file.id = capture.file WHERE state <> 'begun'"  # noqa: S608
-# CROSS JOIN: captures are found first, then their files, whatever SQLite thinks of it.
+# CROSS JOIN makes SQLite search captures first, then their files.
 _INSERT_CAPTURE = f"INSERT INTO capture VALUES ({', '.join('?' * 16)})"  # noqa: S608
 
 
 class IndexedCapture(NamedTuple):
-    """A capture and where its record is.
+    """A capture and the location of its record.
 
-    place: its key, date and number: where the next page of a list goes on.
-    path: of the file, relative to the folder. member: the WARC's name in a WACZ, without `archive/`.
+    Attributes:
+        capture: The capture.
+        position: Key, date and row number, after which the next page of a listing begins.
+        path: Path of the file, relative to the root directory.
+        member: Name of the WARC file in a WACZ, without `archive/`.
     """
 
     capture: Capture
@@ -113,12 +126,12 @@ class IndexedCapture(NamedTuple):
 
 
 def has_index_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether a database has these tables."""
+    """Return whether a database has the tables of this version."""
     return bool(connection.execute("PRAGMA user_version").fetchone()[0] == INDEX_VERSION)
 
 
 def create_index_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables, in the place of older ones."""
+    """Create the tables, and drop older ones."""
     with transaction(connection):
         for table in ("file", "capture", "problem"):
             connection.execute(f"DROP TABLE IF EXISTS {table}")
@@ -128,7 +141,7 @@ def create_index_tables(connection: sqlite3.Connection) -> None:
 
 
 def delete_file(connection: sqlite3.Connection, number: int) -> None:
-    """Remove a file and all its rows."""
+    """Delete a file and all its rows."""
     with transaction(connection):
         connection.execute("DELETE FROM file WHERE id = ?", (number,))
         connection.execute("DELETE FROM problem WHERE file = ?", (number,))
@@ -136,7 +149,7 @@ def delete_file(connection: sqlite3.Connection, number: int) -> None:
 
 
 def add_file(connection: sqlite3.Connection, path: bytes, size: int, stamp: int) -> int:
-    """Add a file that is begun, and return its number."""
+    """Add a file in the state `INCOMPLETE`, and return its number."""
     row = (path, size, stamp, INCOMPLETE)
     number = connection.execute("INSERT INTO file (path, size, stamp, state) VALUES (?, ?, ?, ?)", row).lastrowid
     assert number is not None  # noqa: S101  a row was inserted
@@ -144,14 +157,14 @@ def add_file(connection: sqlite3.Connection, path: bytes, size: int, stamp: int)
 
 
 def add_captures(connection: sqlite3.Connection, file: int, captures: list[Capture], in_zip: bool) -> None:
-    """Add captures of a file. in_zip: whether their `filename` is that of a member of it."""
+    """Add captures of a file. With `in_zip`, their `filename` is that of a member of it."""
     connection.executemany(
         _INSERT_CAPTURE, (_capture_values(file, capture, capture.filename if in_zip else None) for capture in captures)
     )
 
 
 def finish_file(connection: sqlite3.Connection, file: int, state: str, stamp: int, problems: Problems) -> None:
-    """Say what became of a file, and what could not be read of it."""
+    """Set the final state of a file, and store its problems."""
     first = problems.first
     connection.executemany(
         "INSERT INTO problem VALUES (?, ?, ?, ?, ?, ?)",
@@ -164,7 +177,7 @@ def finish_file(connection: sqlite3.Connection, file: int, state: str, stamp: in
 
 
 def read_problems(connection: sqlite3.Connection) -> Problems:
-    """Return what could not be read of all files."""
+    """Return the problems of all files."""
     problems = Problems()
     rows = connection.execute("SELECT kind, count, offset, name, message FROM problem ORDER BY file")
     for kind, count, offset, name, message in rows:
@@ -173,7 +186,7 @@ def read_problems(connection: sqlite3.Connection) -> Problems:
 
 
 def _escape_surrogates(text: str) -> str:
-    """Return a text without what is no text, as file names of any bytes become."""
+    """Return a text without surrogates, which file names in other encodings contain."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -186,13 +199,12 @@ def _capture_values(file: int, capture: Capture, member: str | None) -> tuple[ob
 
 
 def parse_capture_row(row: tuple[Any, ...]) -> IndexedCapture:
-    """Return what a row says that `FIND` found."""
-    """Return what a row says that `FIND` found."""
-    (number, key, moment, address, status, mime, digest, length, redirect, revisit) = row[:10]
-    (of_address, of_moment, member, offset, skip, path) = row[10:]
+    """Return the capture of a row."""
+    (number, key, moment, url, status, mime, digest, length, redirect, revisit) = row[:10]
+    (original_url, original_moment, member, offset, skip, path) = row[10:]
     name = path.decode("utf-8", "backslashreplace")
     capture = Capture(
-        uri=address,
+        uri=url,
         key=key,
         datetime=moment,
         status=status,
@@ -201,7 +213,7 @@ def parse_capture_row(row: tuple[Any, ...]) -> IndexedCapture:
         length=length,
         redirect=redirect,
         revisit=bool(revisit),
-        revisit_of=(of_address, of_moment) if of_address is not None else None,
+        revisit_of=(original_url, original_moment) if original_url is not None else None,
         filename=name if member is None else f"{name}/archive/{member}",
         offset=offset,
         skip=skip or None,
@@ -209,20 +221,15 @@ def parse_capture_row(row: tuple[Any, ...]) -> IndexedCapture:
     return IndexedCapture(capture, (key, moment, number), path, member)
 
 
-_BATCH_ROWS = 5_000
-_BATCH_BYTES = 4 << 20
-_ROW_BYTES = 400  # of a row without its texts of any length
-
-
 class IndexingStoppedError(Exception):
-    """Whoever asked for an update does not want it any more."""
+    """The caller does not need the update any more."""
 
 
 def index_file(connection: sqlite3.Connection, path: Path, file: FileStat, stop: Event) -> None:
-    """Index a file that is not in the index. Raises StoppedError, sqlite3.Error.
+    """Index a file that is not in the index. Raises IndexingStoppedError, sqlite3.Error.
 
-    A small one takes one transaction, since each of them waits for the disk; of a large one the rows come in batches,
-    which are not seen before its end.
+    A small file takes one transaction, because each one waits for the disk. The rows of a large file are inserted in
+    batches, which are not visible before the file is finished.
     """
 
     def check(_: int = 0) -> None:
@@ -240,7 +247,7 @@ def index_file(connection: sqlite3.Connection, path: Path, file: FileStat, stop:
         else:
             state = NOT_ARCHIVE
     except InputError as error:
-        # What was read is kept. It is known again not by its contents, but by who may read it: that changes without.
+        # The rows read so far are stored. An unreadable file is retried after a change of its permissions, too.
         state, stamp = UNREADABLE, file.changed
         problems.add(Problem("unreadable", str(path), None, 0, str(error).removeprefix(f"{path}: ")))
     rows.finish(state, stamp, problems)
@@ -251,11 +258,11 @@ def _is_zip(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(2) == b"PK"
     except OSError:
-        return False  # whoever reads it says why it cannot be
+        return False  # the reader reports the error
 
 
 class _CaptureBatchWriter:
-    """The rows of a file on their way into the database."""
+    """Writes the rows of a file into the database, in batches."""
 
     def __init__(self, connection: sqlite3.Connection, file: FileStat, in_zip: bool) -> None:
         self._connection = connection
@@ -267,7 +274,7 @@ class _CaptureBatchWriter:
 
     def add(self, capture: Capture) -> None:
         if capture.key is None:
-            return  # `dns:` and the like are no pages; what is broken was counted as a problem
+            return  # records such as `dns:` are not pages; invalid URLs were counted as problems
         self._batch.append(capture)
         self._batch_bytes += _ROW_BYTES + len(capture.key) + len(capture.uri) + len(capture.redirect or "")
         if len(self._batch) >= _BATCH_ROWS or self._batch_bytes >= _BATCH_BYTES:
@@ -279,7 +286,7 @@ class _CaptureBatchWriter:
             finish_file(self._connection, self._write(), state, stamp, problems)
 
     def _write(self) -> int:
-        """Write the batch, and return the file's number."""
+        """Write the batch, and return the number of the file."""
         if self._number is None:
             file = self._file
             self._number = add_file(self._connection, file.path, file.size, file.modified)
@@ -288,17 +295,13 @@ class _CaptureBatchWriter:
         return self._number
 
 
-_BUSY_SECONDS = 60.0  # others write for moments only
-_LOCK_POLL_SECONDS = 0.05
-_CACHE_KB = 32 << 10  # of the one who writes: keys come in no order, and each may touch another page
-_MAX_RESULT_BYTES = 4 << 20  # of the texts in an answer: beyond them it ends, since addresses may have megabytes
-
-
 class WarcFileIndex:
-    """The captures of all archive files below a folder, or of one file.
+    """The captures of all archive files below a directory, or of one file.
 
-    database: the SQLite file; its folder is made if need be. Beside it lies a file that is locked while one process
-    brings the index up to date.
+    Args:
+        root: The directory or file.
+        database: The SQLite file. Its directory is created if necessary. A lock file next to it is locked while a
+            process updates the index.
     """
 
     def __init__(self, root: Path, database: Path) -> None:
@@ -306,28 +309,33 @@ class WarcFileIndex:
         self._database = database
 
     def is_current(self) -> bool:
-        """Return whether the files are those that are indexed. Raises OSError if the folder cannot be read."""
+        """Return whether the index matches the files. Raises OSError if the directory cannot be read."""
         if not self._database.exists():
             return False
         with self._open() as connection:
             if not has_index_tables(connection):
                 return False
-            changed, vanished = _compare_files(connection, self.root)
-            return not changed and not vanished
+            changed, deleted = _compare_files(connection, self.root)
+            return not changed and not deleted
 
     def update(self, stop: Event, on_file: Callable[[str], object] | None = None) -> None:
-        """Bring the index up to date: files that are new or changed are read, those that vanished are left out.
+        """Update the index: read new and changed files, remove deleted ones.
 
-        stop: when it is set, StoppedError is raised soon; what was finished is kept. on_file: is told which file is
-        read. Raises OSError and sqlite3.Error if the folder cannot be read or the database cannot be written.
+        Args:
+            stop: When set, IndexingStoppedError is raised soon. Finished files remain indexed.
+            on_file: Called with the name of each file before it is read.
+
+        Raises:
+            OSError: The directory cannot be read.
+            sqlite3.Error: The database cannot be written.
         """
         self._database.parent.mkdir(parents=True, exist_ok=True)
         with self._lock(stop), self._open() as connection:
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
             if not has_index_tables(connection):
                 create_index_tables(connection)
-            changed, vanished = _compare_files(connection, self.root)
-            for number in vanished:
+            changed, deleted = _compare_files(connection, self.root)
+            for number in deleted:
                 delete_file(connection, number)
             for file in changed:
                 if on_file is not None:
@@ -336,65 +344,65 @@ class WarcFileIndex:
                 index_file(connection, path, file, stop)
 
     def remove(self) -> None:
-        """Remove the database, as one that is damaged."""
+        """Delete the database, as after damage."""
         for path in (self._database, self._database.with_name(self._database.name + "-journal")):
             path.unlink(missing_ok=True)
 
     def captures_between(
         self, low: str, high: str, dates: tuple[str, str], after: tuple[str, str, int] | None, count: int
     ) -> list[IndexedCapture]:
-        """Return captures from one key to before another, from a date to a date, by key and date: so many at most.
+        """Return captures from one key to before another, in a range of dates, by key and date: at most `count`.
 
-        after: the last one's place, to go on behind it. It may be fewer than `count` although more follow; none only
-        at the end.
+        `after` is the position of the last capture of the previous page. There may be more captures although less than
+        `count` are returned, but not if none is returned.
         """
         where = "AND (key, datetime, capture.id) > (?, ?, ?) AND key < ? AND datetime BETWEEN ? AND ?"
         begin = (low, "", 0) if after is None else after
         return self._select(f"{where} ORDER BY key, datetime, capture.id LIMIT ?", *begin, high, *dates, count)
 
     def captures_near(self, key: str, last: str, count: int) -> list[IndexedCapture]:
-        """Return the captures of a page on both sides of the end of a date, the nearest so many of each side."""
+        """Return the captures of a page around the end of a date: at most `count` on each side, the nearest ones."""
         before = self._select("AND key = ? AND datetime <= ? ORDER BY datetime DESC LIMIT ?", key, last, count)
         after = self._select("AND key = ? AND datetime > ? ORDER BY datetime LIMIT ?", key, last, count)
         return before + after
 
     def find_record(self, capture: Capture) -> IndexedCapture | None:
-        """Return the record that a capture speaks of by name and offset; None if it is not there."""
+        """Return the record that a capture names by file and offset; None if it does not exist."""
         where = "AND key = ? AND datetime = ? AND offset = ? AND skip = ?"
-        found = self._select(where, capture.key, capture.datetime, capture.offset, capture.skip or 0)
-        return next((each for each in found if each.capture.filename == capture.filename), None)
+        rows = self._select(where, capture.key, capture.datetime, capture.offset, capture.skip or 0)
+        return next((each for each in rows if each.capture.filename == capture.filename), None)
 
     def find_originals(self, capture: Capture, count: int) -> list[IndexedCapture]:
-        """Return records that have the body of a revisit: those that it names, then those of the same digest."""
+        """Return records that may have the body of a revisit: those that it names, then those of the same digest."""
         named = []
         if capture.revisit_of is not None:
-            address, moment = capture.revisit_of
+            url, moment = capture.revisit_of
             where = "AND NOT revisit AND key = ? AND datetime = ? ORDER BY uri = ? DESC LIMIT ?"
             with suppress(UriError):
-                named = self._select(where, uri.key(address), moment, address, count)
+                named = self._select(where, uri.key(url), moment, url, count)
         if capture.digest is None:
             return named
-        # The same page before another one, and what was there by then, the latest first.
+        # Records of the same page first, then earlier ones, the latest first.
         where = "AND NOT revisit AND digest = ? ORDER BY key = ? DESC, datetime <= ? DESC, datetime DESC LIMIT ?"
         return named + self._select(where, capture.digest, capture.key, capture.datetime, count)
 
     def last_date(self, key: str) -> str | None:
         """Return the date of the last capture of a page."""
-        found = self._select("AND key = ? ORDER BY datetime DESC LIMIT 1", key)
-        return found[0].capture.datetime if found else None
+        rows = self._select("AND key = ? ORDER BY datetime DESC LIMIT 1", key)
+        return rows[0].capture.datetime if rows else None
 
     def problems(self) -> Problems:
-        """Return what could not be read of all the files."""
+        """Return the problems of all files."""
         with self._open() as connection:
             return read_problems(connection)
 
     def _select(self, where: str, *values: object) -> list[IndexedCapture]:
-        rows, held = [], 0
+        rows, size = [], 0
         with self._open() as connection:
             for row in connection.execute(f"{_SELECT_CAPTURES} {where}", values):
                 rows.append(parse_capture_row(row))
-                held += len(row[1]) + len(row[3]) + len(row[8] or "")
-                if held > _MAX_RESULT_BYTES:
+                size += len(row[1]) + len(row[3]) + len(row[8] or "")
+                if size > _MAX_RESULT_BYTES:
                     break
         return rows
 
@@ -408,7 +416,7 @@ class WarcFileIndex:
 
     @contextmanager
     def _lock(self, stop: Event) -> Iterator[None]:
-        """Be the one process, and the one thread of it, that writes. The lock goes with the process."""
+        """Hold the lock of the only writer, among processes and threads. It is released when the process ends."""
         with self._database.with_name(self._database.name + ".lock").open("ab") as file:
             while True:
                 try:
@@ -421,16 +429,16 @@ class WarcFileIndex:
 
 
 def _compare_files(connection: sqlite3.Connection, root: Path) -> tuple[list[FileStat], list[int]]:
-    """Return which files are to be read, and the numbers of those whose rows are to go; memory is for their names."""
-    known = {
+    """Return the files to read, and the numbers of the files to delete. All file names are held in memory."""
+    indexed = {
         path: (number, size, stamp, state)
         for number, path, size, stamp, state in connection.execute("SELECT id, path, size, stamp, state FROM file")
     }
-    changed, vanished = [], []
+    changed, deleted = [], []
     for file in walk_files(root):
-        number, size, stamp, state = known.pop(file.path, (None, 0, 0, INCOMPLETE))
+        number, size, stamp, state = indexed.pop(file.path, (None, 0, 0, INCOMPLETE))
         is_same = (file.size, file.changed if state == UNREADABLE else file.modified) == (size, stamp)
         if state == INCOMPLETE or not is_same:
             changed.append(file)
-            vanished += [number] if number is not None else []
-    return changed, vanished + [number for number, *_ in known.values()]
+            deleted += [number] if number is not None else []
+    return changed, deleted + [number for number, *_ in indexed.values()]

@@ -1,7 +1,7 @@
-"""Archive files on this machine as an archive: a folder of WARC, ARC and WACZ files, or one of them.
+"""Archive client for local files: a directory of WARC, ARC and WACZ files, or one such file.
 
-The files are indexed on first use in the user's cache folder, and again when they change. A revisit gets its body from
-the record it refers to, or from one with the same digest.
+The files are indexed on first use in the user's cache directory, and again when they change. The body of a revisit is
+that of the record to which it refers, or of one with the same digest.
 """
 
 import asyncio
@@ -39,14 +39,20 @@ from unlost.warc import reader, wacz
 from unlost.warc.reader import StoredRecord
 
 MAX_EXTRACTED_BYTES = 4 << 30
-"""The largest WARC that is taken out of a WACZ that has it deflated."""
-_MAX_EXTRACTED_WARCS = 2  # WARCs taken out, at a time: their disk space is nobody's else
+"""Largest deflated WARC file that is extracted from a WACZ."""
+_MAX_EXTRACTED_WARCS = 2  # extracted files at a time, to limit disk space
 _COPY_BYTES = 1 << 16
 _DAMAGE_ERRORS = (zipfile.BadZipFile, EOFError, zlib.error)
+_MAX_ORIGINALS = 10  # records that may have the body of a revisit
+_MAX_NEAREST = 10  # captures on each side of a date that are tried before a page is given up
+_REFRESH_SECONDS = 10.0  # between checks for new and changed files
+_PAGE_ROWS = 500
+
+_T = TypeVar("_T")
 
 
 class RecordOpener:
-    """Opens records, and keeps the WARCs that it had to take out of a WACZ until it goes itself. For any thread."""
+    """Opens records, and caches WARC files extracted from a WACZ during its lifetime. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +61,7 @@ class RecordOpener:
         self._extracted_count = 0
 
     def open(self, path: Path, member: str | None, offset: int, skip: int) -> StoredRecord:
-        """Return a record. Raises ArchiveFileError, OSError."""
+        """Open a record. Raises ArchiveFileError, OSError."""
         if member is None:
             return reader.open_warc_record(path, offset, skip)
         wacz.check_wacz_directory(path)
@@ -71,9 +77,9 @@ class RecordOpener:
                 return reader.open_warc_record(file, offset, skip)
 
     def _extract(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> Path:
-        """Return the WARC as a file. The record that is opened in it keeps it open, when its name is long gone."""
-        known = path.stat()
-        name = (path, info.filename, known.st_size, known.st_mtime_ns)
+        """Return an extracted WARC file. A record that is open stays readable after the file is deleted."""
+        path_stat = path.stat()
+        name = (path, info.filename, path_stat.st_size, path_stat.st_mtime_ns)
         if name in self._extracted:
             return self._extracted[name]
         while len(self._extracted) >= _MAX_EXTRACTED_WARCS:
@@ -83,12 +89,12 @@ class RecordOpener:
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._extracted_count += 1
         file = self._folder / str(self._extracted_count)
-        left = MAX_EXTRACTED_BYTES
+        remaining = MAX_EXTRACTED_BYTES
         try:
-            # What came before a damage is written, and the record may be in it.
+            # Damage ends the extraction; the record may be before it.
             with archive.open(info) as source, file.open("wb") as target, suppress(*_DAMAGE_ERRORS):
-                while left >= 0 and (piece := source.read(_COPY_BYTES)):
-                    left -= len(piece)
+                while remaining >= 0 and (piece := source.read(_COPY_BYTES)):
+                    remaining -= len(piece)
                     target.write(piece)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             file.unlink(missing_ok=True)
@@ -96,7 +102,7 @@ class RecordOpener:
         except BaseException:
             file.unlink(missing_ok=True)
             raise
-        if left < 0:
+        if remaining < 0:
             file.unlink()
             message = f"{path}/{info.filename}: expected at most {MAX_EXTRACTED_BYTES} bytes in a deflated WARC"
             raise ArchiveFileError(message)
@@ -104,13 +110,13 @@ class RecordOpener:
         return file
 
 
-_MAX_ORIGINALS = 10  # records that may have the body of a revisit
-
-
 class FileCaptureReader:
-    """Reads copies from the files below a folder, or from one file. It reads the disk: call it in a thread.
+    """Reads captures from the files below a directory, or from one file. Call it in a thread.
 
-    max_bytes: the largest body that is handed out.
+    Args:
+        archive: The archive's entry in the registry.
+        root: The directory or file.
+        max_bytes: Largest body that is returned.
     """
 
     def __init__(self, archive: Archive, root: Path, max_bytes: int) -> None:
@@ -119,50 +125,50 @@ class FileCaptureReader:
         self._max_bytes = max_bytes
         self._records = RecordOpener()
 
-    def read(self, found: IndexedCapture, index: WarcFileIndex) -> FetchedCapture:
-        """Return a copy with its body. Raises FailedError; of kind `malformed` also where no body is in these files."""
-        record = self._open(found)
-        if not found.capture.revisit:
-            return self._with_body(record, found)
+    def read(self, indexed: IndexedCapture, index: WarcFileIndex) -> FetchedCapture:
+        """Return a capture with its body. Raises FailedError, of kind `malformed` if no file has the body."""
+        record = self._open(indexed)
+        if not indexed.capture.revisit:
+            return self._with_body(record, indexed)
         failure = FailedError(
-            f"{found.capture.filename}: the record says `as before`, and what was before is not in these files",
+            f"{indexed.capture.filename}: the record says `as before`, and what was before is not in these files",
             self._archive.id,
             "malformed",
         )
-        for original in index.find_originals(found.capture, _MAX_ORIGINALS):
+        for original in index.find_originals(indexed.capture, _MAX_ORIGINALS):
             try:
-                copy = self._with_body(self._open(original), original)
+                fetched = self._with_body(self._open(original), original)
             except FailedError as error:
                 failure = error
                 continue
-            return warc_capture.apply_revisit(record, found.capture, copy)
+            return warc_capture.apply_revisit(record, indexed.capture, fetched)
         raise failure
 
-    def _open(self, found: IndexedCapture) -> StoredRecord:
-        path = self._root if self._root.is_file() else self._root / os.fsdecode(found.path)
+    def _open(self, indexed: IndexedCapture) -> StoredRecord:
+        path = self._root if self._root.is_file() else self._root / os.fsdecode(indexed.path)
         try:
-            record = self._records.open(path, found.member, found.capture.offset or 0, found.capture.skip or 0)
+            record = self._records.open(path, indexed.member, indexed.capture.offset or 0, indexed.capture.skip or 0)
         except (ArchiveFileError, OSError) as error:
             raise FailedError(str(error), self._archive.id, "malformed") from error
-        warc_capture.check_record_identity(record, found.capture, self._archive)
+        warc_capture.check_record_identity(record, indexed.capture, self._archive)
         return record
 
-    def _with_body(self, record: StoredRecord, found: IndexedCapture) -> FetchedCapture:
+    def _with_body(self, record: StoredRecord, indexed: IndexedCapture) -> FetchedCapture:
         try:
-            return warc_capture.read_capture(record, found.capture, self._archive, self._max_bytes)
+            return warc_capture.read_capture(record, indexed.capture, self._archive, self._max_bytes)
         except OSError as error:
             raise FailedError(str(error), self._archive.id, "malformed") from error
 
 
-_T = TypeVar("_T")
-_REFRESH_SECONDS = 10.0  # so late are files seen that come or change
-
-
 class IndexUpdater:
-    """The index of the archive files below a folder, in the user's cache; where that cannot be, in a temporary one.
+    """The index of the archive files below a directory, in the user's cache directory, or else in a temporary one.
 
-    archive: its id, for errors. on_message: is told, in a line, what the user should know. on_file: is told which file
-    is being indexed; both are called in other threads.
+    Args:
+        root: The directory or file.
+        archive: The archive's id, for errors.
+        clock: Clock for the interval between checks.
+        on_message: Receives warnings, in another thread.
+        on_file: Receives the name of each file that is indexed, in another thread.
     """
 
     def __init__(
@@ -185,12 +191,12 @@ class IndexUpdater:
         self._refresh_lock = asyncio.Lock()
 
     async def query(self, query: Callable[[WarcFileIndex], _T]) -> _T:
-        """Return what a question to the index gives, which is asked in a thread. Raises FailedError."""
+        """Return the result of a query, which runs in a thread. Raises FailedError."""
         await self.refresh()
         try:
             return await asyncio.to_thread(query, self._index)
         except sqlite3.DatabaseError:
-            # Damaged, or removed by somebody who cleans up: it is made anew, once.
+            # Damaged, or deleted by a clean-up of the cache: it is created again, once.
             await self.refresh(force=True)
         try:
             return await asyncio.to_thread(query, self._index)
@@ -200,7 +206,7 @@ class IndexUpdater:
             ) from error
 
     async def refresh(self, *, force: bool = False) -> None:
-        """Look for files that came, changed or went, if that was not done lately. Raises FailedError."""
+        """Check for new, changed and deleted files, unless that was done recently. Raises FailedError."""
         async with self._refresh_lock:
             moment = self._clock.now()
             if not force and self._refreshed_at is not None and moment < self._refreshed_at + _REFRESH_SECONDS:
@@ -209,7 +215,7 @@ class IndexUpdater:
             try:
                 await asyncio.to_thread(self._refresh_index, stop)
             except asyncio.CancelledError:
-                stop.set()  # the thread cannot be ended, but it can be told
+                stop.set()  # a thread cannot be cancelled, but polls this
                 raise
             self._refreshed_at = self._clock.now()
 
@@ -218,7 +224,7 @@ class IndexUpdater:
         try:
             self._update(stop)
         except IndexingStoppedError:
-            return  # nobody waits for it
+            return  # the caller was cancelled
         except (OSError, sqlite3.OperationalError) as error:
             if self._is_temporary:
                 raise self._failed_error(error, "unreachable") from error
@@ -226,7 +232,7 @@ class IndexUpdater:
             self._refresh_index(stop)
 
     def _check_root(self) -> None:
-        """Raise FailedError for a folder that cannot be listed, and for a file that is no archive file."""
+        """Raise FailedError for a directory that cannot be listed, and for a file that is not an archive file."""
         try:
             self._root.stat()
             if self._root.is_dir():
@@ -246,7 +252,7 @@ class IndexUpdater:
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
-            # Not a database, or no whole one: what is in it can be had again.
+            # Not a database, or a damaged one: the files are indexed again.
             self._index.remove()
             self._index.update(stop, self._on_file)
 
@@ -266,18 +272,18 @@ class IndexUpdater:
         return FailedError(f"{self._root}: cannot be read: {reason}", self._archive, kind)
 
 
-_PAGE_ROWS = 500
-_MAX_NEAREST = 10  # captures on each side of a date that are tried before a page is given up
+class WarcFilesClient:
+    """Archive client for all archive files below `archive.folder`, or for a single file.
 
+    The files are indexed on first use, in an SQLite file in the user's cache directory, and again when they change.
+    Captures have a `filename` relative to the directory, and no URI-M.
 
-class ArchiveFiles:
-    """All archive files below `archive.folder`, which may be a single file, as a repository.
-
-    The files are indexed on first use, in an SQLite file in the user's cache folder; one that changes is indexed anew.
-    Captures have a `filename` relative to the folder, and no URI-M.
-
-    max_bytes: the largest body that is handed out. on_message: is told, in a line, what the user should know. on_file:
-    is told which file is being indexed. Both are called in other threads.
+    Args:
+        archive: The archive's entry in the registry.
+        max_bytes: Largest body that is returned.
+        clock: Clock for the interval between checks for changed files.
+        on_message: Receives warnings, in another thread.
+        on_file: Receives the name of each file that is indexed, in another thread.
     """
 
     def __init__(
@@ -298,11 +304,11 @@ class ArchiveFiles:
 
     @property
     def archive(self) -> Archive:
-        """What the registry says about it."""
+        """The archive's entry in the registry."""
         return self._archive
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield the captures of an address by date, of any status. Raises UriError, FailedError."""
+        """Yield the captures of a URL by date, with any status. Raises UriError, FailedError."""
         key = key_of(uri)
         async for capture in self._list_captures(key, key + "\0", datetime_negotiation.ALL_TIME):
             yield capture
@@ -317,34 +323,34 @@ class ArchiveFiles:
                 yield capture
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return the copy that a capture names by file and offset, else the closest to its date. Raises FailedError.
+        """Return the capture that is named by file and offset, else the closest to its date. Raises FailedError.
 
         The body of a revisit is that of the record that it names, else of one with the same digest.
         """
         if capture.key is not None and capture.offset is not None:
-            found = await self._index.query(lambda index: index.find_record(capture))
+            indexed = await self._index.query(lambda index: index.find_record(capture))
             try:
-                if found is not None:
-                    return await self._read(found)
+                if indexed is not None:
+                    return await self._read(indexed)
             except FailedError as error:
                 if error.kind not in ("foreign", "malformed"):
                     raise
                 await self._index.refresh(force=True)  # the file may have changed since it was indexed
-                found = await self._index.query(lambda index: index.find_record(capture))
-                if found is not None:
-                    return await self._read(found)
+                indexed = await self._index.query(lambda index: index.find_record(capture))
+                if indexed is not None:
+                    return await self._read(indexed)
         return await self.get(capture.uri, capture.datetime)
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Return the copy closest to a date, or the last one. Raises UriError, DateError, FailedError.
+        """Return the capture closest to a date, or the last one. Raises UriError, DateError, FailedError.
 
-        A copy that cannot be read gives way to the next closest.
+        If a capture cannot be read, the next closest is returned.
         """
         key, (first, last) = key_of(uri), datetime_negotiation.date_span(date)
-        found = await self._index.query(lambda index: index.captures_near(key, last, _MAX_NEAREST))
+        nearest = await self._index.query(lambda index: index.captures_near(key, last, _MAX_NEAREST))
         failure = None
         for each in sorted(
-            found, key=lambda each: datetime_negotiation.distance_rank(each.capture.datetime, first, last)
+            nearest, key=lambda each: datetime_negotiation.distance_rank(each.capture.datetime, first, last)
         ):
             try:
                 return await self._read(each)
@@ -355,27 +361,27 @@ class ArchiveFiles:
         return None
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Return the date of the last capture of an address, 14 digits. Raises UriError, FailedError."""
+        """Return the date of the last capture of a URL, 14 digits. Raises UriError, FailedError."""
         key = key_of(uri)
         return await self._index.query(lambda index: index.last_date(key))
 
     async def problems(self) -> Problems:
-        """Return what could not be read of the files: kinds as docs/warc.md has them, and `unreadable` files."""
+        """Return what could not be read in the files: kinds as in docs/warc.md, and `unreadable` files."""
         return await self._index.query(WarcFileIndex.problems)
 
     async def _list_captures(self, low: str, high: str, span: tuple[str, str]) -> AsyncIterator[Capture]:
-        place = None
-        while page := await self._index.query(partial(_query_page, low, high, span, place)):
-            for found in page:
-                capture = found.capture
+        position = None
+        while page := await self._index.query(partial(_query_page, low, high, span, position)):
+            for indexed in page:
+                capture = indexed.capture
                 yield replace(capture, archive=self._archive.id, migrated=self._archive.is_migrated(capture.mime))
-            place = page[-1].position
+            position = page[-1].position
 
-    async def _read(self, found: IndexedCapture) -> FetchedCapture:
-        return await self._index.query(lambda index: self._captures_reader.read(found, index))
+    async def _read(self, indexed: IndexedCapture) -> FetchedCapture:
+        return await self._index.query(lambda index: self._captures_reader.read(indexed, index))
 
 
 def _query_page(
-    low: str, high: str, span: tuple[str, str], place: tuple[str, str, int] | None, index: WarcFileIndex
+    low: str, high: str, span: tuple[str, str], position: tuple[str, str, int] | None, index: WarcFileIndex
 ) -> list[IndexedCapture]:
-    return index.captures_between(low, high, span, place, _PAGE_ROWS)
+    return index.captures_between(low, high, span, position, _PAGE_ROWS)

@@ -28,7 +28,7 @@ from unlost.crawl.state import QUEUED_STATUS, CrawlState, QueuedUrl
 from unlost.crawl.warc_store import MAX_WARC_BYTES, CrawlWarcStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError, UriError
 from unlost.http.exchange import Timeouts
-from unlost.http.resolver import Resolver
+from unlost.http.pool import Resolver
 from unlost.http.url import parse_url
 from unlost.uri.names import page_name
 from unlost.warc.records import Payload, payload_and_block_digests

@@ -8,8 +8,8 @@ from unlost import dates
 from unlost.crawl.fetcher import FetchResponse
 from unlost.errors import DateError
 from unlost.html.links import Link, scan_links
+from unlost.http.models import PRODUCT_TOKEN
 from unlost.http.url import parse_url, resolve_redirect
-from unlost.http.user_agent import PRODUCT_TOKEN
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 _MAX_BODY_BYTES = 32 << 20  # the link scanner reads no more

@@ -24,10 +24,9 @@ from unlost.http.exchange import (
     Timeouts,
     format_request,
 )
-from unlost.http.pool import ConnectionPool, open_pools
-from unlost.http.resolver import Resolver
+from unlost.http.models import user_agent
+from unlost.http.pool import ConnectionPool, Resolver, open_pools
 from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url
-from unlost.http.user_agent import user_agent
 
 DEFAULT_TIMEOUTS = Timeouts(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
 """Limits of one fetch, in seconds. The total allows 64 MiB at 220 KB/s."""

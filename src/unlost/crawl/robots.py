@@ -12,8 +12,8 @@ from protego import Protego
 from unlost.clock import Clock
 from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
 from unlost.errors import SiteError
+from unlost.http.models import PRODUCT_TOKEN
 from unlost.http.url import parse_url
-from unlost.http.user_agent import PRODUCT_TOKEN
 
 MAX_ROBOTS_BYTES = 500 << 10
 """Bytes that are parsed: the minimum that RFC 9309 requires (500 KiB)."""

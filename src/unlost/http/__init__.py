@@ -1,8 +1,13 @@
 """HTTP client for archives: HTTP/1.1 connections, timeouts, redirects, retries, and the limits of each archive.
 
-Reading order: models (HttpRequest, HttpResponse, HttpClient), url, resolver, connection, pool, exchange, client
-(ArchiveHttpClient); rate_limit (rules), limit_store (shared state on disk), rate_limiter (permits), concurrency
-(adaptive limit of requests in flight), circuit_breaker, connectivity (offline or not), user_agent, body.
+models: `HttpRequest`, `HttpResponse`, the `HttpClient` protocol, kinds of failure, the User-Agent header. url: URLs as
+sent, public IP addresses. connection: one HTTP/1.1 connection. pool: name resolution, proxies, reuse of connections.
+body: bodies in memory or in temporary files. content_encoding: gzip, deflate, Brotli, Zstandard. exchange: one request
+and its streamed response. client: `ArchiveHttpClient`, with retries, redirects and blocks.
+
+rate_limit: rate limits, quotas and backoff as pure functions. limit_store: their state, in memory or on disk.
+rate_limiter: waits for them. concurrency: the adaptive limit of requests in flight. circuit_breaker: skips failing
+archives. connectivity: tells an offline client from an archive that is down.
 
 Imports registry, uri, dates, clock and errors; never archives or anything that uses it.
 """

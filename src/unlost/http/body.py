@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 MAX_BODY_BYTES = 1 << 30
-"""The largest body that is taken out of a file on this machine or a record, before and after its codings are undone."""
+"""The largest body that is read from a local file or a record, before and after decoding."""
 
-_MEMORY_BYTES = 1 << 20  # bytes
-_PIECE = 1 << 16
+_MEMORY_BYTES = 1 << 20  # larger bodies go to a temporary file
+_PIECE_BYTES = 1 << 16
 
 if TYPE_CHECKING:
     _Spooled = tempfile.SpooledTemporaryFile[bytes]
@@ -17,19 +17,19 @@ else:
 
 
 class BodyTooLargeError(Exception):
-    """A body that is larger than wanted. Never seen by users: the client says whose body it was."""
+    """A body exceeds the limit of its reader. Handled by the archive clients, which name the capture."""
 
 
 class ByteReader(Protocol):
-    """What gives its bytes one piece after the other."""
+    """A binary stream to read from, in pieces."""
 
     def read(self, count: int, /) -> bytes:
-        """Return some more bytes; none at the end."""
+        """Return up to `count` bytes; none at the end."""
         ...
 
 
 class _SpooledBody(_Spooled):
-    """A file that is closed, and gone, with the last reference to it."""
+    """A temporary file that is closed, and deleted, with the last reference to it."""
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -37,12 +37,16 @@ class _SpooledBody(_Spooled):
 
 
 def new_body() -> BinaryIO:
-    """Return an empty body to write to and read from."""
+    """Return an empty body, to write to and read from."""
     return cast("BinaryIO", _SpooledBody(_MEMORY_BYTES))
 
 
 def spool_body(pieces: Iterator[bytes], limit: int) -> BinaryIO:
-    """Return a body of these bytes, at its beginning. Raises TooLargeError beyond `limit` bytes."""
+    """Return a body with these bytes, positioned at its beginning.
+
+    Raises:
+        BodyTooLargeError: There are more than `limit` bytes.
+    """
     body = new_body()
     try:
         for piece in _limit_bytes(pieces, limit):
@@ -63,6 +67,6 @@ def _limit_bytes(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
 
 
 def iter_pieces(file: ByteReader) -> Iterator[bytes]:
-    """Yield what is left of a file."""
-    while piece := file.read(_PIECE):
+    """Yield the rest of a file in pieces."""
+    while piece := file.read(_PIECE_BYTES):
         yield piece

@@ -1,7 +1,9 @@
 """Circuit breakers for archives.
 
-An archive's circuit opens after repeated consecutive failures, or at once when the archive asks to wait or its quota
-is exhausted. While it is open, the archive is not queried.
+`CircuitBreaker` and `BreakerRegistry` serve the aggregator: a circuit opens after repeated failures, and after a while
+one trial request decides whether it closes again. `CircuitBreakers` serves recoveries: it suspends an archive after
+repeated failures, or at once when the archive asks to wait or its quota is exhausted. An archive whose circuit is open
+is not queried.
 """
 
 from collections import Counter, deque
@@ -16,36 +18,46 @@ from unlost.uri import key
 FAILURE_OUTCOMES = frozenset(
     {"timeout", "refused", "reset", "dns", "tls", "redirect", "http-5xx", "malformed", "too-large"},
 )
-"""The outcomes that count against an archive. A body that does not end in time is a `timeout`."""
+"""The outcomes that count as failures of an archive. A body that does not end in time is a `timeout`."""
 PAGE_FAILURE_OUTCOMES = frozenset({"redirect", "http-5xx", "malformed", "too-large"})
-"""The failures that may be those of single pages: they count only if pages of several hosts fail."""
+"""The failures that may be those of single pages. They count only if pages of several hosts fail."""
 MIN_FAILING_HOSTS, FAILING_HOSTS_SECONDS = 3, 300.0
-"""Of how many different hosts pages must fail, and within how many seconds, to count against the archive."""
+"""Number of different hosts whose pages must fail, and within how many seconds, to count against the archive."""
 NEUTRAL_OUTCOMES = frozenset({"not-now", "limited", "dormant"})
-"""The outcomes that say nothing about it: its limits are kept elsewhere. All others show that it is well."""
-_WINDOW_SLOTS = 6  # into which the window is cut: memory does not grow with the questions
+"""The outcomes that count neither as success nor as failure: no request was sent. All others count as success."""
+_WINDOW_SLOTS = 6  # counters of the sliding window, so that its memory does not grow with the requests
+LISTING_INCOMPLETE = "unlisted"
+"""Reason of a `Suspension`: the archive's list of captures is incomplete."""
+_MAX_FAILURES = 5  # consecutive failures after which an archive is suspended
+_SUSPENSION_SECONDS = 600.0
 
 
 class BreakerState(StrEnum):
-    """How an archive is treated."""
+    """State of a circuit."""
 
     ACTIVE = "active"
-    """It is asked."""
+    """Closed: requests are sent."""
     DORMANT = "dormant"
-    """It is not."""
+    """Open: no requests are sent."""
     TRIAL = "trial"
-    """It was dormant for long enough: one question is sent to it, and its answer decides."""
+    """Half-open: one trial request is sent, and its outcome decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerConfig:
-    """How much an archive may fail before it is left alone, and for how long. Times are in seconds.
+    """When a circuit opens and for how long. Times are in seconds.
 
-    in_a_row: after so many failures one behind the other. Failures of single pages (`OF_PAGES`) count here and in the
-        share only if pages of `HOSTS` different hosts failed within `HOSTS_SECONDS`.
-    share, window, at_least: or when so large a share of the answers within the window failed, and there were as many
-        as that at least.
-    dormant: for how long, the first time; twice as long each time that the trial fails, up to `longest`.
+    The circuit opens after `max_consecutive_failures`, or if `max_failure_share` of the responses within the window
+    failed. Failures of single pages (`PAGE_FAILURE_OUTCOMES`) count for both only if pages of `MIN_FAILING_HOSTS`
+    different hosts failed within `FAILING_HOSTS_SECONDS`.
+
+    Attributes:
+        max_consecutive_failures: Consecutive failures that open the circuit.
+        max_failure_share: Share of failures within the window that opens the circuit.
+        window: Length of the window.
+        min_responses: Responses within the window below which the share does not matter.
+        open_seconds: How long the circuit is open at first; doubled each time that the trial fails.
+        max_open_seconds: Limit of that doubling.
     """
 
     max_consecutive_failures: int = 3
@@ -57,7 +69,7 @@ class BreakerConfig:
 
 
 class BreakerPermit(NamedTuple):
-    """The permission to ask once. It must be given back to `leave`."""
+    """The permission to send one request. Return it with `CircuitBreaker.record`."""
 
     era: int
     is_trial: bool
@@ -65,11 +77,18 @@ class BreakerPermit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BreakerStatus:
-    """How an archive is, for people and for measuring. Times are seconds since 1970.
+    """State and statistics of a circuit. Times are seconds since 1970.
 
-    since: when this state began. until: when it is tried again; None if it is not dormant.
-    last_failure: the outcome of the last failure; last_message: what it said.
-    failures_in_a_row: since it last answered. failures, successes: in all. opened: how often it was made dormant.
+    Attributes:
+        state: The state.
+        since: When the state began.
+        until: When a trial request may be sent; None if the circuit is closed.
+        last_failure: Outcome of the last failure.
+        last_message: Message of the last failure.
+        consecutive_failures: Failures since the last success.
+        failures: All failures.
+        successes: All successes.
+        times_opened: How often the circuit has opened.
     """
 
     state: BreakerState
@@ -84,16 +103,16 @@ class BreakerStatus:
 
 
 class CircuitBreaker:
-    """The circuit breaker of one archive. It is used by one event loop.
+    """The circuit breaker of one archive. Not shared between event loops.
 
     >>> from unlost.clock import SystemClock
-    >>> breaker = Breaker(SystemClock(), Tolerance(in_a_row=1, dormant=0.0))
-    >>> breaker.leave(breaker.enter(), "timeout")
-    >>> trial = breaker.enter()
-    >>> trial.is_trial, breaker.enter() is None
+    >>> breaker = CircuitBreaker(SystemClock(), BreakerConfig(max_consecutive_failures=1, open_seconds=0.0))
+    >>> breaker.record(breaker.acquire(), "timeout")
+    >>> trial = breaker.acquire()
+    >>> trial.is_trial, breaker.acquire() is None
     (True, True)
-    >>> breaker.leave(trial, "miss")
-    >>> breaker.condition().state.value
+    >>> breaker.record(trial, "miss")
+    >>> breaker.status().state.value
     'active'
     """
 
@@ -117,7 +136,7 @@ class CircuitBreaker:
         self._last_failure: tuple[str, str] | None = None
 
     def acquire(self) -> BreakerPermit | None:
-        """Return the permission to ask now; None if the archive is dormant, or another question is the trial."""
+        """Return the permission to send a request; None if the circuit is open or the trial request is in flight."""
         if not self._is_open:
             return self._permit
         if self._is_trying or not self._is_trial_due():
@@ -126,11 +145,15 @@ class CircuitBreaker:
         return BreakerPermit(self._era, is_trial=True)
 
     def record(self, permit: BreakerPermit, outcome: str | None, message: str = "", uri: str = "") -> None:
-        """Say what came of asking.
+        """Record the outcome of a request.
 
-        ended: the outcome; for a list that broke off, that of what broke it off; None if nobody waited for it.
-        uri: the page that was requested.
-        What was sent before the state last changed is counted, and changes nothing else: it speaks of an earlier time.
+        A request sent before the last change of state is counted, but does not change the state.
+
+        Args:
+            permit: The permission returned by `acquire`.
+            outcome: The outcome; for a list of captures that broke off, the reason. None for a cancelled request.
+            message: The error message of a failure.
+            uri: The requested page.
         """
         failed = outcome in FAILURE_OUTCOMES
         if failed:
@@ -159,7 +182,7 @@ class CircuitBreaker:
             self._open()
 
     def status(self) -> BreakerStatus:
-        """Return how the archive is."""
+        """Return the state and statistics."""
         last, message = self._last_failure or (None, "")
         state = BreakerState.ACTIVE
         if self._is_open:
@@ -177,7 +200,7 @@ class CircuitBreaker:
         )
 
     def _is_trial_due(self) -> bool:
-        """Return whether it was dormant for long enough. A clock that was set back does not make it longer."""
+        """Return whether the circuit was open long enough. Setting the clock back does not prolong that."""
         return not 0 <= self._clock.now() - self._since < self._open_for
 
     def _count(self, now: float, *, failed: bool, of_page: bool) -> None:
@@ -188,18 +211,18 @@ class CircuitBreaker:
             self._consecutive_page_failures += 1
         else:
             self._consecutive_failures += 1
-        failures, of_pages, answers = self._window.add(now, failed=failed, of_page=of_page)
+        failures, page_failures, responses = self._window.add(now, failed=failed, of_page=of_page)
         if not failed:
             return
-        in_a_row = self._consecutive_failures + (
+        consecutive = self._consecutive_failures + (
             self._consecutive_page_failures if self._consecutive_hosts.are_many(now) else 0
         )
         if self._failing_hosts.are_many(now):
-            failures += of_pages
-            answers += of_pages
-        tolerance = self._config
-        is_often = answers >= tolerance.min_responses and failures >= tolerance.max_failure_share * answers
-        if in_a_row >= tolerance.max_consecutive_failures or is_often:
+            failures += page_failures
+            responses += page_failures
+        config = self._config
+        is_share_exceeded = responses >= config.min_responses and failures >= config.max_failure_share * responses
+        if consecutive >= config.max_consecutive_failures or is_share_exceeded:
             self._open()
 
     def _open(self) -> None:
@@ -224,30 +247,28 @@ class CircuitBreaker:
 
 
 class _FailingHosts:
-    """The hosts whose pages failed last, of which no more are remembered than are needed."""
+    """The last hosts whose pages failed, at most `MIN_FAILING_HOSTS`."""
 
     def __init__(self) -> None:
         self._failed_at: dict[str, float] = {}
 
     def add(self, host: str, now: float) -> None:
-        """Record that a page of a host failed."""
         self._failed_at.pop(host, None)
         self._failed_at[host] = now
         if len(self._failed_at) > MIN_FAILING_HOSTS:
             del self._failed_at[next(iter(self._failed_at))]
 
     def are_many(self, now: float) -> bool:
-        """Return whether pages of `HOSTS` hosts failed within `HOSTS_SECONDS`."""
-        # A time after now was recorded before the clock was set back: its age is not known.
+        """Return whether pages of `MIN_FAILING_HOSTS` hosts failed within `FAILING_HOSTS_SECONDS`."""
+        # A time after now was recorded before the clock was set back: its age is unknown.
         return sum(now - FAILING_HOSTS_SECONDS <= at <= now for at in self._failed_at.values()) >= MIN_FAILING_HOSTS
 
     def clear(self) -> None:
-        """Forget everything."""
         self._failed_at.clear()
 
 
 def _host_of(uri: str) -> str:
-    """Return the host of a page as its SURT has it: the same for all spellings."""
+    """Return the host of a page in SURT form, which is the same for all spellings; empty for an invalid URL."""
     try:
         return key(uri).partition(")")[0]
     except UriError:
@@ -255,7 +276,7 @@ def _host_of(uri: str) -> str:
 
 
 class _FailureWindow:
-    """How many answers there were lately, and how many of them failed; rounded to a part of the window."""
+    """Counts responses and failures in a sliding window, in slots of a sixth of it."""
 
     def __init__(self, seconds: float) -> None:
         self._slot = max(seconds / _WINDOW_SLOTS, 0.001)
@@ -263,10 +284,10 @@ class _FailureWindow:
         self._counts: Counter[str] = Counter()
 
     def add(self, now: float, *, failed: bool, of_page: bool) -> tuple[int, int, int]:
-        """Count one; return the failures of the archive, those of pages, and all answers but the latter."""
+        """Count a response. Returns failures of the archive, failures of pages, and responses without the latter."""
         number = int(now // self._slot)
         slots = self._slots
-        # Also what is later than now: then the clock was set back, and nobody knows how old it is.
+        # Slots later than now are dropped, too: the clock was set back, and their age is unknown.
         while slots and not number - _WINDOW_SLOTS < slots[0][0] <= number:
             self._counts.subtract(slots.popleft()[1])
         if not slots or slots[-1][0] != number:
@@ -278,13 +299,12 @@ class _FailureWindow:
         return counts["failures"], counts["of_pages"], counts["failures"] + counts["successes"]
 
     def clear(self) -> None:
-        """Forget everything."""
         self._slots.clear()
         self._counts.clear()
 
 
 class BreakerRegistry:
-    """A breaker for each archive, by its id."""
+    """A circuit breaker for each archive, by id."""
 
     def __init__(self, clock: Clock, config: BreakerConfig = BreakerConfig()) -> None:  # noqa: B008  it is frozen
         self._clock = clock
@@ -292,29 +312,25 @@ class BreakerRegistry:
         self._breakers: dict[str, CircuitBreaker] = {}
 
     def breaker(self, archive: str) -> CircuitBreaker:
-        """Return the breaker of an archive; one that was never asked is active."""
-        found = self._breakers.get(archive)
-        if found is None:
-            found = self._breakers[archive] = CircuitBreaker(self._clock, self._config)
-        return found
+        """Return the breaker of an archive, with a closed circuit if the archive was never queried."""
+        breaker = self._breakers.get(archive)
+        if breaker is None:
+            breaker = self._breakers[archive] = CircuitBreaker(self._clock, self._config)
+        return breaker
 
     def statuses(self) -> dict[str, BreakerStatus]:
-        """Return how each archive is that was asked, by id."""
+        """Return the status of each archive that was queried, by id."""
         return {archive: breaker.status() for archive, breaker in sorted(self._breakers.items())}
-
-
-LISTING_INCOMPLETE = "unlisted"
-"""Why an archive is closed that gave no whole list."""
-_MAX_FAILURES = 5  # in a row, after which an archive is left alone
-_SUSPENSION_SECONDS = 600.0  # for which it is
 
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Why an archive is not asked.
+    """Why an archive is not queried, and until when.
 
-    until: when it may be again, seconds since 1970.
-    reason: one word, as in NotNowError, or `failing`. message: for people.
+    Attributes:
+        until: When it may be queried again, in seconds since 1970.
+        reason: As in NotNowError, or `failing`, or `LISTING_INCOMPLETE`.
+        message: Human-readable explanation.
     """
 
     until: float
@@ -323,7 +339,11 @@ class Suspension:
 
 
 class CircuitBreakers:
-    """The archives that are closed, by id."""
+    """The suspended archives of a recovery, by id.
+
+    Attributes:
+        suspended: The archives that must not be queried now.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -331,10 +351,10 @@ class CircuitBreakers:
         self.suspended: dict[str, Suspension] = {}
 
     def record_failure(self, archive: str, error: ArchiveError) -> bool:
-        """Take note of an error; return whether the archive is closed by it, or was before."""
-        before = self.suspended.get(archive)
-        if before is not None and before.reason == LISTING_INCOMPLETE:
-            return True  # what was on its way does not change that its list is wanted first
+        """Record an error. Returns whether the archive is suspended, by this error or an earlier one."""
+        suspension = self.suspended.get(archive)
+        if suspension is not None and suspension.reason == LISTING_INCOMPLETE:
+            return True  # requests that were in flight do not matter: the list of captures comes first
         if isinstance(error, NotNowError):
             self.suspended[archive] = Suspension(error.until, error.reason, str(error))
             return True
@@ -346,10 +366,10 @@ class CircuitBreakers:
         return True
 
     def record_success(self, archive: str) -> None:
-        """Forget its failures."""
+        """Reset the count of consecutive failures."""
         self._failures.pop(archive, None)
 
     def half_open(self, archive: str) -> None:
-        """Ask it again. One more failure closes it again."""
+        """End a suspension. One more failure suspends the archive again."""
         self.suspended.pop(archive, None)
         self._failures[archive] = _MAX_FAILURES - 1

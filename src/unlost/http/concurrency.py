@@ -1,23 +1,26 @@
-"""Adaptive concurrency: how many requests one host is sent at once."""
+"""Adaptive concurrency: how many requests may be in flight to one host."""
 
 import asyncio
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 
-_MIN_ROUND = 8  # responses that are needed at least to judge latencies and errors
-_MAX_ERROR_SHARE = 0.1  # the share of a round above which errors halve the limit
-_LATENCY_RISE = 2.0  # a mean latency of so many times the usual one is a rise
-_LATENCY_SLACK = 0.05  # seconds that are no rise: this process may be what is slow
+_MIN_ROUND = 8  # responses needed to judge latency and errors
+_MAX_ERROR_SHARE = 0.1  # share of errors in a round above which the limit is halved
+_LATENCY_RISE = 2.0  # mean latency of a round, as a multiple of the baseline, that counts as a rise
+_LATENCY_SLACK = 0.05  # seconds of latency that may be caused by this process
 _HALF, _THREE_QUARTERS = 0.5, 0.75
-_DRIFT, _SETTLE = 0.01, 0.5  # the weight of a round in the usual latency: where it is higher, and lower
+_DRIFT, _SETTLE = 0.01, 0.5  # weight of a round in the baseline if its latency is higher, and if it is lower
 
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyOptions:
-    """The bounds of a `ConcurrencyLimiter`. Requests at once to one host.
+    """Bounds of a `ConcurrencyLimiter`, in requests in flight to one host. If all are equal, nothing adapts.
 
-    initial: at first. minimum, maximum: what it never leaves. Where all are equal, nothing adapts.
+    Attributes:
+        initial: Limit at the start.
+        minimum: Lowest limit.
+        maximum: Highest limit.
     """
 
     initial: int = 32
@@ -26,19 +29,19 @@ class ConcurrencyOptions:
 
     @classmethod
     def fixed(cls, limit: int) -> "ConcurrencyOptions":
-        """Return those of a limit that never changes."""
+        """Return the options of a limit that never changes."""
         return cls(limit, limit, limit)
 
 
 class ConcurrencyLimiter:
-    """A semaphore for requests to one host, first in, first out, whose size adapts. It is used by one event loop.
+    """A FIFO semaphore for requests to one host, whose size adapts. Not shared between event loops.
 
     Additive increase, only while requests wait for a slot: by one for each response until the first decrease (as in
-    TCP's slow start), then by one for each round of responses. Multiplicative decrease, at most once for the requests
-    that are on their way together: by half on a response that says to wait, and on errors above a tenth of a round; by
-    a quarter, the first time by half, on a mean latency of twice the usual one. Latency and errors that may be those of
-    single pages never take it below a quarter of the initial size, since some pages just take longer or fail: requests
-    for such a page must not slow down all others.
+    TCP slow start, RFC 5681), then by one for each round of responses. Multiplicative decrease, at most once for
+    requests that were in flight together: by half on a 429 or 503, and if more than a tenth of a round failed; by a
+    quarter, the first time by half, if the mean latency of a round is twice the baseline. Latency and errors that may
+    be those of single pages never reduce the limit below a quarter of its initial size, because requests for slow or
+    failing pages must not slow down all others.
 
     >>> ConcurrencyLimiter(ConcurrencyOptions(initial=4)).limit
     4
@@ -57,7 +60,7 @@ class ConcurrencyLimiter:
 
     @property
     def limit(self) -> int:
-        """How many requests may be on their way now."""
+        """The current limit of requests in flight."""
         return int(self._limit)
 
     def locked(self) -> bool:
@@ -65,31 +68,31 @@ class ConcurrencyLimiter:
         return bool(self._waiting) or self._in_use >= self.limit
 
     async def acquire(self) -> bool:
-        """Wait for a slot; always returns True, as semaphores do."""
+        """Wait for a slot. Always returns True, as `asyncio.Semaphore.acquire` does."""
         if not self.locked():
             self._in_use += 1
             return True
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        slot = asyncio.get_running_loop().create_future()
+        self._waiting.append(slot)
         try:
-            await turn
+            await slot
         except asyncio.CancelledError:
-            if turn.cancelled():
+            if slot.cancelled():
                 with suppress(ValueError):
-                    self._waiting.remove(turn)
-                self._grant_slots()  # those that came in the meantime queue after it
+                    self._waiting.remove(slot)
+                self._grant_slots()  # requests that arrived meanwhile queued after it
             else:
-                self.release()  # the slot was given at the same moment
+                self.release()  # the slot was granted at the same moment
             raise
         return True
 
     def release(self) -> None:
-        """Give a slot back."""
+        """Release a slot."""
         self._in_use -= 1
         self._grant_slots()
 
     def record_response(self, sent_at: float, now: float) -> None:
-        """Record a response. sent_at, now: times of the event loop."""
+        """Record a response. Both arguments are times of the event loop."""
         if not self._is_adaptive:
             return
         if self._waiting:
@@ -99,14 +102,17 @@ class ConcurrencyLimiter:
         self._record_latency(sent_at, now)
 
     def record_abandoned(self, sent_at: float, now: float) -> None:
-        """Record a request that was given up, without a response, after that time."""
+        """Record a request that was cancelled at `now`, without a response."""
         if self._is_adaptive:
             self._record_latency(sent_at, now)
 
     def record_failure(self, sent_at: float, now: float, *, of_page: bool = False) -> None:
-        """Record an error: a timeout, a broken or refused connection, a status of 500 and above.
+        """Record a timeout, a broken or refused connection, or a status of 500 and above.
 
-        of_page: whether it may be one of the requested page alone, such as a status.
+        Args:
+            sent_at: When the request was sent, as time of the event loop.
+            now: The current time of the event loop.
+            of_page: The failure may be that of the requested page alone, such as a status.
         """
         if not self._is_adaptive or sent_at < self._decreased_at:
             return
@@ -116,19 +122,19 @@ class ConcurrencyLimiter:
             self._decrease(_HALF, self._page_floor() if of_page else self._options.minimum, now)
 
     def record_throttling(self, sent_at: float, now: float) -> None:
-        """Record a response that says to wait: 429 or 503."""
+        """Record a 429 or 503 response."""
         if self._is_adaptive and sent_at >= self._decreased_at:
             self._decrease(_HALF, self._options.minimum, now)
 
     def _grant_slots(self) -> None:
         while self._waiting and self._in_use < self.limit:
-            turn = self._waiting.popleft()
-            if not turn.done():
+            slot = self._waiting.popleft()
+            if not slot.done():
                 self._in_use += 1
-                turn.set_result(None)
+                slot.set_result(None)
 
     def _record_latency(self, sent_at: float, now: float) -> None:
-        """Add a latency to the round, and judge the round when it is over."""
+        """Add a latency to the round, and evaluate the round when it is complete."""
         if sent_at < self._decreased_at:
             return
         self._responses += 1
@@ -143,7 +149,7 @@ class ConcurrencyLimiter:
         self._begin_round()
 
     def _page_floor(self) -> float:
-        """Return the limit below which slow or failing pages do not take it."""
+        """Return the limit below which slow or failing pages do not reduce it."""
         return min(max(self._options.minimum, self._options.initial // 4), self._limit)
 
     def _decrease(self, factor: float, floor: float, now: float) -> None:

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: sends a request at a time and reads its response in pieces."""
+"""One HTTP/1.1 connection: sends one request at a time and reads the response in pieces."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ from typing import cast
 import httptools
 
 MAX_HEAD_BYTES = 1 << 18
-"""Of all that is not body: archives repeat original headers, and Link fields hold long addresses."""
+"""Largest size of all that is not body. Archives repeat original headers, and Link fields contain long URLs."""
 
 _DAY_SECONDS = 86_400.0
 _CLOSED_EARLY = "closed before the end"
@@ -19,19 +19,21 @@ _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _CONTENT_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(\d{0,19})[^\n]*\n")
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d)\d\d")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(:[^\n]*)")
-_MAX_BUFFERED_BYTES = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
+_MAX_BUFFERED_BYTES = 1 << 19  # received bytes of a body not yet read, above which reading pauses
 
 
 class HttpProtocolError(Exception):
-    """What came back is no answer in HTTP. Never seen outside this package."""
+    """The response is not valid HTTP. Handled inside this package."""
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection, from when it is made until either side closes it.
+    """A connection, from when it is opened until either side closes it.
 
-    key: what the pool finds it by.
-    asked: how many questions were sent on it.
-    status, headers: of the answer, once `head` has returned; headers as (name, value), in order.
+    Attributes:
+        key: The key under which the pool stores the connection.
+        requests_sent: Number of requests sent on it.
+        status: Status of the response, after `read_head`.
+        headers: Header fields of the response as (name, value) pairs, in order, after `read_head`.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -48,10 +50,10 @@ class HttpConnection(asyncio.Protocol):
         self._is_paused = False
         self._non_body_bytes = 0
         self._is_bodiless = False
-        self._unparsed_head: bytes | None = None  # the head as far as it came, if its length is not to be believed
-        self._declared_length: int | None = None  # the length that is not believed: fewer bytes are not all of the body
+        self._unparsed_head: bytes | None = None  # the head received so far, if Content-Length is to be ignored
+        self._declared_length: int | None = None  # the ignored Content-Length: a shorter body is truncated
         self._received = 0
-        self._parsed_head = b""  # what the parser got of the head
+        self._parsed_head = b""  # the head passed to the parser so far
         self._is_head_malformed = False
         self._has_head = self._has_ended = False
         self._ends_with_connection = False
@@ -60,35 +62,36 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether another question may be sent on it: the last answer was whole and read, and nothing came behind."""
+        """Whether another request may be sent: the last response was read to the end, and nothing followed it."""
         is_idle = self._is_keep_alive and not self.has_more
         return is_idle and self._transport is not None and not self._transport.is_closing()
 
     @property
     def has_more(self) -> bool:
-        """Whether there is more of the answer, here or to come."""
+        """Whether more of the response is buffered or expected."""
         return bool(self._pieces) or not self._has_ended
 
     @property
     def was_used(self) -> bool:
-        """Whether the question on its way is not the first one: the other side may have closed it meanwhile."""
+        """Whether the current request is not the first: the server may have closed the connection meanwhile."""
         return self.requests_sent > 1
 
     @property
     def peer(self) -> str | None:
-        """The IP address of the other side, or of the proxy; None if there is none any more."""
-        found = None if self._transport is None else self._transport.get_extra_info("peername")
-        return str(found[0]) if isinstance(found, tuple) else None
+        """The remote IP address, or the proxy's; None if the connection is closed."""
+        peer = None if self._transport is None else self._transport.get_extra_info("peername")
+        return str(peer[0]) if isinstance(peer, tuple) else None
 
     def send(self, request: bytes, *, until_close: bool = False, is_bodiless: bool = False) -> None:
-        """Send a question. It is on its way when this returns; whether it could be sent, `head` tells.
+        """Send a request. A failure to send is raised by `read_head`.
 
-        to_end: whether the body is all that comes until the other side closes the connection, also if that is more
-            than its length says.
-        is_bodiless: whether the answer is a head alone, whatever length it tells, as to HEAD.
+        Args:
+            request: The request as sent.
+            until_close: Read the body until the server closes the connection, also beyond Content-Length.
+            is_bodiless: The response has no body, whatever Content-Length says, as for HEAD.
         """
         if self._is_bodiless:
-            self._reset_parser()  # the one before still waits for a body
+            self._reset_parser()  # it still expects the body of the previous response
         self._is_bodiless = is_bodiless
         self.requests_sent += 1
         self._unparsed_head = b"" if until_close else None
@@ -104,41 +107,48 @@ class HttpConnection(asyncio.Protocol):
 
     def _reset_parser(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
-        # As browsers read answers: old servers end lines with a bare newline, and worse.
+        # As lenient as browsers: old servers end lines with a bare LF and pad chunk sizes with spaces.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
 
     async def tunnel(self, request: bytes, ssl_context: ssl.SSLContext, host: str) -> None:
-        """Ask a proxy for a way to a host, and speak safely with that host from then on.
+        """Open a tunnel through a proxy to a host, and start TLS in it.
 
-        Raises NotHttpError if the proxy does not want to, OSError, ssl.SSLError.
+        Args:
+            request: The CONNECT request as sent.
+            ssl_context: The TLS context.
+            host: The host name to verify.
+
+        Raises:
+            HttpProtocolError: The proxy refuses, or its response is not HTTP.
+            OSError: The connection failed; ssl.SSLError if TLS did.
         """
         self.send(request)
-        await self.read_head(self._loop.time() + _DAY_SECONDS)  # whoever opens connections knows how long that may take
+        await self.read_head(self._loop.time() + _DAY_SECONDS)  # the pool applies the connect timeout
         if self.status != 200 or self._transport is None:
             raise HttpProtocolError(f"status {self.status}")
         if self._transport.is_closing():
             raise ConnectionResetError(_CLOSED_EARLY)
-        if self._pieces:  # nobody vouches for it: it must not be taken for a part of what the host says
+        if self._pieces:  # unauthenticated data: it must not be taken for part of the host's response
             raise HttpProtocolError("something was said before the connection was safe")
         transport = await self._loop.start_tls(self._transport, self, ssl_context, server_hostname=host)
         if transport is None:
             raise ConnectionResetError(_CLOSED_EARLY)
         self.connection_made(transport)
-        self._reset_parser()  # the one before still waits for the body of the proxy's answer
-        self._is_keep_alive = True  # which may have said that it ends its own connection
+        self._reset_parser()  # it still expects the body of the proxy's response
+        self._is_keep_alive = True  # the proxy's `Connection: close` does not apply to the tunnel
         self.requests_sent = 0
 
     async def read_head(self, until: float) -> None:
-        """Wait for the head of the answer. Raises TimeoutError, NotHttpError, OSError."""
+        """Wait for the response headers. Raises TimeoutError, HttpProtocolError, OSError."""
         while not self._has_head:
             if self._failure is not None:
                 raise self._failure
             await self._wait(until)
 
     async def read_piece(self, until: float) -> bytes:
-        """Return some more of the body, nothing at its end. Raises TimeoutError, NotHttpError, OSError."""
+        """Return the next piece of the body, empty at its end. Raises TimeoutError, HttpProtocolError, OSError."""
         while True:
             if self._pieces:
                 return self._pop_piece()
@@ -153,12 +163,12 @@ class HttpConnection(asyncio.Protocol):
         self._buffered_bytes -= len(piece)
         if self._is_paused and not self._pieces and self._transport is not None:
             self._is_paused = False
-            with suppress(RuntimeError):  # it was closing, and so never paused
+            with suppress(RuntimeError):  # it was closing, so reading was never paused
                 self._transport.resume_reading()
         return piece
 
     async def _wait(self, until: float) -> None:
-        """Wait until anything happens. Raises TimeoutError at a time of the loop."""
+        """Wait for the next event. Raises TimeoutError at `until`, a time of the event loop."""
         waiter = self._waiter = self._loop.create_future()
         timer = self._loop.call_at(until, _expire, waiter)
         try:
@@ -172,22 +182,22 @@ class HttpConnection(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def close(self) -> None:
-        """Close it, at once: whatever is on its way is of no use."""
+        """Close the connection at once, without sending buffered data."""
         self._is_keep_alive = False
         if self._transport is not None:
             self._transport.abort()
 
-    # What the event loop calls.
+    # Callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport; a second time when a proxy's connection has been made safe."""
+        """Store the transport. Called a second time after TLS has started in a tunnel."""
         self._transport = cast("asyncio.Transport", transport)
         self._has_ended = True
 
     def data_received(self, data: bytes) -> None:
-        """Read what came."""
+        """Parse received data."""
         if self._has_ended:
-            self.close()  # nobody asked: what follows could be taken for the next answer
+            self.close()  # unsolicited data could be taken for the next response
             return
         count = len(self._pieces)
         try:
@@ -195,13 +205,13 @@ class HttpConnection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(HttpProtocolError(str(error)))
         if len(self._pieces) == count:
-            # Of the head, or of fields behind the body: the parser gathers each of them, however long.
+            # Part of the head or of trailers. The parser buffers a field without a limit of its own.
             self._non_body_bytes += len(data)
             if self._non_body_bytes > MAX_HEAD_BYTES:
                 self._fail(HttpProtocolError(f"fields of more than {MAX_HEAD_BYTES} bytes"))
 
     def _parse(self, data: bytes) -> None:
-        """Give data to the parser. Fields with malformed names are skipped, as browsers do."""
+        """Pass data to the parser. Fields with malformed names are dropped, as browsers do."""
         if self._has_head:
             self._parser.feed_data(data)
             return
@@ -226,28 +236,28 @@ class HttpConnection(asyncio.Protocol):
             self._parser.feed_data(_without_malformed_fields(text[:end]) + text[end:])
 
     def _without_length(self, data: bytes) -> bytes:
-        """Return what came up to here without the field that tells a length, once the head is whole."""
+        """Return the data received so far without Content-Length, once the head is complete."""
         text = (self._unparsed_head or b"") + data
         end = _END_OF_HEAD.search(text)
         if end is None and len(text) <= MAX_HEAD_BYTES:
             self._unparsed_head = text
             return b""
         self._unparsed_head = None
-        place = end.end() if end else len(text)
-        told = _CONTENT_LENGTH.search(text, 0, place)
-        self._declared_length = int(told[1]) if told and told[1] else None
-        return _CONTENT_LENGTH.sub(b"", text[:place]) + text[place:]
+        head_end = end.end() if end else len(text)
+        length = _CONTENT_LENGTH.search(text, 0, head_end)
+        self._declared_length = int(length[1]) if length and length[1] else None
+        return _CONTENT_LENGTH.sub(b"", text[:head_end]) + text[head_end:]
 
     def _fail(self, failure: Exception) -> None:
         self._is_keep_alive = False
-        # What comes behind a whole answer spoils the next one, not this one.
+        # Data after a complete response only makes the connection unusable; it does not damage that response.
         if not self._has_ended and self._failure is None:
             self._failure = failure
             self._wake()
         self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the answer with the connection if that is how it ends; else it is broken."""
+        """End the response if it is delimited by the end of the connection; otherwise it is truncated."""
         self._is_keep_alive = False
         if not self._has_ended and self._failure is None:
             is_whole = self._declared_length is None or self._received >= self._declared_length
@@ -258,30 +268,30 @@ class HttpConnection(asyncio.Protocol):
                 self._failure = exc if isinstance(exc, ConnectionError | ssl.SSLError) else ConnectionResetError(reason)
         self._wake()
 
-    # What the parser calls.
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        """Notice an answer that nobody asked for."""
+        """Detect an unsolicited response."""
         if self._has_ended:
             self._is_keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a field."""
+        """Store a header field."""
         if not self._has_ended and not self._has_head:  # else it is a trailer
-            # The parser leaves space at their ends.
+            # The parser does not strip whitespace.
             texts = name.strip().decode("utf-8", "surrogateescape"), value.strip().decode("utf-8", "surrogateescape")
             self.headers.append(texts)
 
     def on_headers_complete(self) -> None:
-        """Let go whoever waits for the head, unless it is that of a word in between."""
+        """Wake `read_head`, unless the response is informational (1xx)."""
         if self._has_ended:
             return
         self.status = self._parser.get_status_code()
         if 100 <= self.status < 200:
             return
-        lengths = {lower: value for name, value in self.headers if (lower := name.lower()) in _FRAMING_HEADERS}
-        coding = lengths.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
-        self._ends_with_connection = coding != "chunked" and "content-length" not in lengths
+        framing = {lower: value for name, value in self.headers if (lower := name.lower()) in _FRAMING_HEADERS}
+        coding = framing.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
+        self._ends_with_connection = coding != "chunked" and "content-length" not in framing
         self._has_head = True
         if self._is_bodiless:
             self._has_ended = True
@@ -289,7 +299,7 @@ class HttpConnection(asyncio.Protocol):
         self._wake()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece, and let the other side wait if nobody fetches them."""
+        """Buffer a piece of the body, and pause reading if too much is buffered."""
         if self._has_ended:
             return
         self._pieces.append(body)
@@ -302,9 +312,9 @@ class HttpConnection(asyncio.Protocol):
         self._wake()
 
     def on_message_complete(self) -> None:
-        """End the answer."""
+        """End the response."""
         if not self._has_head:
-            self.headers = []  # a word in between: the answer is still to come
+            self.headers = []  # an informational response: the final one follows
             return
         if not self._has_ended:
             self._has_ended = True
@@ -313,20 +323,20 @@ class HttpConnection(asyncio.Protocol):
 
 
 def _end_of_head(text: bytes) -> int | None:
-    """Return where the head of a response ends, after those of informational ones; None if it is not all there."""
-    place = 0
-    while end := _END_OF_HEAD.search(text, place):
-        status = _STATUS.match(text, place)
+    """Return where the head of the final response ends, after informational ones; None if it is incomplete."""
+    position = 0
+    while end := _END_OF_HEAD.search(text, position):
+        status = _STATUS.match(text, position)
         if status is None or status[1] != b"1":
             return end.end()
-        place = end.end()
+        position = end.end()
     return None
 
 
 def _without_malformed_fields(head: bytes) -> bytes:
-    """Return a head without the lines that are not a field, and without space before colons."""
+    """Return a head without lines that are not fields, and without whitespace before colons."""
     lines: list[bytes] = []
-    is_skipped = False  # with the lines that continue it
+    is_skipped = False  # also drops the continuation lines of a dropped field
     for line in head.split(b"\n"):
         field = _FIELD.match(line)
         if field is not None:

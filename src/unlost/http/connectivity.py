@@ -1,7 +1,7 @@
-"""Tells a fault of the local network from a fault of an archive.
+"""Distinguishes a fault of the local network from a fault of an archive.
 
-A client that cannot reach one archive while others respond has met a fault, or a block, of that archive. A client that
-can reach none is offline, or behind a captive portal or a proxy that answers for every host.
+If one archive cannot be reached while others respond, that archive is down or blocks the client. If none can be
+reached, the client is offline, or connected to a captive portal or a proxy that responds in place of every host.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from unlost.errors import FailedError, OfflineError
 from unlost.http import url as http_url
 from unlost.http.exchange import HttpExchange, RequestTrace, Timeouts
-from unlost.http.pool import ConnectionPool, open_pools
-from unlost.http.resolver import Resolver
+from unlost.http.pool import ConnectionPool, Resolver, open_pools
 from unlost.registry.models import Archive
 
 NO_CONNECTION_KINDS = frozenset({"dns", "unreachable", "refused", "tls", "proxy"})
-"""The kinds of failure, of `unlost.http.models.KINDS`, in which no usable connection was made."""
+"""The kinds in `unlost.http.models.FAILURE_KINDS` for which no usable connection was made."""
 
 _REASONS = {
     "dns": "name resolution failed",
@@ -35,8 +34,10 @@ _NETWORK_LOGIN_STATUS = 511  # Network Authentication Required, RFC 6585
 class ResponseOrigin:
     """Where a response came from.
 
-    host: the host that was queried. peer: the IP address that responded, which may be that of a proxy.
-    is_secure: whether a TLS certificate vouches for the host.
+    Attributes:
+        host: The host that was queried.
+        peer: The IP address that responded, which may be that of a proxy.
+        is_secure: A TLS certificate vouches for the host.
     """
 
     host: str
@@ -47,8 +48,9 @@ class ResponseOrigin:
 class Connectivity:
     """Records which archives could be reached during one run.
 
-    required: the ids of archives of which one must be reachable. As soon as each of them was tried in vain, `check`
-        raises OfflineError. Without any, it never does.
+    Args:
+        required: Ids of archives of which at least one must be reachable. Once all of them have failed,
+            `raise_if_offline` raises OfflineError. If empty, it never does.
     """
 
     def __init__(self, required: Iterable[str] = ()) -> None:
@@ -62,15 +64,15 @@ class Connectivity:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether no archive was reached so far."""
+        """Whether no archive has been reached so far."""
         return not self._reached
 
     def record_failure(self, archive: str, host: str, kind: str) -> None:
-        """Record that a request failed. kind: of `unlost.http.models.KINDS`."""
+        """Record a failed request, with a kind in `FAILURE_KINDS`."""
         if kind in NO_CONNECTION_KINDS:
             self._failed[archive] = kind, host
         elif archive not in self._portals:
-            self._reached.add(archive)  # it was connected to
+            self._reached.add(archive)  # a connection was made
 
     def record_skip(self, archive: str) -> None:
         """Record that an archive was not queried, because of a rate limit, a quota or a block."""
@@ -79,16 +81,23 @@ class Connectivity:
     def record_response(
         self, archive: str, origin: ResponseOrigin, status: int, media_type: str, redirect: str, now: float
     ) -> bool:
-        """Record a response; return whether it proves that the network works.
+        """Record a response, and return whether it proves that the network works.
 
-        media_type: of the body. redirect: the host that it redirects to; empty if it does not. Captive portals respond
-        in place of every host without TLS, with a redirect to another host or a page in HTML: such a response proves
-        nothing.
+        Captive portals respond in place of every host without TLS, with a redirect to another host, an HTML page or
+        status 511: such a response proves nothing.
+
+        Args:
+            archive: The archive's id.
+            origin: Where the response came from.
+            status: Its status.
+            media_type: Its media type.
+            redirect: The host that it redirects to; empty if it does not redirect.
+            now: The current time.
         """
         is_elsewhere = bool(redirect) and redirect != origin.host
         is_page = status in (200, _NETWORK_LOGIN_STATUS) and "html" in media_type
         if not origin.is_secure and (is_elsewhere or is_page or status == _NETWORK_LOGIN_STATUS):
-            # Which page it is shows when it was read: until then it is that of this archive alone.
+            # The page is identified by the archive until `record_page` provides its digest.
             self._portals[archive] = (redirect if is_elsewhere else f"\0{archive}"), origin.host
             return False
         self._portals.pop(archive, None)
@@ -99,19 +108,19 @@ class Connectivity:
         return True
 
     def record_page(self, archive: str, digest: str) -> None:
-        """Record the digest of a page that proves nothing. In place of several hosts it is the page of a portal."""
+        """Record the digest of a page that proves nothing. The same page from several hosts is that of a portal."""
         page, host = self._portals.get(archive, ("", ""))
         if page.startswith("\0"):
             self._portals[archive] = f"\0{digest}", host
 
     def is_portal_suspected(self, archive: str) -> bool:
-        """Return whether the last response of an archive may be that of a captive portal."""
+        """Return whether the last response for an archive may be that of a captive portal."""
         return archive in self._portals
 
     def proves_block(self, host: str, at: float) -> bool:
-        """Return whether a connection that a host refused at a time is a block: the network worked as far as the host.
+        """Return whether a connection refused by a host is a block: another response proves that the network works.
 
-        A response proves that for the minute after it: later, the machine may be in another network.
+        The proof holds for a minute: later, the machine may be in another network.
         """
         proven_at = (
             self._internet_proven_at
@@ -121,31 +130,31 @@ class Connectivity:
         return proven_at >= at - _EVIDENCE_SECONDS
 
     def is_local_refusal(self) -> bool:
-        """Return whether several hosts failed and none was reached, so that a refusal is no archive's doing."""
+        """Return whether several hosts failed and none was reached, so that refused connections are not blocks."""
         hosts = {host for _, host in (*self._failed.values(), *self._portals.values())}
         return not self._reached and len(hosts) > 1
 
     def offline_error(self) -> OfflineError | None:
-        """Return the error that says that no archive can be reached; None if that is not known."""
+        """Return the error to raise if no archive can be reached; None if that is not certain."""
         tried = {**self._failed, **self._portals}
         if self._reached or not tried:
             return None
         portals = {page for page, _ in self._portals.values()}
         hosts = {host for _, host in tried.values()}
         if portals:
-            # One host that shows a page is a site like any other; one page in place of several hosts is a portal.
+            # One host that sends a page is an ordinary site. The same page from several hosts is a portal.
             is_offline = len(hosts) > 1 and len(portals) == 1
         elif len(hosts) > 1:
             is_offline = any(_is_internet_host(host) for host in hosts)
         else:
-            # A single host that refuses, or has a bad certificate, is there.
+            # A single host that refuses connections or has an invalid certificate exists.
             is_offline = not {kind for kind, _ in self._failed.values()} & {"refused", "tls"}
         if not is_offline:
             return None
         return OfflineError(_message(tried, self._reasons(portals), is_portal=bool(portals)), self._reasons(portals))
 
     def raise_if_offline(self) -> None:
-        """Raise OfflineError if all required archives were tried, and none was reached."""
+        """Raise OfflineError if all required archives have failed and none was reached."""
         if self._required and self._required <= self._failed.keys() | self._portals.keys() | self._skipped:
             error = self.offline_error()
             if error is not None:
@@ -162,18 +171,18 @@ class Connectivity:
 async def probe_network(
     archives: Iterable[Archive], resolver: Resolver | None = None, *, use_proxies: bool = False, timeout: float = 10.0
 ) -> OfflineError | None:
-    """Return the error that says that no archive can be reached; None if one can be, or if that cannot be told.
+    """Return an error if no archive can be reached; None if one can, or if that is not certain.
 
-    Connections are opened to all archives at once, and closed as soon as one is made; nothing is sent. Where archives
-    have TLS, only those count: in place of others a captive portal may accept the connection.
+    Connects to all archives at once, until one connection is made; nothing is sent. If archives have https URLs, only
+    these are tried: a captive portal may accept connections in place of the others.
     """
-    places = {each.id: url for each in archives if (url := _own_url(each)) is not None}
-    secure = {name: url for name, url in places.items() if url.scheme == "https"}
+    urls = {each.id: url for each in archives if (url := _remote_url(each)) is not None}
+    secure_urls = {name: url for name, url in urls.items() if url.scheme == "https"}
     network = Connectivity()
     pools = open_pools(resolver, use_proxies=use_proxies)
     tasks = [
-        asyncio.create_task(_connects(pools[True], name, url, network, timeout))
-        for name, url in (secure or places).items()
+        asyncio.create_task(_can_connect(pools[True], name, url, network, timeout))
+        for name, url in (secure_urls or urls).items()
     ]
     try:
         for done in asyncio.as_completed(tasks):
@@ -188,7 +197,7 @@ async def probe_network(
     return network.offline_error()
 
 
-async def _connects(
+async def _can_connect(
     pool: ConnectionPool, name: str, url: http_url.HttpUrl, network: Connectivity, seconds: float
 ) -> bool:
     exchange = HttpExchange(
@@ -203,11 +212,11 @@ async def _connects(
 
 
 def _do_nothing() -> None:
-    """Do nothing: nothing is sent."""
+    """Ignore the progress of the request."""
 
 
-def _own_url(archive: Archive) -> http_url.HttpUrl | None:
-    """Return a registered URL of an archive on the network; None for one on this machine's disk."""
+def _remote_url(archive: Archive) -> http_url.HttpUrl | None:
+    """Return an http or https URL of an archive; None for a local one."""
     for url in (archive.timemap, archive.timegate, archive.cdx, archive.replay):
         try:
             return http_url.parse_url(url or "")
@@ -218,14 +227,16 @@ def _own_url(archive: Archive) -> http_url.HttpUrl | None:
 
 def _message(tried: Iterable[str], reason: str, *, is_portal: bool) -> str:
     names = list(tried)
-    who = "the archive could not be reached" if len(names) == 1 else f"none of {len(names)} archives could be reached"
+    subject = (
+        "the archive could not be reached" if len(names) == 1 else f"none of {len(names)} archives could be reached"
+    )
     if is_portal:
-        return f"You seem to be behind a login page: {who} ({reason}). Log in with a browser, then try again"
-    return f"You seem to be offline: {who} ({reason})"
+        return f"You seem to be behind a login page: {subject} ({reason}). Log in with a browser, then try again"
+    return f"You seem to be offline: {subject} ({reason})"
 
 
 def _is_internet_host(host: str) -> bool:
-    """Return whether a host lies outside this machine and its network, as far as its name tells."""
+    """Return whether a host is outside the local network, as far as its name or address shows."""
     if host == "localhost" or host.endswith(".localhost"):
         return False
     return http_url.is_public_ip(host) if http_url.is_ip_literal(host) else True

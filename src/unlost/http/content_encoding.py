@@ -1,7 +1,7 @@
-"""Content decoding: gzip, deflate, Brotli and Zstandard, in bounded pieces and without trusting headers or data.
+"""Content decoding: gzip, deflate, Brotli and Zstandard, in bounded pieces, without trusting headers or data.
 
-A body that is not in the coding its header names passes unchanged. A damaged body is decoded up to the damage, and the
-decoder reports it.
+A body that is not in the coding its header names passes unchanged: the Content-Encoding that archives send is often
+wrong for captures that were compressed. A damaged body is decoded up to the damage, which the decoder reports.
 """
 
 import re
@@ -15,23 +15,39 @@ import brotli
 
 from unlost._core import Inflated
 
+MAX_CODINGS = 4
+"""Codings of one body. Servers apply one, by mistake two; more is an attack."""
+SUPPORTED_CODINGS = frozenset({"gzip", "deflate", "br", "zstd"})
+"""The codings that can be decoded."""
 PIECE_BYTES = 1 << 16
-"""Bytes that are given at once, at most, whatever a bomb would give."""
-_MAX_ZSTD_BYTES = 1 << 26  # stored: it is unpacked from memory
-# What is made in one step with damage is lost: so steps are small, but for the first, which tells whether it is Brotli
-# at all. Of 2,000 bodies of noise, 7 in 100 pass for the beginning of something; of files of common types, none did.
+"""Largest piece of decoded data, also of a decompression bomb."""
+_MAX_ZSTD_BYTES = 1 << 26  # encoded; it is decoded from memory
+# The Brotli decoder loses all output of a step in which it meets damage, so steps are small. The first one is larger,
+# because it decides whether the data is Brotli at all: of 2,000 bodies of random bytes, 7 in 100 pass for the beginning
+# of Brotli data; of files of common types, none did.
 _BROTLI_HEAD = 4096
 _BROTLI_STEP = 256
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # behind a byte from 50 to 5f
+_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # of a skippable frame, after a byte from 50 to 5f (RFC 8878, section 3.1.2)
 _WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS, "raw": -zlib.MAX_WBITS}
+_TEXT_SNIFF_BYTES = 512  # beginning of a body that decides whether it is text
+_MAX_FALLBACK_BYTES = 1 << 16  # beyond, data that yields no output is certain to be in its coding
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+# Values of Content-Encoding that are not codings.
+_IDENTITY_CODINGS = {"", "identity", "none", "binary", "7bit", "8bit", "utf-8"}
+_CODING_ALIASES = {"x-gzip": "gzip"}  # RFC 9110, section 8.4.1.3
+# Codings registered by IANA or observed on servers. Any other unknown name is ignored.
+_UNSUPPORTED_CODINGS = {
+    "compress", "x-compress", "dcb", "dcz", "exi", "aes128gcm", "pack200-gzip", "sdch", "bzip2", "lzma", "xz",
+}  # fmt: skip
 
 
 class CodingError(Exception):
-    """What is there means nothing in a coding, or ends too early. Never seen outside `unlost.formats`.
+    """Data is not valid in a coding, or is truncated. Handled by `ContentDecoder`.
 
-    is_beginning: whether all of it is the beginning of something in the coding, of which the rest is missing.
+    Attributes:
+        is_truncated: All data is valid, but the end is missing.
     """
 
     def __init__(self, message: str, *, is_truncated: bool = False) -> None:
@@ -40,31 +56,35 @@ class CodingError(Exception):
 
 
 class Decompressor(Protocol):
-    """Undoes one coding. What comes behind its end and is nothing in it is passed over.
+    """Decompresses one coding. Trailing data that is not in the coding is ignored.
 
-    is_certain: whether the first bytes leave no doubt that this is the coding.
+    Attributes:
+        is_certain: The first bytes leave no doubt that the data is in the coding.
     """
 
     is_certain: bool
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what some more bytes unpack to. Raises BrokenError."""
+        """Yield the decompressed form of more data. Raises CodingError."""
         ...
 
     def end(self) -> Iterator[bytes]:
-        """Yield what is left. Raises BrokenError if the end was not there."""
+        """Yield the remaining output. Raises CodingError if the data is truncated."""
         ...
 
 
 def detect_decompressor(coding: str, head: bytes) -> Decompressor | None:
-    """Return what undoes a coding, by the first bytes of a body; None if they cannot be in it.
+    """Return a decompressor for a coding, by the first bytes of a body; None if they are not in the coding.
 
-    coding: `gzip`, `deflate`, `br` or `zstd`. What begins as gzip is gzip under whatever name; other names lie less.
+    Args:
+        coding: `gzip`, `deflate`, `br` or `zstd`. Data that begins as gzip is gzip whatever the name: servers declare
+            it wrongly more often than other codings.
+        head: The first bytes of the body.
     """
     if _is_gzip(head) and (coding == "gzip" or len(head) > len(_GZIP)):
         return _ZlibDecompressor("gzip")
     if coding == "deflate":
-        # With the zlib header that the standard demands, or without it, as some servers have always sent it.
+        # With the zlib header of RFC 9110, section 8.4.1.2, or raw, as some servers have always sent it.
         has_header = head[0] & 0x0F == 8 and int.from_bytes(head[:2], "big") % 31 == 0
         return _ZlibDecompressor("deflate" if has_header else "raw")
     if coding == "br":
@@ -75,39 +95,39 @@ def detect_decompressor(coding: str, head: bytes) -> Decompressor | None:
 
 
 def _is_gzip(head: bytes) -> bool:
-    """Tell by what every gzip begins with: its two bytes, the method, and flags of which three are never set."""
+    """Return whether data may begin a gzip member: magic, method 8, reserved flags 0 (RFC 1952, section 2.3.1)."""
     return head.startswith(_GZIP) and head[2:3] in (b"", b"\x08") and not (head[3:4] or b"\0")[0] & 0xE0
 
 
 class _ZlibDecompressor:
-    """Deflate in one of its three coats; of gzip, any number of members behind each other."""
+    """Deflate in gzip, zlib or raw format. A gzip body may have any number of members."""
 
     def __init__(self, form: str) -> None:
         self._form = form
         self._stream = zlib.decompressobj(_WINDOWS[form])
-        self._rest = b""  # behind a member, too short to tell whether another begins
-        self._is_confirmed = form != "raw"  # of what has no header, that it is deflate at all
+        self._rest = b""  # data after a member, too short to decide whether another one begins
+        self._is_confirmed = form != "raw"  # raw deflate has no header: the first output confirms it
         self.is_certain = form == "gzip"
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         data, self._rest = self._rest + data, b""
-        full = False
-        while data or full:
+        is_full = False
+        while data or is_full:
             if self._stream.eof:
                 if self._form != "gzip" or not data.startswith(_GZIP[: len(data)]):
-                    return  # zeros and other rubbish, which every reader passes over
+                    return  # padding and other trailing data, which all readers ignore
                 if len(data) < len(_GZIP):
                     self._rest = data
                     return
                 self._stream = zlib.decompressobj(_WINDOWS["gzip"])
-            # Who comes upon damage keeps what it made on the way there: then it goes there once more, in small steps.
+            # zlib discards the output before damage. The copy repeats the step in smaller ones.
             before = self._stream.copy() if self._is_confirmed and len(data) > 1 else None
             try:
                 piece = self._stream.decompress(data, PIECE_BYTES)
             except zlib.error as error:
                 yield from _decompress_until_damage(before, data)
                 raise CodingError(f"damaged {self._name}: {error}") from None
-            full = len(piece) == PIECE_BYTES and not self._stream.eof
+            is_full = len(piece) == PIECE_BYTES and not self._stream.eof
             if piece:
                 self._is_confirmed = True
                 yield piece
@@ -124,14 +144,14 @@ class _ZlibDecompressor:
 
 
 def _decompress_until_damage(stream: "zlib._Decompress | None", data: bytes) -> Iterator[bytes]:
-    """Yield what comes before the byte of which zlib says that it is wrong."""
+    """Decompress byte by byte, and yield all output before the byte that zlib rejects."""
     with suppress(zlib.error):
-        for place in range(len(data) if stream else 0):
-            rest = data[place : place + 1]
-            while stream and rest:
-                if piece := stream.decompress(rest, PIECE_BYTES):
+        for position in range(len(data) if stream else 0):
+            pending = data[position : position + 1]
+            while stream and pending:
+                if piece := stream.decompress(pending, PIECE_BYTES):
                     yield piece
-                rest = stream.unconsumed_tail
+                pending = stream.unconsumed_tail
 
 
 class _BrotliDecompressor:
@@ -144,12 +164,12 @@ class _BrotliDecompressor:
     def feed(self, data: bytes) -> Iterator[bytes]:
         while data:
             piece, data = data[: self._step], data[self._step :]
-            yield from self._fed(piece)
+            yield from self._decompress(piece)
             self._step = _BROTLI_STEP
 
-    def _fed(self, data: bytes) -> Iterator[bytes]:
+    def _decompress(self, data: bytes) -> Iterator[bytes]:
         try:
-            # It says that it can take more while it still has something to give: only an empty piece tells.
+            # can_accept_more_data() may be true while there is output: only an empty piece means that there is none.
             while not self._stream.is_finished():
                 piece = self._stream.process(data, output_buffer_limit=PIECE_BYTES)
                 data = b""
@@ -167,7 +187,7 @@ class _BrotliDecompressor:
 
 
 class _ZstdDecompressor:
-    """It is unpacked at its end, since the core has it in one piece."""
+    """Zstandard, decompressed at its end, because the core takes it in one piece."""
 
     is_certain = True
 
@@ -194,28 +214,12 @@ class _ZstdDecompressor:
             raise CodingError(f"damaged zstd: {source.damage}")
 
 
-MAX_CODINGS = 4
-"""In one body: nobody packs more than twice, and more is no mistake but an attack."""
-SUPPORTED_CODINGS = frozenset({"gzip", "deflate", "br", "zstd"})
-"""The codings that are undone."""
-_TEXT_SNIFF_BYTES = 512  # bytes that tell whether a body is text
-_MAX_FALLBACK_BYTES = 1 << 16  # bytes: nothing that long comes to nothing by mistake
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-# What stands in the place of a coding, and is none.
-_IDENTITY_CODINGS = {"", "identity", "none", "binary", "7bit", "8bit", "utf-8"}
-_CODING_ALIASES = {"x-gzip": "gzip"}
-# Real codings, by the list of IANA and by what servers were seen to send; a word that is in no list means nothing.
-_UNSUPPORTED_CODINGS = {
-    "compress", "x-compress", "dcb", "dcz", "exi", "aes128gcm", "pack200-gzip", "sdch", "bzip2", "lzma", "xz",
-}  # fmt: skip
-
-
 class UndecodableError(Exception):
-    """A body in a coding that cannot be undone. Never seen by users: the message says why, the caller whose it was."""
+    """A body is in a coding that cannot be decoded. The message says why; the caller adds whose body it is."""
 
 
 def parse_content_encoding(values: Iterable[str]) -> list[str]:
-    """Return the codings that fields of Content-Encoding name, in lower case, in the order in which they are undone.
+    """Return the codings of Content-Encoding fields, in lower case, in the order of decoding.
 
     >>> parse_content_encoding(["x-gzip", "identity, deflate"])
     ['deflate', 'gzip']
@@ -225,9 +229,7 @@ def parse_content_encoding(values: Iterable[str]) -> list[str]:
 
 
 class ContentDecoder:
-    r"""Undoes codings, piece by piece.
-
-    damage: how the body is damaged, in words; None if it is not, as far as is known. It is all known behind `end`.
+    r"""Decodes a body, piece by piece.
 
     >>> decoder = ContentDecoder(["gzip"])
     >>> b"".join([*decoder.decode(b"no gzip at all"), *decoder.end()]), decoder.damage
@@ -235,22 +237,26 @@ class ContentDecoder:
     """
 
     def __init__(self, codings: Sequence[str]) -> None:
-        """Raise UndecodableError for too many codings. codings: as `codings_of` gives them."""
+        """Create a decoder for codings as returned by `parse_content_encoding`.
+
+        Raises:
+            UndecodableError: There are more than `MAX_CODINGS`.
+        """
         if len(codings) > MAX_CODINGS:
             raise UndecodableError(f"in {len(codings)} codings, where at most {MAX_CODINGS} are undone")
         self._layers = [_CodingLayer(coding) for coding in codings]
 
     @property
     def damage(self) -> str | None:
-        """Of the first coding that is damaged."""
+        """The first damage found; None if there is none so far. It is complete only after `end`."""
         return next((layer.damage for layer in self._layers if layer.damage), None)
 
     def decode(self, data: bytes) -> Iterator[bytes]:
-        """Yield what some more bytes decode to, some 64 KiB at a time at most. Raises UndecodableError."""
+        """Yield the decoded form of more data, in pieces of about 64 KiB. Raises UndecodableError."""
         return self._decode_from(0, data)
 
     def end(self) -> Iterator[bytes]:
-        """Yield what is left. Raises UndecodableError."""
+        """Yield the remaining output. Raises UndecodableError."""
         for depth, layer in enumerate(self._layers):
             for piece in layer.end():
                 yield from self._decode_from(depth + 1, piece)
@@ -265,7 +271,7 @@ class ContentDecoder:
 
 
 def decode_chunks(chunks: Iterable[bytes], decoder: ContentDecoder) -> Iterator[bytes]:
-    """Yield a body without its codings; whether it was damaged, the decoder knows afterwards. Raises UndecodableError.
+    """Yield a decoded body. `decoder.damage` reports damage afterwards. Raises UndecodableError.
 
     >>> import zlib
     >>> b"".join(decode_chunks([zlib.compress(b"hello")], ContentDecoder(["deflate"])))
@@ -277,14 +283,14 @@ def decode_chunks(chunks: Iterable[bytes], decoder: ContentDecoder) -> Iterator[
 
 
 class _CodingLayer:
-    """One coding. It looks at the first bytes to see what it has before it."""
+    """One coding of a body. The first block decides whether the body is in the coding at all."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
-        self._block = bytearray()  # until there is enough: what is found does not depend on how it came
+        self._block = bytearray()  # collects a whole block, so that detection does not depend on the size of pieces
         self._has_begun = False
-        self._fallback: bytearray | None = bytearray()  # while it may turn out not to be in the coding
-        self._decompressor: Decompressor | None = None  # None from then on: what comes passes
+        self._fallback: bytearray | None = bytearray()  # the data itself, while it may turn out not to be in the coding
+        self._decompressor: Decompressor | None = None  # None after detection: data passes unchanged
         self.damage: str | None = None
 
     def decode(self, data: bytes) -> Iterator[bytes]:
@@ -302,7 +308,7 @@ class _CodingLayer:
         yield from self._guard(self._decompressor.end())
 
     def _decode_block(self, block: bytes, *, is_all: bool) -> Iterator[bytes]:
-        """Yield what a block decodes to; the first one tells whether this is the coding."""
+        """Yield a decoded block. The first one decides whether the body is in the coding."""
         if not self._has_begun:
             self._has_begun = True
             self._decompressor = self._detect(block, is_all=is_all)
@@ -313,15 +319,15 @@ class _CodingLayer:
     def _detect(self, head: bytes, *, is_all: bool) -> Decompressor | None:
         is_text = _CONTROL.search(head[:_TEXT_SNIFF_BYTES]) is None
         if self._coding not in SUPPORTED_CODINGS:
-            # `br with a dictionary` is not br.
+            # `br`, followed by anything such as a dictionary, is not plain Brotli.
             if not is_text and (self._coding in _UNSUPPORTED_CODINGS or self._coding.split()[0] in SUPPORTED_CODINGS):
                 raise UndecodableError(f"in the coding `{ascii(self._coding)[1:-1][:40]}`, which cannot be undone")
             return None
-        found = detect_decompressor(self._coding, head)
-        if not is_text or found is None or found.is_certain:
-            return found
-        # Text that says that it is packed: it is text, unless all of it happens to be something packed.
-        return found if is_all and _is_complete(detect_decompressor(self._coding, head), head) else None
+        decompressor = detect_decompressor(self._coding, head)
+        if not is_text or decompressor is None or decompressor.is_certain:
+            return decompressor
+        # Text with a Content-Encoding was stored decoded, unless all of it happens to be valid in the coding.
+        return decompressor if is_all and _is_complete(detect_decompressor(self._coding, head), head) else None
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
         if self._decompressor is None:
@@ -335,7 +341,7 @@ class _CodingLayer:
                 self._fallback = None
 
     def _guard(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield pieces; if the first is broken, what they would have been made of."""
+        """Yield decoded pieces. If the first one fails, yield the data itself."""
         try:
             for piece in pieces:
                 self._fallback = None
@@ -349,12 +355,12 @@ class _CodingLayer:
             self._fallback = None
 
 
-def _is_complete(found: Decompressor | None, data: bytes) -> bool:
-    """Return whether data is packed from its beginning to its end; what gives much is believed without its end."""
-    if found is None:
+def _is_complete(decompressor: Decompressor | None, data: bytes) -> bool:
+    """Return whether all data is in the coding. Output of a whole piece is sufficient."""
+    if decompressor is None:
         return False
     try:
-        for piece in chain(found.feed(data), found.end()):
+        for piece in chain(decompressor.feed(data), decompressor.end()):
             if len(piece) >= PIECE_BYTES:
                 return True
     except CodingError:

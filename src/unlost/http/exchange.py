@@ -14,27 +14,28 @@ from unlost.errors import FailedError
 from unlost.http.body import new_body
 from unlost.http.connection import HttpConnection, HttpProtocolError
 from unlost.http.content_encoding import SUPPORTED_CODINGS, ContentDecoder, UndecodableError, parse_content_encoding
-from unlost.http.pool import ConnectionPool, ConnectTimeoutError, ProxyError, ProxyServer
-from unlost.http.resolver import NotPublicError
+from unlost.http.pool import ConnectionPool, ConnectTimeoutError, NotPublicError, ProxyError, ProxyServer
 from unlost.http.url import HttpUrl
 
 CONNECTION_ERRORS = (HttpProtocolError, TimeoutError, ConnectionError, ssl.SSLError)
-"""What a connection raises while an answer is awaited."""
+"""What a connection raises while a response is read."""
 
-_MAX_DRAINED_BYTES = 1 << 18  # bytes of an answer that is of no use; beyond it, a new connection costs less
+_MAX_DRAINED_BYTES = 1 << 18  # to read more of an unused body costs more than a new connection
 _DRAIN_SECONDS = 2.0
-_MAX_MEMORY_BYTES = 1 << 20  # bytes of a body that is kept in memory
-_YIELD_BYTES = 1 << 20  # bytes that are decoded before others get their turn
+_MAX_MEMORY_BYTES = 1 << 20  # larger bodies go to a temporary file
+_YIELD_BYTES = 1 << 20  # decoded bytes after which other tasks may run
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long an archive may take, in seconds.
+    """Timeouts of a request, in seconds.
 
-    connect: to look its name up, connect and agree on keys.
-    first_byte: from then until its headers are there. Index servers think long before they list a large site.
-    idle: between two pieces of the body.
-    total: for everything that one question takes, with redirects and what is tried again; not the wait for limits.
+    Attributes:
+        connect: Name resolution, TCP connection and TLS handshake.
+        first_byte: From sending the request to receiving the response headers. CDX servers take long before the
+            first row of a large site.
+        idle: Between two pieces of the body.
+        total: The whole request with redirects, retries and their delays, without waiting for rate limits.
     """
 
     connect: float = 15.0
@@ -44,12 +45,15 @@ class Timeouts:
 
 
 class RequestTrace:
-    """What becomes of a request on its way.
+    """Records how far a request got, for retries and quotas.
 
-    reused: whether it went out on a connection that had been used before, which the other side may have closed.
-    strayed: whether what came back on such a connection is not HTTP: bytes that were left of the answer before it.
-    connecting: is called if there must be a new connection first, which may take a while. sent: once it is out.
-    is_sent: whether the request left this machine. proxied: whether it goes through a proxy.
+    Attributes:
+        is_reused: The request was sent on a reused connection, which the server may have closed.
+        is_stale_response: The data received on a reused connection is not HTTP: the rest of an earlier response.
+        is_sent: The request was sent.
+        is_proxied: The request goes through a proxy.
+        on_connect: Called before a new connection is opened, which may take a while.
+        on_sent: Called after the request is sent.
     """
 
     def __init__(self, on_connect: Callable[[], None], on_sent: Callable[[], None]) -> None:
@@ -62,9 +66,10 @@ class RequestTrace:
 
 
 class StreamingResponse:
-    """An answer whose body is still to come. It must be read or drained, or the connection is closed.
+    """A response whose body has not been read. Read or drain it, or the connection is closed.
 
-    peer: the IP address that it came from.
+    Attributes:
+        peer: The remote IP address.
     """
 
     def __init__(self, connection: HttpConnection, url: HttpUrl, idle: float, until: float) -> None:
@@ -80,7 +85,7 @@ class StreamingResponse:
         self._first_values = {name.lower(): value for name, value in reversed(self.headers)}
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a field; None if there is none. name: in lower case."""
+        """Return the first value of a header field, or None. `name` must be in lower case."""
         return self._first_values.get(name)
 
     def _values(self, name: str) -> list[str]:
@@ -91,9 +96,19 @@ class StreamingResponse:
     async def read(
         self, max_bytes: int, archive: str, on_partial: Callable[[BinaryIO, int], None] | None = None
     ) -> tuple[BinaryIO, int]:
-        """Return the whole body, decoded and at its beginning, and its size. Raises FailedError, TimeoutError.
+        """Read the whole body.
 
-        broken: gets what was received, and its size, before anything is raised.
+        Args:
+            max_bytes: Largest accepted body, before and after decoding.
+            archive: The archive's id, for errors.
+            on_partial: Receives an incomplete body and its size before the error is raised.
+
+        Returns:
+            The decoded body, positioned at its beginning, and its size.
+
+        Raises:
+            FailedError: The body is too large or damaged.
+            TimeoutError: The body did not arrive in time.
         """
         return await self._read_whole(max_bytes, archive, self._until, on_partial)
 
@@ -120,14 +135,14 @@ class StreamingResponse:
         return body, size
 
     async def _read_small(self, until: float) -> bytes | None:
-        """Return a body that is not coded and has one piece, as most have; None if it is another."""
+        """Return a body without a content coding that is a single piece, as most are; None for any other."""
         self._pending = await self._read_piece(until)
         if self._connection.has_more or len(self._pending) > _MAX_MEMORY_BYTES:
             return None
         return self._pending
 
     async def _read_piece(self, until: float) -> bytes:
-        """Return some more of the body, nothing at its end. Raises TimeoutError also if all is here, but too late."""
+        """Return the next piece of the body, empty at its end. Raises TimeoutError after `until`, even with data."""
         if self._pending:
             piece, self._pending = self._pending, b""
             return piece
@@ -144,9 +159,14 @@ class StreamingResponse:
         return size
 
     def iter_decoded(self, max_bytes: int, archive: str) -> AsyncIterator[bytes]:
-        """Yield the body without its codings, all that there is of it before whatever goes wrong.
+        """Yield the decoded body. All data that arrived before an error is yielded before the error is raised.
 
-        max_bytes: of the body, with and without its codings. Raises FailedError, and what is in BROKEN.
+        Args:
+            max_bytes: Largest accepted body, before and after decoding.
+            archive: The archive's id, for errors.
+
+        Raises:
+            FailedError: The body is too large or damaged. Errors in `CONNECTION_ERRORS` are raised as they are.
         """
         return self._iter_decoded(self._content_codings(), max_bytes, archive, self._until)
 
@@ -186,33 +206,33 @@ class StreamingResponse:
 
     def _content_codings(self) -> list[str]:
         if self.status == 206:
-            return []  # a part of a file is given as it is: to decode it would need what comes before
+            return []  # a range of the encoded file (RFC 9110, section 14.2): decoding needs what precedes it
         if declared := parse_content_encoding(self._values("content-encoding")):
             return declared
-        # Some archives give the stored bytes, and what they are encoded in only among the original headers.
+        # Some archives send the stored bytes, and declare the coding only in the original headers.
         stored = parse_content_encoding(self._values("x-archive-orig-content-encoding"))
         return stored if SUPPORTED_CODINGS.issuperset(stored) else []
 
     async def read_promptly(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
-        """Return the body as `read` does; an empty one if it does not come soon, or not whole."""
+        """Return the body as `read` does, or an empty one if it is incomplete or does not arrive within two seconds."""
         try:
             return await self._read_whole(max_bytes, archive, self._short_deadline())
         except (FailedError, *CONNECTION_ERRORS):
             return new_body(), 0
 
     async def drain(self) -> None:
-        """Read a body that is of no use, so that the connection can be used again, unless that takes long."""
-        left, until = _MAX_DRAINED_BYTES, self._short_deadline()
+        """Discard a body so that the connection can be reused, unless that takes too long."""
+        remaining, until = _MAX_DRAINED_BYTES, self._short_deadline()
         with suppress(*CONNECTION_ERRORS):
-            while left > 0 and (data := await self._read_piece(until)):
-                left -= len(data)
+            while remaining > 0 and (data := await self._read_piece(until)):
+                remaining -= len(data)
 
     def _short_deadline(self) -> float:
         return min(self._loop.time() + min(self._idle, _DRAIN_SECONDS), self._until)
 
 
 def _flush_decoder(decoder: ContentDecoder, max_bytes: int) -> Iterator[bytes]:
-    """Yield what a decoder still holds of a body that breaks off, at most `max_bytes`."""
+    """Yield what the decoder has buffered of a truncated body, at most `max_bytes`."""
     with suppress(UndecodableError):
         for piece in decoder.end():
             yield piece[:max_bytes]
@@ -222,7 +242,7 @@ def _flush_decoder(decoder: ContentDecoder, max_bytes: int) -> Iterator[bytes]:
 
 
 def format_request(method: str, target: str, host: str, fields: str) -> bytes:
-    """Return a request as it is sent. fields: the others, each with its line end."""
+    """Return the head of a request. `fields` are the other header fields, each with its line end."""
     return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode("utf-8", "surrogateescape")
 
 
@@ -231,10 +251,20 @@ def _too_large(max_bytes: int, archive: str) -> FailedError:
 
 
 class HttpExchange:
-    """A request and its answer, as an async context manager that gives the Head.
+    """One request and its response, as an async context manager that returns a `StreamingResponse`.
 
-    until: a time of the event loop at which everything must be over. to_end: as in Question. method: GET or HEAD.
-    Raises FailedError, also out of the block, where NotHttpError, TimeoutError and broken connections become one.
+    Connection errors in its block are raised as FailedError, too.
+
+    Args:
+        pool: Where the connection comes from.
+        url: The URL to request.
+        headers: Header fields as sent, each with its line end.
+        trace: Records how far the request got.
+        timeouts: The timeouts of each phase.
+        until: Time of the event loop after which the exchange fails.
+        archive: The archive's id, for errors.
+        until_close: As in `HttpRequest`.
+        method: GET or HEAD.
     """
 
     def __init__(
@@ -257,7 +287,7 @@ class HttpExchange:
         self._connection: HttpConnection | None = None
 
     async def __aenter__(self) -> StreamingResponse:
-        """Send the request and wait for the head of the answer."""
+        """Send the request and return the response once its headers are received. Raises FailedError."""
         loop = asyncio.get_running_loop()
         url, proxy = self._url, self._pool.proxy_for(self._url)
         self._trace.is_proxied = proxy is not None
@@ -280,11 +310,11 @@ class HttpExchange:
         return StreamingResponse(connection, url, self._timeouts.idle, self._until)
 
     async def connect(self) -> None:
-        """Make a connection, with TLS where the URL has it, and close it: nothing is sent. Raises FailedError."""
+        """Open a connection, with TLS for https, and close it without sending anything. Raises FailedError."""
         (await self._open(self._pool.proxy_for(self._url), self._timeouts.connect)).close()
 
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         self._finish(error)
 
     def _finish(self, error: BaseException | None) -> None:
@@ -306,23 +336,23 @@ class HttpExchange:
 
     def _format_request(self, proxy: ProxyServer | None) -> bytes:
         url = self._url
-        target, more = url.target, self._headers
+        target, fields = url.target, self._headers
         if proxy is not None and url.scheme == "http":
             target = str(url)
             if proxy.authorization:
-                more += f"Proxy-Authorization: {proxy.authorization}\r\n"
+                fields += f"Proxy-Authorization: {proxy.authorization}\r\n"
         if self._until_close:
-            more += "Connection: close\r\n"
-        return format_request(self._method, target, url.host_header, more)
+            fields += "Connection: close\r\n"
+        return format_request(self._method, target, url.host_header, fields)
 
     def _to_failed_error(self, error: Exception) -> FailedError:
-        kind, what = _classify_error(error)
-        place = self._url.host_port
-        return FailedError(f"{place.host}:{place.port}: {what}"[:300], self._archive, kind)
+        kind, message = _classify_error(error)
+        host_port = self._url.host_port
+        return FailedError(f"{host_port.host}:{host_port.port}: {message}"[:300], self._archive, kind)
 
 
-def _classify_error(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one for each way to fail
-    """Return the kind of a failure, and what happened in words."""
+def _classify_error(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one for each kind of failure
+    """Return the kind of failure and a message."""
     if isinstance(error, ssl.SSLError):
         return "tls", f"no safe connection: {_error_text(error)}"
     if isinstance(error, ProxyError):
@@ -345,7 +375,7 @@ def _classify_error(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one 
 
 
 def _has_errno(error: Exception, number: int) -> bool:
-    """Return whether a connection failed so, at one at least of the addresses that were tried."""
+    """Return whether a connection failed with an error number, for at least one of the addresses tried."""
     return getattr(error, "errno", None) == number or f"[Errno {number}]" in str(error)
 
 

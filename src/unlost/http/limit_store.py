@@ -1,4 +1,4 @@
-"""Stores the rate-limit state of archives: in memory, or in files that all processes of a machine share."""
+"""Stores the rate-limit state of archives: in memory, or in files shared by all processes of a machine."""
 
 import errno
 import fcntl
@@ -19,37 +19,37 @@ from unlost.http.rate_limit import RateLimitState, newer_version
 
 T = TypeVar("T")
 
-_MAX_BYTES = 1 << 20  # of a file; an account has some hundred
-_MAX_NAME_LENGTH = 150  # characters of a file's name before its ending; systems take 255 bytes
-_EMPTY_CACHE_SECONDS = 0.25  # for which an account that had no file is thought to have none
-_LOCK_TIMEOUT = 30.0  # a change takes a millisecond: whoever holds the lock for so long was stopped
+_MAX_BYTES = 1 << 20  # of a file; a state has some hundred
+_MAX_NAME_LENGTH = 150  # of a file name without its extension; file systems allow 255 bytes
+_EMPTY_CACHE_SECONDS = 0.25  # how long the absence of a file is cached
+_LOCK_TIMEOUT = 30.0  # a change takes a millisecond: a process that holds the lock this long is suspended
 _EMPTY = RateLimitState()
 _log = logging.getLogger(__name__)
 
 
 class LimitStore(Protocol):
-    """Keeps an account for each archive. Whoever uses the same store keeps the limits together."""
+    """Stores a rate-limit state for each archive. Clients that share a store respect the limits together."""
 
     @property
     def is_blocking(self) -> bool:
-        """Whether a change may take a while, for a disk, a network or others: then it is made beside the event loop."""
+        """Whether an update may block, on a disk, a network or a lock, so that it has to run in a thread."""
         ...
 
     def is_known_empty(self, archive: str) -> bool:
-        """Return whether an account is sure to have no entries, without waiting for anything."""
+        """Return whether an archive's state is certain to be empty. Never blocks."""
         ...
 
     def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
-        """Replace an archive's account, and return what the function returned beside it.
+        """Replace an archive's state by the first result of `change`, and return the second one.
 
-        Between its call and the end of the change, nobody else sees or changes that account. If it raises, nothing
-        changes. It is called once; an archive that was never asked has `Ledger()`.
+        The state is locked meanwhile. `change` is called once; if it raises, nothing changes. An archive that was never
+        queried has the state `RateLimitState()`.
         """
         ...
 
 
 class MemoryLimitStore:
-    """Accounts that end with the process, for tests and for libraries that ask little. It may be used by threads."""
+    """State that ends with the process, for tests and for libraries that send few requests. Thread-safe."""
 
     is_blocking = False
 
@@ -58,29 +58,30 @@ class MemoryLimitStore:
         self._lock = Lock()
 
     def is_known_empty(self, archive: str) -> bool:
-        """Return whether an account is sure to have no entries."""
+        """Return whether an archive has no state."""
         return archive not in self._states
 
     def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
-        """Replace an archive's account, and return what the function returned beside it."""
+        """Replace an archive's state by the first result of `change`, and return the second one."""
         with self._lock:
-            ledger, result = change(self._states.get(archive, _EMPTY))
-            if ledger == _EMPTY:
+            state, result = change(self._states.get(archive, _EMPTY))
+            if state == _EMPTY:
                 self._states.pop(archive, None)
             else:
-                self._states[archive] = ledger
+                self._states[archive] = state
             return result
 
 
 class FileLimitStore:
-    """A folder with a file for each archive, shared by all processes of a machine.
+    """State in a directory with a file for each archive, shared by all processes of a machine.
 
-    A file is replaced whole, under a lock, so whoever is killed at any point leaves the old account or the new one. It
-    is not forced to the disk each time: after a loss of power it may be that of some seconds before, and if it is
-    damaged then, or by anything else, it is set aside as `….damaged` and everything that it counted is thought used up.
+    Files are replaced atomically, under a lock, so that a killed process leaves the old state or the new one. They are
+    not synced: after a power failure the state may be some seconds old. A damaged file is renamed to `*.damaged`, and
+    all limits of the archive count as exhausted.
 
-    folder: made when it is first needed, for its user alone.
-    tell: gets a line for people if a file is damaged; by default the log of this module.
+    Args:
+        folder: The directory. It is created when first needed, readable by its user only.
+        warn: Receives a warning if a file is damaged; by default, the log of this module.
     """
 
     is_blocking = True
@@ -91,28 +92,31 @@ class FileLimitStore:
         self._warn = warn
 
     def is_known_empty(self, archive: str) -> bool:
-        """Return whether an account has no entries: it has no file, in a folder that there is.
+        """Return whether an archive has no file, in a directory that exists.
 
-        Another process may have made one since we last looked, a quarter of a second ago at most.
+        The result is cached for a quarter of a second, in which another process may create the file.
         """
         now = time.monotonic()
         if now - self._empty_since.get(archive, -math.inf) < _EMPTY_CACHE_SECONDS:
             return True
-        # Noted before we look, so that a thread that writes an entry meanwhile takes it away again.
+        # Stored before the check, so that a thread that writes the file meanwhile invalidates it.
         self._empty_since[archive] = now
-        is_clear = False
+        is_empty = False
         try:
-            is_clear = self._folder.is_dir() and not self.path_of(archive).exists()
+            is_empty = self._folder.is_dir() and not self.path_of(archive).exists()
         finally:
-            if not is_clear:
+            if not is_empty:
                 self._empty_since.pop(archive, None)
-        return is_clear
+        return is_empty
 
     def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
-        """Replace an archive's account, and return what the function returned beside it.
+        """Replace an archive's state by the first result of `change`, and return the second one.
 
-        Raises OSError if the folder cannot be written or another process holds the lock for half a minute, InputError
-        if a newer unlost wrote the file: limits that cannot be kept are no reason to send without.
+        Without a stored state no request is sent, so that limits are never exceeded.
+
+        Raises:
+            OSError: The directory cannot be written, or another process holds the lock for half a minute.
+            InputError: The file was written by a newer version of unlost.
         """
         file = self.path_of(archive)
         try:
@@ -128,9 +132,9 @@ class FileLimitStore:
             self._empty_since.pop(archive, None)
 
     def read(self, archive: str) -> RateLimitState:
-        """Return an archive's account without changing or locking anything. Raises OSError.
+        """Return an archive's state without changing or locking anything. Raises OSError.
 
-        A damaged account counts as one whose limits are used up.
+        A damaged file counts as a state whose limits are exhausted.
         """
         try:
             data = self.path_of(archive).read_bytes()[:_MAX_BYTES]
@@ -142,7 +146,7 @@ class FileLimitStore:
             return RateLimitState(lost=True)
 
     def path_of(self, archive: str) -> Path:
-        """Return where the account of an archive is, or would be."""
+        """Return the path of an archive's file."""
         name = quote(archive, safe="", errors="surrogatepass")
         if len(name) > _MAX_NAME_LENGTH:
             name = name[: _MAX_NAME_LENGTH - 65] + "-" + sha256(archive.encode("utf-8", "surrogatepass")).hexdigest()
@@ -159,7 +163,7 @@ class FileLimitStore:
         except (InputError, UnicodeDecodeError):
             if newer := newer_version(data):
                 raise InputError(f"{file}: of version {newer}: expected 1; use the unlost that wrote it") from None
-        # First the copy, then the new file: at no point is there none, which would mean that nothing was counted.
+        # The backup is written first: without a file, nothing would count as sent.
         aside = file.with_suffix(".damaged")
         _replace_file(aside, data)
         lost = RateLimitState(lost=True)
@@ -173,15 +177,15 @@ class FileLimitStore:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a file that is only there to be locked: what is replaced cannot be."""
-    # Whoever can open the file, if only to read it, can hold the lock for ever: nobody else on this machine may.
+    """Hold the lock of a separate file, which is never replaced."""
+    # A process that can open the file, even read-only, can hold the lock forever: restrict it to this user.
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         _lock(descriptor, file)
         yield
     finally:
-        os.close(descriptor)  # which gives the lock back
+        os.close(descriptor)  # releases the lock
 
 
 def _lock(descriptor: int, file: Path) -> None:
@@ -201,7 +205,7 @@ def _lock(descriptor: int, file: Path) -> None:
 
 
 def _replace_file(file: Path, data: bytes) -> None:
-    """Write a file aside and rename it. Only who holds the lock may: what a killed process left is overwritten."""
+    """Replace a file atomically. The lock must be held: a temporary file left by a killed process is overwritten."""
     aside = file.with_name(file.name + ".part")
     aside.write_bytes(data)
     aside.replace(file)

@@ -1,10 +1,18 @@
-"""Requests to archives and their responses, the client protocol, and the kinds of failure."""
+"""Requests to archives and their responses, the client protocol, the kinds of failure, and the User-Agent header."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
+from unlost._core import VERSION
+from unlost.errors import UsageError
 from unlost.registry.models import Archive, RequestKind
+
+PRODUCT_TOKEN = "unlost"  # noqa: S105
+"""The product token of the User-Agent header, which rules in `robots.txt` match (RFC 9309, section 2.2.1)."""
+
+_CONTACT = re.compile(r"[!-'*-~]+( [!-'*-~]+)*")
 
 FAILURE_KINDS = {
     "refused": "the connection was refused: the archive is down, or blocks the client; it is not queried for some time",
@@ -20,14 +28,15 @@ FAILURE_KINDS = {
     "redirects": "redirects in a circle, too many of them, or to where an archive has no business to send us",
     "foreign": "a copy of another address or another date than the archive said",
 }
-"""The kinds, and what each means."""
+"""The kinds of failure of `FailedError`, and what each means."""
 
 
 @dataclass(slots=True)
 class PartialResponse:
-    """What was received of a response whose body broke off, was late or too large, or was cancelled.
+    """Receives the part of a response that arrived before it broke off, timed out, grew too large or was cancelled.
 
-    reply: the response with the beginning of its body; None if nothing of a body was received.
+    Attributes:
+        response: The response with the beginning of its body; None if no byte of a body arrived.
     """
 
     response: "HttpResponse | None" = None
@@ -35,14 +44,16 @@ class PartialResponse:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request.
+    """A request.
 
-    work: what it costs the archive.
-    headers: in addition to those that every request has.
-    max_bytes: the largest answer, uncompressed, that is of any use.
-    redirects: how many redirects may be followed; with 0 the redirect itself is the answer.
-    to_end: whether the body is all that comes until the connection closes, whatever length is told.
-    partial: takes what was received of a body that is not whole, before the error is raised.
+    Attributes:
+        kind: Which of the archive's rate limits and quotas count it.
+        headers: Header fields in addition to those of every request.
+        max_bytes: Largest accepted body, in bytes after decoding.
+        max_redirects: Redirects to follow. With 0, the redirect itself is the response.
+        until_close: Read the body until the connection closes, ignoring Content-Length. For archives that send
+            captured lengths, which may be wrong.
+        partial: Receives an incomplete response before the error is raised.
     """
 
     url: str
@@ -56,12 +67,14 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer, whole.
+    """A response whose body was received completely.
 
-    url: where it came from, after redirects.
-    headers: as (name, value), in order.
-    body: at its beginning, with the transfer's own coding undone; a temporary file that goes with the last reference.
-    size: of the body, in bytes.
+    Attributes:
+        url: The final URL, after redirects.
+        headers: Header fields as (name, value) pairs, in order.
+        body: The decoded body, positioned at its beginning. In a temporary file if large; it is deleted with the
+            last reference.
+        size: Size of the body, in bytes.
     """
 
     url: str
@@ -71,17 +84,36 @@ class HttpResponse:
     size: int
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a field, in whatever case; None if there is none."""
+        """Return the first value of a header field, or None. Names are case-insensitive."""
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
 
 class HttpClient(Protocol):
-    """What a client needs of a courier."""
+    """Sends requests to archives. Implemented by `ArchiveHttpClient`."""
 
     async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
-        """Return the answer, whatever its status, unless the status says that it is no answer.
+        """Send a request and return the response. Server errors are raised, unless they are captures.
 
-        It waits for the archive's limits, obeys 429 and 503, and tries again where that helps. Raises NotNowError,
-        FailedError.
+        Waits for the archive's rate limits, obeys 429 and 503, and retries where that helps.
+
+        Raises:
+            NotNowError: The archive must not be queried now, or the wait would take too long.
+            FailedError: The request failed; see `FAILURE_KINDS`.
         """
         ...
+
+
+def user_agent(contact: str | None) -> str:
+    """Return the value of the User-Agent header.
+
+    Args:
+        contact: Email address or URL of the user, for the operators of the archive.
+
+    Raises:
+        UsageError: The contact has characters that the header field cannot have.
+    """
+    if contact is None:
+        return f"{PRODUCT_TOKEN}/{VERSION}"
+    if not _CONTACT.fullmatch(contact):
+        raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
+    return f"{PRODUCT_TOKEN}/{VERSION} (+{contact})"

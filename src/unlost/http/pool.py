@@ -1,43 +1,121 @@
-"""Connection pool: opens connections, directly or through a proxy, and reuses idle ones."""
+"""Name resolution and the connection pool.
+
+A pool opens connections, directly or through a proxy, and reuses idle ones. Names are resolved by the system, or by
+`PublicResolver`, which drops private addresses so that no redirect reaches into a private network.
+"""
 
 import asyncio
+import socket
 import ssl
 from base64 import b64encode
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from aiohappyeyeballs import start_connection
 
 from unlost.http.connection import HttpConnection, HttpProtocolError
-from unlost.http.resolver import PublicResolver, Resolver, SystemResolver, literal_address_info
-from unlost.http.url import HostPort, HttpUrl, is_ip_literal
+from unlost.http.url import HostPort, HttpUrl, is_ip_literal, is_public_ip
 
-_IDLE_SECONDS = 15.0  # servers close them after 5 to 75
-_HAPPY_EYEBALLS_DELAY = 0.25  # before the next address of a host is tried beside the first, as RFC 8305 has it
+_IDLE_SECONDS = 15.0  # servers close idle connections after 5 to 75 seconds
+_HAPPY_EYEBALLS_DELAY = 0.25  # connection attempt delay recommended by RFC 8305, section 5
+
+AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
+"""One result of `socket.getaddrinfo`: family, type, protocol, canonical name, socket address."""
+
+
+class NotPublicError(OSError):
+    """A host name has only private addresses. Handled inside this package."""
 
 
 class ConnectTimeoutError(OSError):
-    """No connection was made in time. Never seen outside this package."""
+    """No connection was made in time. Handled inside this package."""
 
 
 class ProxyError(OSError):
-    """A proxy that is not there, or does not want to. Never seen outside this package."""
+    """A proxy is unreachable, misconfigured or refuses the connection. Handled inside this package."""
 
 
 class ProxyServer(NamedTuple):
-    """A proxy that the environment names. authorization: what it wants to see, or nothing."""
+    """A proxy named by the environment.
+
+    Attributes:
+        authorization: The value of Proxy-Authorization; empty for none.
+    """
 
     host_port: HostPort
     authorization: str
 
 
-class ConnectionPool:
-    """Connections, by where they lead.
+class Resolver(Protocol):
+    """Resolves host names."""
 
-    resolver: what looks names up. proxies: what looks up the names of proxies, which may themselves be inside a
-        network, to go through those that the environment names; None to go without.
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the addresses of a host.
+
+        Raises:
+            OSError: The name does not resolve.
+        """
+        ...
+
+
+class SystemResolver:
+    """Resolves names with the system's resolver.
+
+    Concurrent look-ups of one name share a single call, because the resolver has few threads. Not shared between event
+    loops.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[HostPort, asyncio.Future[list[AddressInfo]]] = {}
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the addresses of a host. Raises OSError if there are none."""
+        host_port = HostPort(host, port)
+        lookup = self._pending.get(host_port)
+        if lookup is None:
+            lookup = self._pending[host_port] = asyncio.ensure_future(_getaddrinfo(host_port))
+            lookup.add_done_callback(lambda done: self._forget_pending(host_port, done))
+        # A cancelled caller must not cancel the look-up of the others.
+        return await asyncio.shield(lookup)
+
+    def _forget_pending(self, host_port: HostPort, done: "asyncio.Future[list[AddressInfo]]") -> None:
+        del self._pending[host_port]
+        if not done.cancelled():
+            done.exception()  # retrieved, so that asyncio does not log it if all callers were cancelled
+
+
+class PublicResolver:
+    """Resolves names and drops every address that is not public.
+
+    The addresses that pass are the ones connected to, so that DNS rebinding has no effect.
+    """
+
+    def __init__(self, inner: Resolver) -> None:
+        self._inner = inner
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the public addresses of a host.
+
+        Raises:
+            NotPublicError: All addresses are private.
+            OSError: The name does not resolve.
+        """
+        addresses = await self._inner.resolve(host, port)
+        public = [each for each in addresses if is_public_ip(str(each[4][0]))]
+        if addresses and not public:
+            raise NotPublicError(f"{host[:100]} is inside a network")
+        return public
+
+
+class ConnectionPool:
+    """A pool of connections, keyed by scheme, host, port and proxy.
+
+    Args:
+        resolver: Resolves the names of hosts.
+        proxy_resolver: Resolves the names of proxies, which may be in a private network. None disables the proxies
+            of the environment.
     """
 
     def __init__(self, resolver: Resolver, *, proxy_resolver: Resolver | None) -> None:
@@ -47,13 +125,13 @@ class ConnectionPool:
         self._idle: dict[object, list[tuple[HttpConnection, float]]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
 
-    def proxy_for(self, address: HttpUrl) -> ProxyServer | None:
-        """Return the proxy that leads to an address; None if there is none."""
-        return None if self._proxy_resolver is None else _proxy_from_environment(address)
+    def proxy_for(self, url: HttpUrl) -> ProxyServer | None:
+        """Return the proxy to use for a URL, or None to connect directly."""
+        return None if self._proxy_resolver is None else _proxy_from_environment(url)
 
-    def take_idle(self, address: HttpUrl, proxy: ProxyServer | None) -> HttpConnection | None:
-        """Return a connection that was used before and still may be; None if there is none."""
-        idle = self._idle.get((address.scheme, address.host_port, proxy))
+    def take_idle(self, url: HttpUrl, proxy: ProxyServer | None) -> HttpConnection | None:
+        """Return an idle connection that is still open; None if there is none."""
+        idle = self._idle.get((url.scheme, url.host_port, proxy))
         while idle:
             connection, _ = idle.pop()
             if connection.is_open:
@@ -61,50 +139,56 @@ class ConnectionPool:
             connection.close()
         return None
 
-    async def open(self, address: HttpUrl, proxy: ProxyServer | None, seconds: float) -> HttpConnection:
-        """Return a new connection. Raises OSError, ssl.SSLError, NotHttpError; NoConnectionError after some seconds."""
+    async def open(self, url: HttpUrl, proxy: ProxyServer | None, seconds: float) -> HttpConnection:
+        """Open a connection.
+
+        Raises:
+            ConnectTimeoutError: No connection after `seconds`.
+            OSError: The connection failed; ssl.SSLError if TLS did.
+            HttpProtocolError: The proxy's response is not HTTP.
+        """
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._open_connection(address, proxy)
+                connection = await self._open_connection(url, proxy)
         except TimeoutError:
             raise ConnectTimeoutError("no connection in time") from None
-        connection.key = (address.scheme, address.host_port, proxy)
+        connection.key = (url.scheme, url.host_port, proxy)
         return connection
 
-    async def _open_connection(self, address: HttpUrl, proxy: ProxyServer | None) -> HttpConnection:
+    async def _open_connection(self, url: HttpUrl, proxy: ProxyServer | None) -> HttpConnection:
         if proxy is None or self._proxy_resolver is None:
-            tls = _certificate_name(address.host_port) if address.scheme == "https" else None
-            return await self._connect(address.host_port, tls, self._resolver)
+            tls = _certificate_name(url.host_port) if url.scheme == "https" else None
+            return await self._connect(url.host_port, tls, self._resolver)
         try:
             connection = await self._connect(proxy.host_port, None, self._proxy_resolver)
         except OSError as error:
             raise ProxyError(f"no connection to the proxy: {error}") from error
-        if address.scheme == "https":
-            await _open_tunnel(connection, address.host_port, proxy)
+        if url.scheme == "https":
+            await _open_tunnel(connection, url.host_port, proxy)
         return connection
 
     async def _connect(self, host_port: HostPort, tls: str | None, resolver: Resolver) -> HttpConnection:
         loop = asyncio.get_running_loop()
-        found = (
+        addresses = (
             [literal_address_info(host_port)]
             if is_ip_literal(host_port.host)
             else await resolver.resolve(host_port.host, host_port.port)
         )
-        socket = await start_connection(found, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY, loop=loop)
+        connected = await start_connection(addresses, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY, loop=loop)
         try:
             _, connection = await loop.create_connection(
                 lambda: HttpConnection(loop),
-                sock=socket,
+                sock=connected,
                 ssl=default_ssl_context() if tls else None,
                 server_hostname=tls,
             )
         except BaseException:
-            socket.close()
+            connected.close()
             raise
         return connection
 
     def release(self, connection: HttpConnection) -> None:
-        """Keep a connection, if its answer was whole; else close it."""
+        """Return a connection to the pool. It is closed unless its last response was read to the end."""
         if self._is_closed or not connection.is_open:
             connection.close()
             return
@@ -114,12 +198,12 @@ class ConnectionPool:
             self._sweeper = loop.call_later(_IDLE_SECONDS, self._sweep)
 
     def close_idle(self, connection: HttpConnection) -> None:
-        """Close what is kept of connections to the same place as one: what is wrong with it may be with all."""
+        """Close the idle connections with the same key as a faulty one: they may share its fault."""
         for each, _ in self._idle.pop(connection.key, []):
             each.close()
 
     def close(self) -> None:
-        """Close everything that is kept, and whatever is given back from now on."""
+        """Close all idle connections now, and every other one when it is released."""
         self._is_closed = True
         for idle in self._idle.values():
             for connection, _ in idle:
@@ -131,61 +215,74 @@ class ConnectionPool:
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        left: dict[object, list[tuple[HttpConnection, float]]] = {}
+        remaining: dict[object, list[tuple[HttpConnection, float]]] = {}
         for key, idle in self._idle.items():
             for connection, until in idle:
                 if connection.is_open and until > loop.time():
-                    left.setdefault(key, []).append((connection, until))
+                    remaining.setdefault(key, []).append((connection, until))
                 else:
                     connection.close()
-        self._idle = left
-        self._sweeper = loop.call_later(_IDLE_SECONDS / 3, self._sweep) if left else None
+        self._idle = remaining
+        self._sweeper = loop.call_later(_IDLE_SECONDS / 3, self._sweep) if remaining else None
 
 
 def open_pools(resolver: Resolver | None, *, use_proxies: bool) -> dict[bool, ConnectionPool]:
-    """Return two pools: one for places that somebody named (True), and one for all others, which must be public.
+    """Return two pools: True is for hosts named by the user, False for all others, which must be public.
 
-    resolver: what looks names up; None for the system. proxies: whether to go through those of the environment: then
-        it is the proxy that looks names up.
+    Args:
+        resolver: Resolves names; None for the system's resolver.
+        use_proxies: Use the proxies of the environment. Then the proxy resolves the names.
     """
-    anywhere = resolver or SystemResolver()
-    named = anywhere if use_proxies else None
+    any_address = resolver or SystemResolver()
+    proxy_resolver = any_address if use_proxies else None
     return {
-        True: ConnectionPool(anywhere, proxy_resolver=named),
-        False: ConnectionPool(PublicResolver(anywhere), proxy_resolver=named),
+        True: ConnectionPool(any_address, proxy_resolver=proxy_resolver),
+        False: ConnectionPool(PublicResolver(any_address), proxy_resolver=proxy_resolver),
     }
 
 
 @cache
 def default_ssl_context() -> ssl.SSLContext:
-    """Return what connections are made safe by: the certificates that this machine trusts."""
+    """Return the TLS context of all connections, with the certificates trusted by the system."""
     return ssl.create_default_context()
 
 
+def literal_address_info(host_port: HostPort) -> AddressInfo:
+    """Return the address of a host that is an IP address."""
+    family = socket.AF_INET6 if ":" in host_port.host else socket.AF_INET
+    return socket.getaddrinfo(
+        host_port.host, host_port.port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_NUMERICHOST
+    )[0]
+
+
+async def _getaddrinfo(host_port: HostPort) -> list[AddressInfo]:
+    loop = asyncio.get_running_loop()
+    return [*await loop.getaddrinfo(host_port.host, host_port.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
+
+
 def _certificate_name(host_port: HostPort) -> str:
-    """Return the name of a host as certificates have it: without a dot at its end."""
-    return host_port.host.rstrip(".")
+    return host_port.host.rstrip(".")  # certificates name hosts without the trailing dot
 
 
-def _proxy_from_environment(address: HttpUrl) -> ProxyServer | None:
-    named = getproxies().get(address.scheme)
-    if not named or proxy_bypass(address.host_port.host):
+def _proxy_from_environment(url: HttpUrl) -> ProxyServer | None:
+    proxy_url = getproxies().get(url.scheme)
+    if not proxy_url or proxy_bypass(url.host_port.host):
         return None
-    parts = urlsplit(named if "://" in named else f"http://{named}")
+    parts = urlsplit(proxy_url if "://" in proxy_url else f"http://{proxy_url}")
     try:
-        place = HostPort((parts.hostname or "").lower(), parts.port or 80)
+        host_port = HostPort((parts.hostname or "").lower(), parts.port or 80)
     except ValueError as error:
         raise ProxyError(f"expected the address of a proxy: {error}") from error
-    if parts.scheme != "http" or not place.host:
+    if parts.scheme != "http" or not host_port.host:
         raise ProxyError("expected a proxy of http")
     if parts.username is None:
-        return ProxyServer(place, "")
-    name = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return ProxyServer(place, f"Basic {b64encode(name.encode()).decode()}")
+        return ProxyServer(host_port, "")
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return ProxyServer(host_port, f"Basic {b64encode(credentials.encode()).decode()}")
 
 
 async def _open_tunnel(connection: HttpConnection, host_port: HostPort, proxy: ProxyServer) -> None:
-    """Ask a proxy for a way to a place, and make it safe."""
+    """Open a tunnel through a proxy with CONNECT (RFC 9110, section 9.3.6) and start TLS in it."""
     target = f"[{host_port.host}]:{host_port.port}" if ":" in host_port.host else f"{host_port.host}:{host_port.port}"
     head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
     if proxy.authorization:

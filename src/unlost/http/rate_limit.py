@@ -1,6 +1,10 @@
-"""Rate limits, quotas and backoff of an archive, as pure functions on its state.
+"""Rate limits, quotas and backoff of an archive, as pure functions of its state.
 
-No clock, no disk, no network: limit_store stores the state, rate_limiter waits.
+No clock, disk or network: limit_store stores the state, rate_limiter waits.
+
+The limits themselves are in the registry. The defaults here follow what was observed of the Wayback Machine: careful
+clients use 80 % of its limits; its 429 had no Retry-After in 2023, and clients waited 60 seconds; ignoring a 429 for
+more than a minute leads to an hour of refused connections, doubling each time.
 """
 
 import json
@@ -15,20 +19,29 @@ from unlost.dates import from_http, to_datetime
 from unlost.errors import DateError, InputError
 from unlost.registry.models import Archive, RateLimit, RequestKind
 
+DEFAULT_SHARE = 0.8
+"""Share of a limit that is used, as careful clients of the Wayback Machine do."""
+SHARE_WITHOUT_CONTACT = DEFAULT_SHARE / 2
+"""Share of a limit that is used without a contact: the archive cannot report problems to the user."""
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 _VERSION = 1
+_MAX_BURST = 10  # requests sent at once: as many as find a connection
+_BURST_FRACTION = 16  # a burst is at most a sixteenth of a limit, because some archives count in shorter windows
+_INTERVAL_MARGIN = 0.001  # seconds added to each interval, so that rounding never admits an additional request
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimitState:
-    """The account of one archive. `admission` has what is done with it. Times are seconds since 1970.
+    """The rate-limit state of one archive. Times are seconds since 1970.
 
-    due: for each limit, when its bucket will be full again; a limit that is not there has a full one.
-    counted: for each quota, a day of UTC (days since 1970) and how many requests were sent on it.
-    wait_until: when the archive may be asked again after it said 429 or 503.
-    waits: how many times in a row it said so.
-    blocked_until: when it may be asked again after it refused a connection.
-    blocked_for: how long that block is or was, in seconds; 0 once the archive answered again.
-    lost: whether earlier entries were lost, so that everything must be thought used up.
+    Attributes:
+        due: For each limit, when its token bucket will be full. A limit without an entry has a full bucket.
+        counted: For each quota, a UTC day (days since 1970) and the number of requests sent on it.
+        wait_until: When the archive may be queried again after a 429 or 503.
+        waits: Number of consecutive 429 and 503.
+        blocked_until: When the archive may be queried again after it refused a connection.
+        blocked_for: Length of that block in seconds; 0 after the next response.
+        lost: Earlier entries were lost, so that all limits count as exhausted.
     """
 
     due: Mapping[str, float] = field(default_factory=dict)
@@ -40,39 +53,39 @@ class RateLimitState:
     lost: bool = False
 
     def to_json(self) -> str:
-        """Return it as one line.
+        """Serialize the state to a line of JSON.
 
-        >>> RateLimitState(waits=1).to_json() == RateLimitState.from_json(RateLimitState(waits=1).to_json()).to_json()
+        >>> RateLimitState.from_json(RateLimitState(waits=1).to_json()) == RateLimitState(waits=1)
         True
         """
         return json.dumps({"unlost-limits": _VERSION, **asdict(self)}, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "RateLimitState":
-        """Return what `to_json` wrote. Raises InputError for everything else."""
+        """Parse the output of `to_json`. Raises InputError for anything else."""
         try:
-            found = json.loads(text)
-            version = found.pop("unlost-limits")
-            ledger = cls(
-                due={str(name): _check_seconds(value) for name, value in found.pop("due").items()},
+            fields = json.loads(text)
+            version = fields.pop("unlost-limits")
+            state = cls(
+                due={str(name): _check_seconds(value) for name, value in fields.pop("due").items()},
                 counted={
-                    str(name): (_check_count(day), _check_count(n)) for name, (day, n) in found.pop("counted").items()
+                    str(name): (_check_count(day), _check_count(n)) for name, (day, n) in fields.pop("counted").items()
                 },
-                wait_until=_check_seconds(found.pop("wait_until")),
-                waits=_check_count(found.pop("waits")),
-                blocked_until=_check_seconds(found.pop("blocked_until")),
-                blocked_for=_check_seconds(found.pop("blocked_for")),
-                lost=bool(found.pop("lost")),
+                wait_until=_check_seconds(fields.pop("wait_until")),
+                waits=_check_count(fields.pop("waits")),
+                blocked_until=_check_seconds(fields.pop("blocked_until")),
+                blocked_for=_check_seconds(fields.pop("blocked_for")),
+                lost=bool(fields.pop("lost")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise InputError(f"not an account of limits: {error!s:.100}") from error
-        if found or version != _VERSION:
+        if fields or version != _VERSION:
             raise InputError(f"not an account of limits of version {_VERSION}")
-        return ledger
+        return state
 
 
 def newer_version(data: bytes) -> int | None:
-    """Return by which later version of the format an account was written; None if it is of none."""
+    """Return the format version of a state if it is later than the one supported; else None."""
     try:
         version = json.loads(data)["unlost-limits"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -92,24 +105,13 @@ def _check_count(value: object) -> int:
     return value
 
 
-DEFAULT_SHARE = 0.8
-"""How much of a limit is used: what careful clients of the Wayback Machine use of its limits."""
-SHARE_WITHOUT_CONTACT = DEFAULT_SHARE / 2
-"""How much is used by somebody whom an archive cannot write to when something goes wrong."""
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-_MAX_BURST = 10  # questions at once; no more would find a connection anyway
-_BURST_FRACTION = 16  # of what a limit allows, a burst is at most a sixteenth: some archives count in shorter spans
-_INTERVAL_MARGIN = (
-    0.001  # seconds that are added to each pause, so that rounding never makes room for one question more
-)
-
-
 class Admission(NamedTuple):
-    """Whether a question may be sent.
+    """The decision whether a request may be sent.
 
-    at: when. If that is later than now, the question was not counted: ask again then.
-    reason: why not now, as in NotNowError; None if it may be sent, and was counted.
-    troubled: whether the archive has to be told apart from one that always answered: `answered` would change something.
+    Attributes:
+        at: When it may be sent. If that is in the future, the request was not counted: ask again then.
+        reason: Why it may not be sent now, as in NotNowError; None if it may, and was counted.
+        has_backoff: The state has a wait or a block, so that `record_response` would change it.
     """
 
     at: float
@@ -119,10 +121,11 @@ class Admission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _TokenBucket:
-    """A token bucket in the form of two times.
+    """A token bucket, expressed as two durations.
 
-    interval: seconds until a token comes back.
-    slack: how many seconds early a question may be: all tokens but one.
+    Attributes:
+        interval: Seconds until a token is added.
+        slack: Seconds that a request may be early: the interval times all tokens but one.
     """
 
     interval: float
@@ -130,14 +133,14 @@ class _TokenBucket:
 
 
 def token_bucket(limit: RateLimit, share: float = DEFAULT_SHARE) -> _TokenBucket:
-    """Return how to keep a limit with a share of it, so that no span of its seconds ever has more.
+    """Return the token bucket for a limit, so that no window of `limit.seconds` ever exceeds the share.
 
-    A bucket of b tokens lets (seconds + (b - 1) intervals) / interval + 1 questions through within the seconds, both
-    ends included. The interval is chosen so that this is at most what the share allows; if that is less than one, one
-    question is sent in a longer time.
+    A bucket of b tokens admits (seconds + (b - 1) intervals) / interval + 1 requests in a window, both ends included.
+    The interval is chosen so that this is at most what the share allows. If that is less than one request, one is sent
+    in a longer time.
 
-    >>> pace(Limit(30, 60, (Work.INDEX,), "an example"))  # 24 in a minute, 2 at once, then one each 2.61 s
-    _Pace(interval=2.609..., slack=2.609...)
+    >>> token_bucket(RateLimit(30, 60, (RequestKind.INDEX,), "docs"))  # 24 a minute: 2 at once, then 1 each 2.61 s
+    _TokenBucket(interval=2.609..., slack=2.609...)
     """
     allowed = limit.requests * share
     if allowed < 1:
@@ -150,57 +153,66 @@ def token_bucket(limit: RateLimit, share: float = DEFAULT_SHARE) -> _TokenBucket
 def admit(
     state: RateLimitState, archive: Archive, kind: RequestKind, now: float, share: float = DEFAULT_SHARE
 ) -> tuple[RateLimitState, Admission]:
-    """Count a question if every limit and quota for its kind allows it now, or else say when to ask again.
+    """Count a request if every limit and quota for its kind allows it now, or else return when to ask again.
 
-    Nothing is promised for then: who asks first is sent first. So a process that wakes up late never sends in a hurry
-    what it should have sent before.
+    No reservation is made for then: the first process to ask again sends first. So a process that wakes up late never
+    catches up with a burst.
     """
     if state.lost:
         state = _exhausted_state(archive, now, share)
     state = _clamp_times(state, archive, now)
     limits = {_limit_key(limit): token_bucket(limit, share) for limit in archive.limits if kind in limit.works}
     quotas = {_limit_key(quota): max(1, int(quota.requests * share)) for quota in archive.quotas if kind in quota.works}
-    troubled = bool(state.waits or state.blocked_for)
+    has_backoff = bool(state.waits or state.blocked_for)
 
     today = int(now // DAY)
-    # By a clock that went back, what was counted tomorrow was counted today: else it would be forgotten tomorrow.
+    # After the clock was set back, a count of tomorrow counts as today's: otherwise it would be dropped tomorrow.
     used = {name: (day, count) for name, (day, count) in state.counted.items() if day >= today}
     unused = (today, 0)
-    obstacles = [(state.blocked_until, "blocked"), (state.wait_until, "told-to-wait")]
-    obstacles += [((today + 1) * DAY, "quota") for name, most in quotas.items() if used.get(name, unused)[1] >= most]
-    obstacles += [(state.due.get(name, 0.0) - each.slack, "rate") for name, each in limits.items()]
-    at, reason = max(obstacles)
+    constraints = [(state.blocked_until, "blocked"), (state.wait_until, "told-to-wait")]
+    constraints += [((today + 1) * DAY, "quota") for name, most in quotas.items() if used.get(name, unused)[1] >= most]
+    constraints += [(state.due.get(name, 0.0) - each.slack, "rate") for name, each in limits.items()]
+    at, reason = max(constraints)
     if at > now:
-        return state, Admission(at, reason, troubled)
+        return state, Admission(at, reason, has_backoff)
 
-    # A bucket that is full, and a day that is over, need no entry.
+    # Full buckets and past days need no entry.
     due = {name: full for name, full in state.due.items() if full > now}
     due |= {name: max(due.get(name, 0.0), now) + each.interval for name, each in limits.items()}
     counted = used | {name: (day, count + 1) for name in quotas for day, count in [used.get(name, unused)]}
-    return replace(state, due=due, counted=counted), Admission(now, None, troubled)
+    return replace(state, due=due, counted=counted), Admission(now, None, has_backoff)
 
 
 def record_throttling(state: RateLimitState, now: float, sent: float, wait: float | None) -> RateLimitState:
-    """Return the account after an archive said 429 or 503.
+    """Return the state after a 429 or 503.
 
-    sent: when the question was admitted. Several that were on their way together are told once.
-    wait: how many seconds it asks for; None if it does not say. Then it is a minute, and twice as long each time that
-        it says so again, up to an hour. Never more than a day is believed.
+    Args:
+        state: The state before.
+        now: The current time.
+        sent: When the request was admitted. Several responses to requests that were in flight together count once.
+        wait: Seconds to wait according to Retry-After, of which at most a day is respected. None if the response has
+            none: then a minute, doubling with each consecutive one up to an hour.
     """
-    again = sent >= state.wait_until
-    waits = state.waits + 1 if again else max(1, state.waits)
+    is_new = sent >= state.wait_until
+    waits = state.waits + 1 if is_new else max(1, state.waits)
     doubled = 2.0 ** min(waits - 1, 20)
-    # Who says "now" and then 429 again is asked at growing distances all the same.
+    # The wait also grows for an archive that sends `Retry-After: 0` and then 429 again.
     seconds = min(MINUTE * doubled, HOUR) if wait is None else max(wait, min(doubled, MINUTE))
     return replace(state, waits=waits, wait_until=max(state.wait_until, now + min(seconds, DAY)))
 
 
 def record_refusal(state: RateLimitState, now: float, sent: float, *, is_confirmed: bool = True) -> RateLimitState:
-    """Return the account after an archive refused a connection: a block of an hour, doubling up to a day.
+    """Return the state after an archive refused a connection: a block of an hour, doubling up to a day.
 
-    That is what the Wayback Machine does to clients that ignore its 429. sent: as for `told_to_wait`.
-    is_confirmed: whether the network is known to work otherwise. If not, the cause may be a local one, and the block
-        begins at a minute and doubles up to an hour.
+    The Wayback Machine refuses connections of clients that ignored its 429 for more than a minute; it does so for an
+    hour, doubling each time.
+
+    Args:
+        state: The state before.
+        now: The current time.
+        sent: When the request was admitted, as for `record_throttling`.
+        is_confirmed: The network is known to work otherwise. If not, the cause may be a local one, and the block is
+            a minute, doubling up to an hour.
     """
     if sent < state.blocked_until:
         return state
@@ -210,7 +222,7 @@ def record_refusal(state: RateLimitState, now: float, sent: float, *, is_confirm
 
 
 def refund_quota(state: RateLimitState, archive: Archive, kind: RequestKind, at: float) -> RateLimitState:
-    """Return the account after a request that was admitted `at` a time could not be sent: no quota is charged."""
+    """Return the state after a request admitted at `at` could not be sent: quotas do not count it."""
     names = {_limit_key(quota) for quota in archive.quotas if kind in quota.works}
     today = int(at // DAY)
     counted = {
@@ -221,12 +233,17 @@ def refund_quota(state: RateLimitState, archive: Archive, kind: RequestKind, at:
 
 
 def clear_backoff(state: RateLimitState) -> RateLimitState:
-    """Return the account without blocks and waits. Rates and quotas still count what was sent."""
+    """Return the state without blocks and waits. Rates and quotas still count what was sent."""
     return replace(state, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
 
 
 class ArchiveBackoff(NamedTuple):
-    """Why an archive is not queried at present. reason: as in NotNowError. until: seconds since 1970."""
+    """Why an archive must not be queried now.
+
+    Attributes:
+        reason: As in NotNowError.
+        until: When it may be queried again, in seconds since 1970.
+    """
 
     reason: str
     until: float
@@ -235,37 +252,40 @@ class ArchiveBackoff(NamedTuple):
 def current_backoff(
     state: RateLimitState, archive: Archive, now: float, share: float = DEFAULT_SHARE
 ) -> ArchiveBackoff | None:
-    """Return the block, wait or used-up quota that holds requests to an archive back; None if there is none.
+    """Return the block, wait or exhausted quota that ends last; None if there is none.
 
     >>> from unlost.registry.models import ArchiveKind
-    >>> hold_of(Ledger(blocked_until=7200.0), Archive("a", "A", ArchiveKind.MEMENTO), 0.0)
-    Hold(reason='blocked', until=7200.0)
+    >>> current_backoff(RateLimitState(blocked_until=7200.0), Archive("a", "A", ArchiveKind.MEMENTO), 0.0)
+    ArchiveBackoff(reason='blocked', until=7200.0)
     """
     if state.lost:
         state = _exhausted_state(archive, now, share)
     state = _clamp_times(state, archive, now)
-    holds = [ArchiveBackoff("blocked", state.blocked_until), ArchiveBackoff("told-to-wait", state.wait_until)]
+    backoffs = [ArchiveBackoff("blocked", state.blocked_until), ArchiveBackoff("told-to-wait", state.wait_until)]
     today = int(now // DAY)
     for quota in archive.quotas:
         day, count = state.counted.get(_limit_key(quota), (today, 0))
         if day >= today and count >= max(1, int(quota.requests * share)):
-            holds.append(ArchiveBackoff("quota", (today + 1) * DAY))
-    last = max(holds, key=lambda hold: hold.until)
+            backoffs.append(ArchiveBackoff("quota", (today + 1) * DAY))
+    last = max(backoffs, key=lambda backoff: backoff.until)
     return last if last.until > now else None
 
 
 def record_response(state: RateLimitState, sent: float) -> RateLimitState:
-    """Return the account after an archive answered: what grew is forgotten, unless it happened after `sent`."""
+    """Return the state after a response: waits and blocks that began before `sent` are cleared."""
     if sent < max(state.wait_until, state.blocked_until):
         return state
     return replace(state, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
 
 
 def parse_retry_after(retry_after: str | None, date: str | None, now: float) -> float | None:
-    """Return what the field Retry-After says, in seconds from now; None if it says nothing that can be understood.
+    """Return the seconds to wait according to a Retry-After header (RFC 9110, section 10.2.3); None if it is not valid.
 
-    retry_after: a number of seconds, or an HTTP date, which is compared with that of the answer itself (`date`) if it
-        has one: so it does not matter whether the two clocks agree.
+    Args:
+        retry_after: A number of seconds, or an HTTP date.
+        date: The Date header of the response, with which an HTTP date is compared, so that a difference between the
+            two clocks does not matter.
+        now: The current time, used without a Date header.
 
     >>> parse_retry_after("120", None, 0.0), parse_retry_after("soon", None, 0.0)
     (120.0, None)
@@ -289,20 +309,19 @@ def _limit_key(limit: RateLimit) -> str:
 
 
 def _exhausted_state(archive: Archive, now: float, share: float) -> RateLimitState:
-    """Return an account of somebody who may just have sent as much as was allowed."""
-    paces = {_limit_key(limit): token_bucket(limit, share) for limit in archive.limits}
+    """Return a state in which every limit and quota is used up."""
+    buckets = {_limit_key(limit): token_bucket(limit, share) for limit in archive.limits}
     return RateLimitState(
-        due={name: now + each.slack + each.interval for name, each in paces.items()},
+        due={name: now + each.slack + each.interval for name, each in buckets.items()},
         counted={_limit_key(quota): (int(now // DAY), quota.requests) for quota in archive.quotas},
         wait_until=now + MINUTE,
     )
 
 
 def _clamp_times(state: RateLimitState, archive: Archive, now: float) -> RateLimitState:
-    """Return an account without times that only a clock which was wrong can have written.
+    """Return the state without times that only a wrong clock can have written.
 
-    Nothing lies further ahead than a day, or than some spans of its limit; what was counted on a day further away than
-    tomorrow was counted today.
+    No wait is longer than a day, or than ten windows of its limit; a count of a day after tomorrow is today's.
     """
     today = int(now // DAY)
     furthest = {_limit_key(limit): now + 10 * limit.seconds for limit in archive.limits}

@@ -14,7 +14,7 @@ from unlost.registry.models import Archive, RequestKind
 
 T = TypeVar("T")
 
-_MAX_CONNECT_HOLD = 1.0  # real ones, that the next question waits at most until this one is on its way
+_MAX_CONNECT_HOLD = 1.0  # real seconds that the next request waits at most for this one to be sent
 
 _REASONS = {
     "rate": "its rate is used up",
@@ -26,11 +26,11 @@ _REASONS = {
 
 
 NOT_SENT = "no request was sent"
-"""The argument of a CancelledError that `Turns.take` raises: the request still waited for its permit."""
+"""Argument of the CancelledError raised by `RateLimiter.acquire`: the request was still waiting for its permit."""
 
 
 class SlotSemaphore(Protocol):
-    """Limits how many requests are on their way at once: a semaphore."""
+    """A semaphore that limits the requests in flight."""
 
     def locked(self) -> bool:
         """Return whether `acquire` would wait."""
@@ -41,14 +41,16 @@ class SlotSemaphore(Protocol):
         ...
 
     def release(self) -> None:
-        """Give a slot back."""
+        """Release a slot."""
         ...
 
 
 class WaitBudget:
-    """How many seconds one who asks is still willing to wait.
+    """How many more seconds a request may wait.
 
-    left: for limits. for_slot: for a slot, in real seconds; None if that counts as waiting for limits.
+    Attributes:
+        seconds: For rate limits.
+        slot_seconds: For a slot, in real time; None if that counts as waiting for rate limits.
     """
 
     def __init__(self, seconds: float, slot_seconds: float | None = None) -> None:
@@ -57,10 +59,11 @@ class WaitBudget:
 
 
 class Permit:
-    """The permission to send one question.
+    """The permission to send one request. Release it in any case.
 
-    at: when it was given, and the question counted.
-    troubled: as in Admission.
+    Attributes:
+        at: When the request was admitted and counted.
+        has_backoff: As in `Admission`.
     """
 
     def __init__(self, at: float, has_backoff: bool, queue: asyncio.Lock | None, slot: SlotSemaphore) -> None:
@@ -71,12 +74,12 @@ class Permit:
         self._timer: asyncio.TimerHandle | None = None
 
     def mark_connecting(self) -> None:
-        """Let the next one in after a second, whatever becomes of this question: it has to wait for a connection."""
+        """Let the next request in after a second, even if this one is still waiting for its connection."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_MAX_CONNECT_HOLD, self.mark_sent)
 
     def mark_sent(self) -> None:
-        """Let the next one in: the question is on its way."""
+        """Let the next request in: this one was sent."""
         if self._timer is not None:
             self._timer.cancel()
         if self._queue is not None:
@@ -84,7 +87,7 @@ class Permit:
             self._queue = None
 
     def release(self) -> None:
-        """Give everything back: the question was answered, or failed."""
+        """Release the slot: the request has ended."""
         self.mark_sent()
         if self._slot is not None:
             self._slot.release()
@@ -92,10 +95,10 @@ class Permit:
 
 
 class RateLimiter:
-    """Lets questions through to archives as their limits allow.
+    """Admits requests to archives as their limits allow.
 
-    Those of one kind to one archive are let through in the order in which they came, each when the one before it is on
-    its way: so what is admitted at a distance does not reach the archive at once.
+    Requests of one kind to one archive are admitted in order, each after the previous one was sent. So requests that
+    were admitted at intervals do not reach the archive together.
     """
 
     def __init__(self, store: LimitStore, clock: Clock, share: float = DEFAULT_SHARE) -> None:
@@ -107,10 +110,11 @@ class RateLimiter:
     async def acquire(
         self, archive: Archive, kind: RequestKind, slot: SlotSemaphore, wait_budget: WaitBudget
     ) -> Permit:
-        """Wait for a slot and for the limits, and return the turn; end it in any case.
+        """Wait for a slot and for the rate limits, and return the permit. Release it in any case.
 
-        Raises NotNowError at once if that would take more time than there is patience left. Cancelled, it raises a
-        CancelledError with `UNSENT`.
+        Raises:
+            NotNowError: The wait would exceed the budget; raised at once where that is known.
+            asyncio.CancelledError: With the argument `NOT_SENT`.
         """
         try:
             return await self._acquire_permit(archive, kind, slot, wait_budget)
@@ -121,29 +125,29 @@ class RateLimiter:
         self, archive: Archive, kind: RequestKind, slot: SlotSemaphore, wait_budget: WaitBudget
     ) -> Permit:
         begun = self._clock.now()
-        for_slot = wait_budget.seconds if wait_budget.slot_seconds is None else wait_budget.slot_seconds
+        slot_seconds = wait_budget.seconds if wait_budget.slot_seconds is None else wait_budget.slot_seconds
         if self._is_unlimited(archive):
-            # There is nothing to count, and no distance to keep: whoever has a slot may go.
-            await self._acquire(slot, archive, for_slot)
-            turn = None
+            # Nothing to count and no interval to keep: a slot is enough.
+            await self._acquire(slot, archive, slot_seconds)
+            permit = None
             try:
                 if self._is_unlimited(archive):
-                    turn = Permit(begun, False, None, slot)
-                    return turn
+                    permit = Permit(begun, False, None, slot)
+                    return permit
             finally:
-                if turn is None:
+                if permit is None:
                     slot.release()
         queue = self._queues[archive.id, kind]
-        slot_until = asyncio.get_running_loop().time() + for_slot
-        await self._acquire(queue, archive, wait_budget.seconds, slot, for_slot)
-        turn = None
+        slot_until = asyncio.get_running_loop().time() + slot_seconds
+        await self._acquire(queue, archive, wait_budget.seconds, slot, slot_seconds)
+        permit = None
         try:
-            turn = await self._wait_for_admission(archive, kind, queue, slot, begun + wait_budget.seconds, slot_until)
+            permit = await self._wait_for_admission(archive, kind, queue, slot, begun + wait_budget.seconds, slot_until)
         finally:
             wait_budget.seconds -= self._clock.now() - begun
-            if turn is None:
+            if permit is None:
                 queue.release()
-        return turn
+        return permit
 
     async def _wait_for_admission(
         self,
@@ -155,9 +159,9 @@ class RateLimiter:
         slot_until: float,
     ) -> Permit:
         while True:
-            # A slot is held while a question is on its way, not while it waits: others may have other limits.
-            left = max(latest - self._clock.now(), slot_until - asyncio.get_running_loop().time())
-            await self._acquire(slot, archive, left)
+            # The slot is not held while waiting for rate limits: other requests may have other limits.
+            remaining = max(latest - self._clock.now(), slot_until - asyncio.get_running_loop().time())
+            await self._acquire(slot, archive, remaining)
             try:
                 admission = await self._try_admit(archive, kind)
             except BaseException:
@@ -166,56 +170,63 @@ class RateLimiter:
             if admission.reason is None:
                 return Permit(admission.at, admission.has_backoff, queue, slot)
             slot.release()
-            if admission.at > latest or admission.reason == "blocked":  # a block is no rate: nobody waits for its end
+            if admission.at > latest or admission.reason == "blocked":  # do not wait for the end of a block
                 raise _refused_admission(archive, admission)
             await self._clock.sleep(admission.at - self._clock.now())
 
     async def _acquire(
         self,
-        what: SlotSemaphore,
+        semaphore: SlotSemaphore,
         archive: Archive,
         seconds: float,
         slot: SlotSemaphore | None = None,
-        for_slot: float = 0.0,
+        slot_seconds: float = 0.0,
     ) -> None:
-        """Wait for questions before this one, which may hang; raise NotNowError if that takes too long.
+        """Acquire a semaphore held by earlier requests, which may hang. Raises NotNowError after a timeout.
 
-        What they wait for is real, so these seconds are, too. slot: what those before this one may wait for. If none
-        is free after the seconds, the wait goes on up to `for_slot` seconds in all.
+        The timeout is in real time, as are the timeouts of the earlier requests.
+
+        Args:
+            semaphore: The semaphore.
+            archive: The archive, for the error.
+            seconds: The timeout.
+            slot: What the earlier requests may be waiting for. If it is full after `seconds`, the timeout is extended
+                to `slot_seconds`.
+            slot_seconds: The extended timeout.
         """
-        if not what.locked():
-            await what.acquire()
+        if not semaphore.locked():
+            await semaphore.acquire()
             return
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(max(0.0, seconds, for_slot)) as bound:
+            async with asyncio.timeout(max(0.0, seconds, slot_seconds)) as timeout:
 
                 def check() -> None:
-                    if slot is not None and not slot.locked() and not bound.expired():
-                        bound.reschedule(loop.time())
+                    if slot is not None and not slot.locked() and not timeout.expired():
+                        timeout.reschedule(loop.time())
 
                 timer = loop.call_later(max(0.0, seconds), check)
                 try:
-                    await what.acquire()
+                    await semaphore.acquire()
                 finally:
                     timer.cancel()
         except TimeoutError:
             raise _refused_admission(archive, Admission(self._clock.now(), "busy", has_backoff=True)) from None
 
     def _is_unlimited(self, archive: Archive) -> bool:
-        """Return whether an archive has no limits, and never said to wait."""
+        """Return whether an archive has no limits and no backoff."""
         return not archive.limits and not archive.quotas and self._store.is_known_empty(archive.id)
 
     async def _try_admit(self, archive: Archive, kind: RequestKind) -> Admission:
-        def counted(ledger: RateLimitState) -> tuple[RateLimitState, Admission]:
-            return admit(ledger, archive, kind, self._clock.now(), self._share)
+        def count_request(state: RateLimitState) -> tuple[RateLimitState, Admission]:
+            return admit(state, archive, kind, self._clock.now(), self._share)
 
-        if self._is_unlimited(archive):  # there is nothing to count, and nobody to lock out
+        if self._is_unlimited(archive):  # nothing to count
             return Admission(self._clock.now(), None, has_backoff=False)
-        return await self.update_state(archive, counted)
+        return await self.update_state(archive, count_request)
 
     async def update_state(self, archive: Archive, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
-        """Change the account of an archive, without keeping the event loop waiting."""
+        """Change the state of an archive without blocking the event loop, and return the result of `change`."""
         if self._store.is_blocking:
             return await asyncio.to_thread(self._store.update, archive.id, change)
         return self._store.update(archive.id, change)
@@ -227,6 +238,6 @@ def _refused_admission(archive: Archive, admission: Admission) -> NotNowError:
 
 
 def not_now_error(archive: str, until: float, reason: str) -> NotNowError:
-    """Return the error that says until when, and why, an archive is not queried. reason: as in NotNowError."""
+    """Return the error for an archive that must not be queried before `until`, with a reason as in NotNowError."""
     message = f"{archive}: not queried before {to_local(until, round_up=True)}: {_REASONS[reason]}"
     return NotNowError(message, archive, until, reason)

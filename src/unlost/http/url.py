@@ -10,10 +10,10 @@ from yarl import URL
 
 from unlost.registry.models import Archive
 
-_VISIBLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))  # what an address may have: everything else is escaped
+_VISIBLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))  # sent as it is; everything else is percent-encoded
 _HTTP_URL = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", re.IGNORECASE)
 _VISIBLE_ONLY = re.compile(r"[!-~]*")
-# Of NAT64, of translated addresses, and the old form `::10.0.0.1`: the last 32 bits are an address of version 4.
+# NAT64 (RFC 6052), IPv4-translated (RFC 2765) and IPv4-compatible addresses (RFC 4291): the last 32 bits are IPv4.
 _IPV4_EMBEDDING_NETWORKS = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96"))
 
 
@@ -25,9 +25,11 @@ class HostPort(NamedTuple):
 
 
 class HttpUrl(NamedTuple):
-    """An address of http or https, as it will be sent.
+    """An http or https URL as it is sent.
 
-    origin: scheme, host and port, without the port that the scheme means. target: path and query.
+    Attributes:
+        origin: Scheme, host and port, without the scheme's default port.
+        target: Path and query.
     """
 
     scheme: str
@@ -36,36 +38,37 @@ class HttpUrl(NamedTuple):
     target: str
 
     def __str__(self) -> str:
-        """Return it whole."""
+        """Return the URL as a string."""
         return self.origin + self.target
 
     @property
     def host_header(self) -> str:
-        """The host, and the port unless the scheme means it, as a request names them."""
+        """The value of the Host header."""
         return self.origin.partition("://")[2]
 
 
 def parse_url(url: str) -> HttpUrl:
-    """Return an http or https address as it will be sent: unchanged, but what no address may have is escaped.
+    """Parse an http or https URL. Characters that a URL cannot contain are percent-encoded; nothing else is changed.
 
-    Raises ValueError for everything else.
+    Raises:
+        ValueError: It is not an http or https URL.
 
     >>> str(parse_url("http://a.example/web/2014id_/http://b.example/../%zz ü#top"))
     'http://a.example/web/2014id_/http://b.example/../%zz%20%C3%BC'
     """
-    found = _HTTP_URL.match(url.strip(" \t\r\n"))
-    if not found:
+    match = _HTTP_URL.match(url.strip(" \t\r\n"))
+    if not match:
         raise ValueError("not an address of http or https")
-    scheme, host, tail = found.groups()
-    place, origin = _parse_origin(scheme.lower(), host)
+    scheme, host, tail = match.groups()
+    host_port, origin = _parse_origin(scheme.lower(), host)
     if not _VISIBLE_ONLY.fullmatch(tail):
         tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _VISIBLE_ASCII)
-    return HttpUrl(scheme.lower(), place, origin, tail if tail.startswith("/") else "/" + tail)
+    return HttpUrl(scheme.lower(), host_port, origin, tail if tail.startswith("/") else "/" + tail)
 
 
 @lru_cache(maxsize=4096)
 def _parse_origin(scheme: str, host: str) -> tuple[HostPort, str]:
-    """Return where a host is, and its usual form: the rest of an address is the archive's own."""
+    """Return host and port, and the normalized origin. Path and query are the archive's own and are not normalized."""
     origin = URL(f"{scheme}://{host}").origin()
     if not origin.raw_host:
         raise ValueError("no host")
@@ -74,7 +77,7 @@ def _parse_origin(scheme: str, host: str) -> tuple[HostPort, str]:
 
 
 def _check_host_name(origin: URL) -> None:
-    """Raise ValueError for a name that would fail outside all that catches failures: when it is looked up, or shown."""
+    """Raise ValueError for a host name that would otherwise fail later, in name resolution or in a message."""
     name = origin.raw_host or ""
     try:
         name.encode("idna")
@@ -86,14 +89,14 @@ def _check_host_name(origin: URL) -> None:
 
 
 def resolve_redirect(location: str, base: HttpUrl) -> HttpUrl:
-    """Return where a redirect leads. Raises ValueError if that is no address of http or https."""
+    """Return the target of a redirect. Raises ValueError if it is not an http or https URL."""
     return parse_url(urljoin(str(base), location.strip(" \t\r\n")))
 
 
 @lru_cache(maxsize=1024)
 def registered_hosts(archive: Archive) -> frozenset[HostPort]:
-    """Return the places of the registered addresses of an archive."""
-    found = set()
+    """Return the hosts and ports of an archive's URLs in the registry."""
+    hosts = set()
     for address in (
         archive.timemap,
         archive.timegate,
@@ -104,14 +107,14 @@ def registered_hosts(archive: Archive) -> frozenset[HostPort]:
         *archive.filters,
     ):
         try:
-            found.add(parse_url(address or "").host_port)
+            hosts.add(parse_url(address or "").host_port)
         except ValueError:
-            continue  # there is none, or it is a file
-    return frozenset(found)
+            continue  # not set, or a local file
+    return frozenset(hosts)
 
 
 def is_public_ip(address: str) -> bool:
-    """Return whether an IP address is one of the public Internet, also if it only carries one that is not.
+    """Return whether an IP address is public. An IPv6 address that embeds an IPv4 address is as public as that one.
 
     >>> [is_public_ip(each) for each in ("93.184.215.14", "10.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254")]
     [True, False, False, False, False]
@@ -132,20 +135,17 @@ def is_public_ip(address: str) -> bool:
 
 
 def may_be_public_host(host: str) -> bool:
-    """Return whether a host can be public: a name can, until it is looked up; an address only if it is.
+    """Return whether a host may be public: any name, and IP addresses that are public.
 
-    >>> may_be_public_host("a.example"), may_be_public_host("10.0.0.1"), may_be_public_host("2130706433"), may_be_public_host("localhost")
-    (True, False, False, True)
+    >>> [may_be_public_host(each) for each in ("a.example", "10.0.0.1", "2130706433", "localhost")]
+    [True, False, False, True]
     """
-    # What is only digits and dots is taken for an address and not looked up, also in forms that nobody should write.
+    # Resolvers take digits and dots for an IPv4 address in unusual notation: only the canonical one can be checked.
     return is_public_ip(host) if ":" in host or host.replace(".", "").isdigit() else True
 
 
-"""What `socket.getaddrinfo` returns of one address: family, type, protocol, name; host and port first in the rest."""
-
-
 def is_ip_literal(host: str) -> bool:
-    """Return whether a host is an IP address, which nobody has to look up."""
+    """Return whether a host is an IP address rather than a name."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -21,7 +21,7 @@ from unlost.crawl.politeness import (
 from unlost.crawl.warc_store import MAX_WARC_BYTES, CrawlWarcStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError, UriError
 from unlost.http.exchange import Timeouts
-from unlost.http.resolver import Resolver
+from unlost.http.pool import Resolver
 from unlost.http.url import parse_url
 from unlost.index.cdx import index_key
 from unlost.refresh.change_rate import change_probability, estimate_change_rate, estimate_page_rate

@@ -1,7 +1,7 @@
-"""The registry: which archives there are, and what is known about each before it is queried.
+"""The registry of web archives: what is known about each archive before it is queried.
 
-models: Archive and its parts. fields: validation of hand-written values. loader: the shipped archives.toml, a user's
-own file, or MemGator's archives.json.
+models: `Archive` and its parts. fields: validation of values in hand-written files. loader: the shipped
+archives.toml, a user's own file that replaces or extends it, or MemGator's archives.json.
 
-Imports nothing but errors and the file helpers; http and archives build on it.
+Imports only errors and problems (error messages); http and archives build on it.
 """

@@ -16,7 +16,7 @@ from unlost.registry.fields import FieldReader, describe_value, entry_fields, su
 from unlost.registry.models import Archive, ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
 
 LOCAL_KINDS = frozenset({ArchiveKind.FILES, ArchiveKind.HAR, ArchiveKind.CHROMIUM, ArchiveKind.FIREFOX})
-"""The kinds of archives that are folders on this machine."""
+"""The kinds of archives that are directories on this machine."""
 MATCH_TYPES = ("exact", "prefix", "host", "domain")
 _DEFAULT_SOURCE = "our own choice for an entry without `lister`"
 _WAYBACK_ROWS = SourcedNumber(
@@ -40,68 +40,149 @@ _REQUIRED_FIELDS = {
 } | dict.fromkeys(LOCAL_KINDS, ("folder",))
 _REMOTE_FIELDS = ("timemap", "timegate", "cdx", "replay", "search", "limits", "quotas")
 _PAGE_PLACEHOLDERS = ("{datetime}", "{uri}")
-_FILE_PLACEHOLDERS = ("{filename}",)  # Common Crawl's copies are parts of files, which its index names
+_FILE_PLACEHOLDERS = ("{filename}",)  # Common Crawl's captures are ranges of WARC files, which its index names
 _DAY = 86_400
-_MAX_COUNT = 10**9  # of anything that is counted here: nobody has more
+_MAX_COUNT = 10**9  # of any count in the file
+_MEMGATOR_FIELDS = ("id", "name", "timemap", "timegate", "probability", "ignore")
+_MAX_BYTES = 1 << 18  # of a file: 20 times the size of the shipped one
+_MAX_DOTS = 200  # of a line: the time to parse a dotted key grows with the square of its parts
+_SHIPPED_NAME = Path("archives.toml")  # in messages
+_JSON = re.compile(rb"\{|\[\s*[\]{]")  # a TOML file cannot begin like this
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The archives that can be queried, in the order of their file.
+
+    Attributes:
+        archives: All archives, also disabled ones.
+        notes: Warnings about ignored fields of the file.
+    """
+
+    archives: tuple[Archive, ...]
+    notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Archive]:
+        """Iterate over all archives, also disabled ones."""
+        return iter(self.archives)
+
+    def get(self, name: str) -> Archive:
+        """Return the archive with an id, ignoring case.
+
+        Raises:
+            UsageError: There is none; the message lists all ids.
+        """
+        for archive in self.archives:
+            if archive.id == name.lower():
+                return archive
+        ids = [archive.id for archive in self.archives]
+        hint = suggest_name(name.lower(), ids) or "."
+        raise UsageError(f"no archive `{name[:100]}` in the registry{hint} There are {', '.join(ids)}")
+
+    def only(self, names: Iterable[str] = ()) -> tuple[Archive, ...]:
+        """Return the archives with these ids, also disabled ones; without ids, all that are enabled.
+
+        Returns:
+            The archives in the order of the registry, without duplicates.
+
+        Raises:
+            UsageError: There is no archive with one of the ids; the message lists all ids.
+        """
+        ids = {self.get(name).id for name in names}
+        return tuple(archive for archive in self.archives if (archive.id in ids if ids else archive.enabled))
+
+
+def load_registry(path: Path | None = None) -> Registry:
+    """Load a registry file, or the shipped one. Raises InputError.
+
+    The format is detected by content: TOML, which replaces the shipped registry unless it has `extends = "default"`, or
+    MemGator's JSON.
+
+    >>> load_registry().get("arquivo.pt").name
+    'Portuguese Web Archive'
+    """
+    shipped = _load_shipped()
+    if path is None:
+        return shipped.build_registry(shipped.default_limits or ())
+    data = _read_file(path)
+    if _JSON.match(data.lstrip()):
+        entries, notes = parse_memgator(_parse_json(data, path), path, shipped.by_id())
+        return _RegistryFile(path, entries, notes).build_registry(shipped.default_limits or ())
+    own = _parse_toml(data, path)
+    limits = shipped.default_limits if own.default_limits is None else own.default_limits
+    return (own.extended_from(shipped) if own.extends else own).build_registry(limits or ())
+
+
+def without_default_limits(archive: Archive) -> Archive:
+    """Return the archive without the default limits of the registry, with only those of its own entry.
+
+    For the aggregator, which adapts the number of concurrent requests to how the archive copes.
+    """
+    own = tuple(limit for limit in archive.limits if not limit.is_default)
+    return archive if len(own) == len(archive.limits) else replace(archive, limits=own)
 
 
 def parse_entry(fields: FieldReader, folder: Path) -> dict[str, Any]:
-    """Return what an entry says, as fields of an `Archive`; what it does not say is not there. Raises InputError.
+    """Return the fields of an `Archive` that an entry sets. Raises InputError.
 
-    folder: of the registry's file, from which its relative paths lead.
+    Args:
+        fields: The entry.
+        folder: Directory of the registry file, for relative paths.
     """
     fields.reject_unknown(tuple(_FIELD_PARSERS))
     return {"id": fields.id()} | {name: _FIELD_PARSERS[name](fields, name, folder) for name in fields.names()}
 
 
-def build_archive(read: dict[str, Any], place: str, default_limits: Sequence[RateLimit]) -> Archive:
-    """Return the archive that an entry describes, with limits for every kind of request. Raises InputError.
+def build_archive(values: dict[str, Any], place: str, default_limits: Sequence[RateLimit]) -> Archive:
+    """Return the archive with these field values, and with limits for every kind of request. Raises InputError.
 
-    An entry with a CDX URL and without `lister` gets the default lister of its kind.
-    An entry without `limits` gets the default ones; one with some gets them for the kinds of questions that its own
-    do not cover; one whose list is empty has none, which is for servers of one's own.
+    An entry with a CDX URL and without `lister` gets the default listing of its kind. An entry without `limits` gets
+    the default limits; one with limits gets the default ones for kinds of requests that its own do not cover; one with
+    an empty list gets none, which is for one's own servers.
     """
     for name in ("name", "kind"):
-        if name not in read:
+        if name not in values:
             raise InputError(f"{place}: {name}: missing")
-    kind: ArchiveKind = read["kind"]
-    missing = [name for name in _REQUIRED_FIELDS[kind] if name not in read]
-    if missing and not (kind is ArchiveKind.MEMENTO and len(missing) == 1):  # either is enough
+    kind: ArchiveKind = values["kind"]
+    missing = [name for name in _REQUIRED_FIELDS[kind] if name not in values]
+    if missing and not (kind is ArchiveKind.MEMENTO and len(missing) == 1):  # a TimeMap or a TimeGate is enough
         alternative = ", or a timegate" if kind is ArchiveKind.MEMENTO else ""
         raise InputError(f"{place}: {missing[0]}: missing: an archive of the kind {kind} needs it{alternative}")
     for name in _REMOTE_FIELDS if kind in LOCAL_KINDS else ("folder",):
-        if name in read:
+        if name in values:
             raise InputError(f"{place}: {name}: an archive of the kind {kind} has none")
-    parts = _FILE_PLACEHOLDERS if kind is ArchiveKind.COMMON_CRAWL else _PAGE_PLACEHOLDERS
-    if any(part not in read.get("replay", " ".join(parts)) for part in parts):
-        raise InputError(f"{place}: replay: expected {' and '.join(parts)} in it, for an archive of the kind {kind}")
-    both = set(read.get("canonical", ())) & set(read.get("migrated", ()))
+    placeholders = _FILE_PLACEHOLDERS if kind is ArchiveKind.COMMON_CRAWL else _PAGE_PLACEHOLDERS
+    if any(each not in values.get("replay", " ".join(placeholders)) for each in placeholders):
+        raise InputError(
+            f"{place}: replay: expected {' and '.join(placeholders)} in it, for an archive of the kind {kind}"
+        )
+    both = set(values.get("canonical", ())) & set(values.get("migrated", ()))
     if both:
         raise InputError(f"{place}: migrated: `{min(both)}` is canonical, too: expected one or the other")
-    archive = with_default_listing(Archive(**read))
-    if kind in LOCAL_KINDS or read.get("limits") == ():
+    archive = with_default_listing(Archive(**values))
+    if kind in LOCAL_KINDS or values.get("limits") == ():
         return archive
     return replace(archive, limits=(*archive.limits, *_limits_for_uncovered_kinds(archive, default_limits)))
 
 
 def with_default_listing(archive: Archive) -> Archive:
-    """Return the archive with a lister: an archive with a CDX URL lists captures unless its entry limits that."""
+    """Return the archive with the default listing of its kind if it has a CDX URL and its entry sets no `lister`."""
     if archive.cdx is None or archive.lister is not None:
         return archive
     return replace(archive, lister=_DEFAULT_LISTINGS.get(archive.kind))
 
 
 def _limits_for_uncovered_kinds(archive: Archive, default_limits: Sequence[RateLimit]) -> list[RateLimit]:
-    """Return the default limits, each for what the archive can be asked and no limit of its own is for."""
-    covered = {work for limit in archive.limits for work in limit.works}
+    """Return the default limits for the kinds of requests that the archive supports and its own limits do not cover."""
+    covered = {kind for limit in archive.limits for kind in limit.works}
     if archive.search is None:
         covered.add(RequestKind.SEARCH)
-    rest = [(limit, tuple(work for work in limit.works if work not in covered)) for limit in default_limits]
-    return [replace(limit, works=works) for limit, works in rest if works]
+    uncovered = [(limit, tuple(kind for kind in limit.works if kind not in covered)) for limit in default_limits]
+    return [replace(limit, works=kinds) for limit, kinds in uncovered if kinds]
 
 
 def parse_limit(fields: FieldReader) -> RateLimit:
-    """Return a rate. Raises InputError."""
+    """Parse a rate limit. Raises InputError."""
     fields.reject_unknown(("requests", "seconds", "works", "source"))
     return RateLimit(
         fields.integer("requests", 1, _MAX_COUNT),
@@ -128,7 +209,7 @@ def _parse_listing(fields: FieldReader) -> PrefixListing:
 
 
 def _parse_sourced_number(fields: FieldReader, *, share: bool = False) -> SourcedNumber:
-    """Return a count, or a share between 0 and 1, with its source."""
+    """Parse a count, or a share between 0 and 1, with its source."""
     fields.reject_unknown(("value", "source"))
     value = fields.number("value", 0, 1) if share else fields.integer("value", 1, _MAX_COUNT)
     return SourcedNumber(float(value), _source(fields))
@@ -179,119 +260,64 @@ _FIELD_PARSERS: dict[str, Callable[[FieldReader, str, Path], object]] = {
     "page_bytes": lambda fields, name, _: _parse_sourced_number(fields.subtable(name)),
     "enabled": _flag,
 }
-"""How each field of an `Archive` is read."""
-
-
-_MEMGATOR_FIELDS = ("id", "name", "timemap", "timegate", "probability", "ignore")
+"""The parser of each field of an `Archive`."""
 
 
 def parse_memgator(
     entries: object, file: Path, known: dict[str, dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return what each entry says, as fields of an `Archive`, and notes on what was passed over. Raises InputError.
+    """Parse MemGator's list of archives. Raises InputError.
 
-    known: entries of our own by id. Where one is at the same host, it says the rest: kind, limits, types. The list has
-        called archives by other ids over the years, so the host decides.
+    Args:
+        entries: The parsed JSON.
+        file: Its file, for messages.
+        known: The entries of the shipped registry, by id. An entry for the same host supplies the other fields: kind,
+            limits, media types. The host decides because MemGator has changed its ids over the years.
+
+    Returns:
+        The fields of each `Archive`, and warnings about ignored fields.
     """
     if not isinstance(entries, list):
         raise InputError(f"{file}: expected a list of archives, as MemGator has it, found {describe_value(entries)}")
-    found = []
+    archives = []
     unknown: dict[str, str] = {}
     for number, each in enumerate(entries, 1):
         fields = entry_fields(each, number, file)
-        found.append(_parse_memgator_entry(fields, file, known))
+        archives.append(_parse_memgator_entry(fields, file, known))
         unknown |= {name: fields.place for name in fields.names() if name not in (*_MEMGATOR_FIELDS, *unknown)}
-    return found, [
+    return archives, [
         f"{place}: {truncate_text(name)}: no field of MemGator's: passed over" for name, place in unknown.items()
     ]
 
 
 def _parse_memgator_entry(fields: FieldReader, file: Path, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     name = fields.id()
-    # Only the name is not a must: MemGator prints it and does nothing else with it.
-    read: dict[str, Any] = {"id": name, "name": fields.text("name") if "name" in fields else name}
-    # One without a TimeMap is asked by its TimeGate.
+    # MemGator only prints the name, so that it may be missing.
+    values: dict[str, Any] = {"id": name, "name": fields.text("name") if "name" in fields else name}
+    # An archive without a TimeMap is queried through its TimeGate.
     for each in ("timemap", "timegate"):
         if each in fields or (each == "timemap" and "timegate" not in fields):
-            read[each] = fields.http_url(each)
+            values[each] = fields.http_url(each)
     if "probability" in fields and (share := fields.number("probability", 0, 1)):
-        read["hit_rate"] = SourcedNumber(share, f"`probability` in {file.name}")
-    read["enabled"] = not ("ignore" in fields and fields.flag("ignore"))
-    return {"kind": ArchiveKind.MEMENTO, **_matching_entry(read, known), **read}
+        values["hit_rate"] = SourcedNumber(share, f"`probability` in {file.name}")
+    values["enabled"] = not ("ignore" in fields and fields.flag("ignore"))
+    return {"kind": ArchiveKind.MEMENTO, **_matching_entry(values, known), **values}
 
 
-def _matching_entry(read: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return our own entry of the archive at the same host; nothing if there is none, or more than one."""
-    name = "timemap" if "timemap" in read else "timegate"
-    host = urlsplit(read[name]).netloc.lower()
-    found = [each for each in known.values() if urlsplit(each.get(name, "")).netloc.lower() == host]
-    return found[0] if len(found) == 1 else {}
-
-
-_MAX_BYTES = 1 << 18  # ours has a twentieth of it
-_MAX_DOTS = 200  # in a line: the time that a key of a.b.c takes to be read grows with the square of its parts
-_SHIPPED_NAME = Path("archives.toml")  # as messages call it
-_JSON = re.compile(rb"\{|\[\s*[\]{]")  # what begins so is no TOML
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """The archives that can be asked, in the order of their file.
-
-    notes: sentences on what the file says and was passed over.
-    """
-
-    archives: tuple[Archive, ...]
-    notes: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Archive]:
-        """Return all archives, also those that are off."""
-        return iter(self.archives)
-
-    def get(self, name: str) -> Archive:
-        """Return the archive with an id, in whatever case. Raises UsageError, which lists those that there are."""
-        for archive in self.archives:
-            if archive.id == name.lower():
-                return archive
-        ids = [archive.id for archive in self.archives]
-        hint = suggest_name(name.lower(), ids) or "."
-        raise UsageError(f"no archive `{name[:100]}` in the registry{hint} There are {', '.join(ids)}")
-
-    def only(self, names: Iterable[str] = ()) -> tuple[Archive, ...]:
-        """Return the archives with these ids, also those that are off; without any ids, those that are on.
-
-        In the order of the registry, each once. Raises UsageError, which lists those that there are.
-        """
-        wanted = {self.get(name).id for name in names}
-        return tuple(archive for archive in self.archives if (archive.id in wanted if wanted else archive.enabled))
-
-
-def load_registry(path: Path | None = None) -> Registry:
-    """Return the registry in a file, or the one that is shipped. Raises InputError.
-
-    The file is told by its content: a TOML of ours, which replaces the shipped one unless it says
-    `extends = "default"`, or MemGator's JSON.
-
-    >>> load_registry().get("arquivo.pt").name
-    'Portuguese Web Archive'
-    """
-    shipped = _load_shipped()
-    if path is None:
-        return shipped.build_registry(shipped.default_limits or ())
-    data = _read_file(path)
-    if _JSON.match(data.lstrip()):
-        entries, notes = parse_memgator(_parse_json(data, path), path, shipped.by_id())
-        return _RegistryFile(path, entries, notes).build_registry(shipped.default_limits or ())
-    own = _parse_toml(data, path)
-    limits = shipped.default_limits if own.default_limits is None else own.default_limits
-    return (own.extended_from(shipped) if own.extends else own).build_registry(limits or ())
+def _matching_entry(values: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the known entry for the same host; empty if there is none or more than one."""
+    name = "timemap" if "timemap" in values else "timegate"
+    host = urlsplit(values[name]).netloc.lower()
+    matches = [each for each in known.values() if urlsplit(each.get(name, "")).netloc.lower() == host]
+    return matches[0] if len(matches) == 1 else {}
 
 
 @dataclass(frozen=True, slots=True)
 class _RegistryFile:
-    """What a file says, before anything is filled in.
+    """The parsed content of a file, before defaults are applied.
 
-    default_limits: None if it says nothing of them.
+    Attributes:
+        default_limits: None if the file does not set them.
     """
 
     path: Path
@@ -301,7 +327,7 @@ class _RegistryFile:
     extends: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for an id that is there twice."""
+        """Raise InputError for a duplicate id."""
         seen: set[str] = set()
         for each in self.entries:
             if each["id"] in seen:
@@ -309,18 +335,18 @@ class _RegistryFile:
             seen.add(each["id"])
 
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the entries by id, in order."""
+        """Return the entries by id, in the order of the file."""
         return {each["id"]: each for each in self.entries}
 
     def extended_from(self, base: "_RegistryFile") -> "_RegistryFile":
-        """Return the entries of a base, changed field by field where this file has the same id, then the new ones."""
+        """Return a base's entries, with the fields that this file sets for the same id, and then the new entries."""
         merged = base.by_id()
         for each in self.entries:
             merged[each["id"]] = merged.get(each["id"], {}) | each
         return _RegistryFile(self.path, list(merged.values()), self.notes)
 
     def build_registry(self, default_limits: tuple[RateLimit, ...]) -> Registry:
-        """Return the archives, whole. Raises InputError."""
+        """Return the archives with defaults applied. Raises InputError."""
         if not self.entries:
             raise InputError(f"{self.path}: no archive in it: expected at least one")
         archives = [
@@ -333,15 +359,6 @@ class _RegistryFile:
 def _load_shipped() -> _RegistryFile:
     file = _parse_toml(files("unlost.registry").joinpath(_SHIPPED_NAME.name).read_bytes(), _SHIPPED_NAME)
     return replace(file, default_limits=tuple(replace(each, is_default=True) for each in file.default_limits or ()))
-
-
-def without_default_limits(archive: Archive) -> Archive:
-    """Return the archive with those limits only that it is registered with.
-
-    For the aggregator, which adapts the number of requests at once to how the archive copes.
-    """
-    own = tuple(limit for limit in archive.limits if not limit.is_default)
-    return archive if len(own) == len(archive.limits) else replace(archive, limits=own)
 
 
 def _read_file(path: Path) -> bytes:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class ArchiveKind(StrEnum):
-    """How an archive is asked; there is one client for each."""
+    """The protocol that an archive speaks. There is one client for each."""
 
     WAYBACK = "wayback"
     PYWB = "pywb"
@@ -17,25 +17,27 @@ class ArchiveKind(StrEnum):
     CHROMIUM = "chromium"
     FIREFOX = "firefox"
     LIVE = "live"
-    """The live web, which no registry has; `unlost.recover.sources` opens it."""
+    """The live web. Not allowed in a registry file; `unlost.recover.sources` opens it."""
 
 
 class RequestKind(StrEnum):
-    """What a question costs the archive: limits are for one or several of these."""
+    """Kinds of requests that archives limit separately."""
 
     INDEX = "index"
-    """Lists of captures: CDX queries and TimeMaps."""
+    """CDX queries and TimeMaps."""
     REPLAY = "replay"
-    """Captures themselves, and TimeGates."""
+    """Captures and TimeGates."""
     SEARCH = "search"
     """Full-text search."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcedNumber:
-    """A number that somebody measured or announced.
+    """A number that was measured or published, with its source.
 
-    source: where it is from, in words; never empty.
+    Attributes:
+        value: The number.
+        source: Where it is from, in words; never empty.
     """
 
     value: float
@@ -44,11 +46,14 @@ class SourcedNumber:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """At most `requests` in any `seconds`, for questions of these kinds together.
+    """At most `requests` in any window of `seconds`, for requests of these kinds together.
 
-    requests: as the archive or its users say; what is really sent is less (`manners.admission` says how much).
-    source: where the number is from, in words; never empty.
-    is_default: whether it is a guess of the shipped registry, for an archive that is registered without limits.
+    Attributes:
+        requests: The limit as published or observed. Fewer are sent: see `unlost.http.rate_limit.DEFAULT_SHARE`.
+        seconds: Length of the window.
+        works: The kinds of requests that count.
+        source: Where the number is from, in words; never empty.
+        is_default: A default of the shipped registry, for archives that are registered without limits.
     """
 
     requests: int
@@ -60,11 +65,12 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class PrefixListing:
-    """How an archive lists the addresses that it holds below a prefix.
+    """How an archive lists the captures below a URL prefix.
 
-    matches: which questions it answers, of `exact`, `prefix`, `host` and `domain`.
-    rows_per_page: how many rows one request asks for.
-    cap: how many rows one query gives at most; None if there is no cap known. Where a list leads on, it has more.
+    Attributes:
+        matches: Supported match types, of `exact`, `prefix`, `host` and `domain`.
+        rows_per_page: Rows to request at once.
+        cap: Rows that one query returns at most, after which the list continues with a resume key; None if unknown.
     """
 
     matches: tuple[str, ...]
@@ -74,25 +80,30 @@ class PrefixListing:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One archive, as the registry has it.
+    """One archive in the registry.
 
-    id: what options, captures and files call it; lower case, unique in its registry.
-    timemap, timegate: addresses before which nothing and behind which the URI-R is put.
-    cdx: the address of its index server, without a query; for Common Crawl, of the list of its crawls.
-    replay: the address of a stored copy as it was captured, with `{datetime}` and `{uri}` in it; for Common Crawl, of
-        a WARC, with `{filename}`.
-    search: the address of its full-text search, with `{terms}` in it.
-    folder: where the files are, of an archive on this machine.
-    deep: whether it keeps versions, or only the last one (flat).
-    canonical, migrated: the media types, `text/html` or `image/*` or `*`, that come back as they were captured, and
-        those that the archive changed: the more specific pattern decides.
-    limits: rates; every one that is for a kind of question must be kept.
-    quotas: the same for a day of UTC, counted on disk: their `seconds` is 86,400.
-    mementomap: a file or an address of its MementoMap.
-    filters: files or addresses of its filters, which together have everything that it holds.
-    hit_rate: the share of questions that it had an answer to, where there is no map.
-    page_bytes: how many bytes of a page it keeps at most; None if no limit is known.
-    enabled: whether it is asked unless it is named.
+    Attributes:
+        id: Name in options, captures and files; lower case, unique in its registry.
+        name: Human-readable name.
+        kind: The protocol that it speaks.
+        timemap: URL prefix of its TimeMaps, to which the URI-R is appended.
+        timegate: URL prefix of its TimeGate, to which the URI-R is appended.
+        cdx: URL of its CDX server, without a query; for Common Crawl, of the list of crawls.
+        replay: URL of a capture as it was archived, with `{datetime}` and `{uri}`; for Common Crawl, of a WARC file,
+            with `{filename}`.
+        search: URL of its full-text search, with `{terms}`.
+        folder: Directory of a local archive.
+        deep: It stores versions of a page; otherwise only the last one.
+        canonical: Media types that it returns as archived, as `text/html`, `image/*` or `*`.
+        migrated: Media types that it changes. The more specific pattern of the two decides.
+        lister: How it lists the captures below a prefix; None if it cannot.
+        limits: Rate limits. All that include a request's kind apply.
+        quotas: Limits for a day in UTC, counted on disk. Their `seconds` is 86,400.
+        mementomap: File or URL of its MementoMap.
+        filters: Files or URLs of filters, which together contain all its holdings.
+        hit_rate: Share of requests for which it has a capture, used if there is no map.
+        page_bytes: Bytes of a page that it stores at most; None if unknown.
+        enabled: It is queried unless other archives are selected by name.
     """
 
     id: str
@@ -117,7 +128,7 @@ class Archive:
     enabled: bool = True
 
     def is_migrated(self, mime: str | None) -> bool | None:
-        """Return whether this archive changes what has a media type; None if it does not say, or the type is unknown.
+        """Return whether this archive changes pages of a media type; None if that is unknown, or the type is None.
 
         >>> banner = Archive("a", "A", ArchiveKind.MEMENTO, canonical=("*",), migrated=("text/html",))
         >>> banner.is_migrated("text/html"), banner.is_migrated("image/png"), banner.is_migrated(None)

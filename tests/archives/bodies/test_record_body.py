@@ -46,14 +46,14 @@ def undone(data: bytes, transfer: str = "", content: str = "", limit: int = LIMI
         (gzip.compress(chunked(PAGE)), "chunked, gzip", ""),
     ],
 )
-def test_codings_are_undone(data: bytes, transfer: str, content: str) -> None:
+def test_codings_are_decoded(data: bytes, transfer: str, content: str) -> None:
     """Whatever a server did to a page, alone or in layers, the page comes out."""
     assert undone(data, transfer, content) == (PAGE, False)
 
 
 @pytest.mark.parametrize(("transfer", "content"), [("chunked", ""), ("chunked", "gzip"), ("", "br"), ("", "none")])
 @pytest.mark.parametrize("data", [PAGE, b"", b"5\r\nis how many", b"2\r\nab\r\nand text"])
-def test_what_is_not_coded_is_passed_on(transfer: str, content: str, data: bytes) -> None:
+def test_uncoded_body_is_unchanged(transfer: str, content: str, data: bytes) -> None:
     """A page under the header of a coding that it is not in comes out as it is."""
     assert undone(data, transfer, content) == (data, False)
 
@@ -66,7 +66,7 @@ def test_what_is_not_coded_is_passed_on(transfer: str, content: str, data: bytes
         (chunked(gzip.compress(PAGE)[:-9]), "chunked", "gzip"),
     ],
 )
-def test_what_breaks_off_is_given_so_far(data: bytes, transfer: str, content: str) -> None:
+def test_truncated_body_is_returned_as_far_as_it_goes(data: bytes, transfer: str, content: str) -> None:
     """Of a coding that ends in the middle all that can be had is given, and said to be broken."""
     body, is_broken = undone(data, transfer, content)
     assert is_broken
@@ -74,7 +74,7 @@ def test_what_breaks_off_is_given_so_far(data: bytes, transfer: str, content: st
     assert PAGE.startswith(body)
 
 
-def test_a_bomb_goes_off_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bomb_is_decoded_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred megabytes in a hundred kilobytes, no more than the limit is ever written, a little at a time."""
     written: list[int] = []
     bomb = gzip.compress(bytes(100 << 20), 1)
@@ -91,7 +91,7 @@ def test_a_bomb_goes_off_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(written) <= 1 << 16
 
 
-def test_a_coding_that_cannot_be_undone_is_an_error() -> None:
+def test_unknown_coding_raises() -> None:
     """Its bytes are never handed out as a page; nor is it tried how many layers there are."""
     with pytest.raises(UndecodableError):
         undone(b"\x1f\x9d\x90" * 9, "", "compress")
@@ -104,7 +104,7 @@ def test_a_coding_that_cannot_be_undone_is_an_error() -> None:
     st.lists(st.sampled_from(["chunked", "gzip", "deflate"]), max_size=3),
     st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "dcb"]), max_size=3),
 )
-def test_nothing_breaks_it(data: bytes, transfer: list[str], content: list[str]) -> None:
+def test_arbitrary_bodies_do_not_crash(data: bytes, transfer: list[str], content: list[str]) -> None:
     """Any bytes under any codings give a body or one of the two errors."""
     with suppress(BodyTooLargeError, UndecodableError):
         undone(data, ", ".join(transfer), ", ".join(content))

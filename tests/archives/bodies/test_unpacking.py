@@ -33,7 +33,7 @@ PLACE = Archive("a", "A", ArchiveKind.WAYBACK)
         ("Grüße".encode("iso-8859-1"), "text/html", "Grüße".encode("iso-8859-1")),
     ],
 )
-def test_gzip_of_texts_is_told_by_its_bytes(body: bytes, mime: str | None, expected: bytes) -> None:
+def test_gzip_of_text_is_detected_by_content(body: bytes, mime: str | None, expected: bytes) -> None:
     """Codings that headers do not tell are undone where there must be one; other files that are gzip stay so."""
     problems = Problems()
     with decompress_text(BytesIO(body), mime, PLACE, 1 << 20, problems) as found:
@@ -41,7 +41,7 @@ def test_gzip_of_texts_is_told_by_its_bytes(body: bytes, mime: str | None, expec
     assert problems.counts == {}
 
 
-def test_gzip_that_breaks_off_is_given_as_far_as_it_goes() -> None:
+def test_truncated_gzip_is_decoded_as_far_as_it_goes() -> None:
     """Half a page is better than none, and is counted."""
     text = b"".join(b"%d\n" % number for number in range(50_000))
     problems = Problems()
@@ -52,7 +52,7 @@ def test_gzip_that_breaks_off_is_given_as_far_as_it_goes() -> None:
     assert problems.counts == {"cut-gzip": 1}
 
 
-def test_a_bomb_is_refused() -> None:
+def test_bomb_is_rejected() -> None:
     """What unpacks to more than the limit is not unpacked to the end."""
     with pytest.raises(FailedError) as failed:
         decompress_text(BytesIO(gzip.compress(b"\0" * 10_000_000)), "text/html", PLACE, 1 << 20, Problems())

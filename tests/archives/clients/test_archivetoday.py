@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.archives.archive_files import body_of
-from tests.archives.collected import collected, listed
+from tests.archives.helpers import collected, listed
 from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
 from tests.neighbours.archive_today import serving
 from tests.virtual_clock import VirtualClock
@@ -17,7 +17,7 @@ from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.limit_store import MemoryLimitStore
-from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.pool import AddressInfo, literal_address_info
 from unlost.http.url import HostPort
 from unlost.registry.models import Archive, ArchiveKind
 
@@ -59,16 +59,16 @@ def ask(question: Asked[T], *, clock: VirtualClock | None = None, patience: floa
                 canonical=(),
                 migrated=("*",),
             )
-            courier = ArchiveHttpClient(
+            http_client = ArchiveHttpClient(
                 MemoryLimitStore(), time, "https://example.com/", max_wait=patience, resolver=Loopback()
             )
-            async with courier:
-                return await question(ArchiveTodayClient(archive, courier, clock=time), fake)
+            async with http_client:
+                return await question(ArchiveTodayClient(archive, http_client, clock=time), fake)
 
     return asyncio.run(asking())
 
 
-def test_captures_under_any_name() -> None:
+def test_captures_under_any_domain() -> None:
     """All copies of its list count, with the very address of each; the name that it sends to is remembered."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -88,7 +88,7 @@ def test_captures_under_any_name() -> None:
     ask(question)
 
 
-def test_a_copy_is_migrated() -> None:
+def test_capture_is_migrated() -> None:
     """A copy is found behind its short address, with its date, and said to be no longer in its format."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -128,7 +128,7 @@ def test_fetch() -> None:
     ask(question)
 
 
-def test_it_lists_nothing_below_a_prefix() -> None:
+def test_prefix_listing_is_unsupported() -> None:
     """There is no lister."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -140,7 +140,7 @@ def test_it_lists_nothing_below_a_prefix() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 403, 404])
-def test_a_captcha_is_told_and_keeps_us_away(status: int) -> None:
+def test_captcha_is_reported_and_pauses_requests(status: int) -> None:
     """A captcha is an error that says what to do, never an empty list; nothing is sent for an hour after it."""
     clock = VirtualClock()
 
@@ -162,7 +162,7 @@ def test_a_captcha_is_told_and_keeps_us_away(status: int) -> None:
     ask(question, clock=clock)
 
 
-def test_a_captcha_before_a_copy() -> None:
+def test_captcha_before_a_capture() -> None:
     """Copies are behind captchas more often than lists: the list is there, the copy is an error."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -173,7 +173,7 @@ def test_a_captcha_before_a_copy() -> None:
     ask(question)
 
 
-def test_429_says_what_to_do() -> None:
+def test_429_message_gives_advice() -> None:
     """Who is too fast is told when to come back, that it may be a captcha, and what helps; at its present name, too."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -189,7 +189,7 @@ def test_429_says_what_to_do() -> None:
     ask(question, patience=0.5)
 
 
-def test_a_page_about_captchas_is_no_captcha() -> None:
+def test_page_about_captchas_is_not_a_captcha() -> None:
     """A copy that has the word in it is a copy."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -199,7 +199,7 @@ def test_a_page_about_captchas_is_no_captcha() -> None:
     ask(question)
 
 
-def test_copies_elsewhere_are_left_out() -> None:
+def test_captures_on_other_hosts_are_skipped() -> None:
     """A list that names copies at other hosts is not believed in these, and they are counted."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -214,7 +214,7 @@ def test_copies_elsewhere_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("place", ["http://[b", "http://a.example/", "ftp://archive.ph/"])
-def test_redirects_that_lead_nowhere_end(place: str) -> None:
+def test_endless_redirects_end(place: str) -> None:
     """What is no address, or not one of its own, is an error of the archive and not of ours."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -226,7 +226,7 @@ def test_redirects_that_lead_nowhere_end(place: str) -> None:
     ask(question)
 
 
-def test_what_is_no_list() -> None:
+def test_invalid_timemap_is_malformed() -> None:
     """A page that is neither a list nor a captcha is an error, and nobody stays away for it."""
 
     async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
@@ -239,7 +239,7 @@ def test_what_is_no_list() -> None:
     ask(question)
 
 
-def test_without_a_timemap_the_timegate_is_asked() -> None:
+def test_without_timemap_the_timegate_is_queried() -> None:
     """An entry that has only a TimeGate works as far as that goes."""
 
     async def question(client: ArchiveTodayClient, _: FakeArchiveToday) -> None:
@@ -266,7 +266,7 @@ def test_without_a_timemap_the_timegate_is_asked() -> None:
         ("", False),
     ],
 )
-def test_its_names(url: str, is_own: bool) -> None:
+def test_own_domains(url: str, is_own: bool) -> None:
     """Its seven names are its own, and what only looks like one is not."""
     archive = Archive("today", "Archive.today", ArchiveKind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
     assert ArchiveTodayDomains(archive).is_own(url) == is_own

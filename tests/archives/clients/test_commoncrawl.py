@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.archives.archive_files import body_of
-from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.collected import collected, listed
+from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
+from tests.archives.helpers import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from unlost.archives.common_crawl import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, UsageError
@@ -40,7 +40,7 @@ def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
     ask(question)
 
 
-def test_what_is_below_a_prefix(ask: Callable[..., Any]) -> None:
+def test_list_prefix(ask: Callable[..., Any]) -> None:
     """Folders, hosts and domains are listed over all pages; crawls of other times are not asked."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -59,7 +59,7 @@ def test_what_is_below_a_prefix(ask: Callable[..., Any]) -> None:
     ask(question)
 
 
-def test_copies_come_by_range(ask: Callable[..., Any]) -> None:
+def test_captures_are_fetched_by_range(ask: Callable[..., Any]) -> None:
     """One record is taken out of the WARC, its coding undone; what the crawler cut says so; what is gone is None."""
 
     async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
@@ -82,7 +82,7 @@ def test_copies_come_by_range(ask: Callable[..., Any]) -> None:
     ask(question)
 
 
-def test_the_closest_crawl_is_asked_first(ask: Callable[..., Any]) -> None:
+def test_closest_crawl_is_queried_first(ask: Callable[..., Any]) -> None:
     """Crawls that cannot have a closer copy are not asked."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -118,7 +118,7 @@ def test_revisits(ask: Callable[..., Any]) -> None:
     ask(question)
 
 
-def test_fewer_crawls_on_request(ask: Callable[..., Any]) -> None:
+def test_max_crawls_limits_the_crawls(ask: Callable[..., Any]) -> None:
     """A list of fewer crawls than there are says so at its end."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -134,7 +134,7 @@ def test_fewer_crawls_on_request(ask: Callable[..., Any]) -> None:
     ask(question, crawls=1)
 
 
-def test_a_registry_entry_that_lacks_addresses() -> None:
+def test_registry_entry_without_urls_is_rejected() -> None:
     """Without the address of the list or of the data there is no client."""
     entry = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx="http://127.0.0.1/collinfo.json")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.collected import collected, listed
+from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
+from tests.archives.helpers import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from unlost.archives.common_crawl import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, NotNowError
@@ -28,7 +28,7 @@ pytestmark = UNCOLLECTED
         ((400, b'{"message": "bad"}'), "status"),
     ],
 )
-def test_index_answers_that_are_none(ask: Callable[..., Any], instead: tuple[int, bytes], kind: str) -> None:
+def test_invalid_index_response_fails(ask: Callable[..., Any], instead: tuple[int, bytes], kind: str) -> None:
     """Rubbish, other people's 404s and refusals are errors, not empty lists."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -43,7 +43,7 @@ def test_index_answers_that_are_none(ask: Callable[..., Any], instead: tuple[int
     ask(question)
 
 
-def test_bad_rows_are_lost_alone(ask: Callable[..., Any]) -> None:
+def test_invalid_rows_are_skipped(ask: Callable[..., Any]) -> None:
     """Rows that cannot be read, or of pages that were not asked for, are counted; the others are listed."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -67,7 +67,7 @@ def test_bad_rows_are_lost_alone(ask: Callable[..., Any]) -> None:
     ask(question)
 
 
-def test_a_page_that_repeats_the_one_before(ask: Callable[..., Any]) -> None:
+def test_repeated_page_cuts_the_list(ask: Callable[..., Any]) -> None:
     """It is not followed, its rows are listed once, and the list says at its end that it is cut."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -86,7 +86,7 @@ def test_a_page_that_repeats_the_one_before(ask: Callable[..., Any]) -> None:
     ask(question)
 
 
-def test_a_server_without_pages(ask: Callable[..., Any]) -> None:
+def test_server_without_paging(ask: Callable[..., Any]) -> None:
     """A server that answers the question for pages with rows is asked for one page."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -100,7 +100,7 @@ def test_a_server_without_pages(ask: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     "answer", [b'{"pages": -1}', b'{"pages": "many"}', b'{"pages": true}', b"<html>", b"{}", b"[[1]]"]
 )
-def test_a_number_of_pages_that_is_none(ask: Callable[..., Any], answer: bytes) -> None:
+def test_invalid_number_of_pages_fails(ask: Callable[..., Any], answer: bytes) -> None:
     """It is an error, not an empty list."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -112,7 +112,7 @@ def test_a_number_of_pages_that_is_none(ask: Callable[..., Any], answer: bytes) 
     ask(question)
 
 
-def test_more_pages_than_are_read(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_pages_than_the_limit_cut_the_list(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that is longer than anybody reads says so at its end."""
     monkeypatch.setattr("unlost.archives.common_crawl.MAX_INDEX_PAGES", 1)
 
@@ -126,7 +126,7 @@ def test_more_pages_than_are_read(ask: Callable[..., Any], monkeypatch: pytest.M
     ask(question)
 
 
-def test_a_full_first_page_has_a_second(ask: Callable[..., Any]) -> None:
+def test_full_first_page_has_a_second_one(ask: Callable[..., Any]) -> None:
     """Captures of one address are listed to their end, however many there are."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -149,7 +149,7 @@ def test_a_full_first_page_has_a_second(ask: Callable[..., Any]) -> None:
         ((404, b""), "status"),
     ],
 )
-def test_a_list_of_crawls_that_is_none(ask: Callable[..., Any], answer: tuple[int, bytes], kind: str) -> None:
+def test_invalid_list_of_crawls_fails(ask: Callable[..., Any], answer: tuple[int, bytes], kind: str) -> None:
     """It is an error, and asked for again by the next question."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
@@ -163,7 +163,7 @@ def test_a_list_of_crawls_that_is_none(ask: Callable[..., Any], answer: tuple[in
     ask(question)
 
 
-def test_crawls_that_lead_elsewhere_are_left_out(ask: Callable[..., Any]) -> None:
+def test_crawls_on_other_hosts_are_skipped(ask: Callable[..., Any]) -> None:
     """An index server of another host than the list's is not asked, and counted."""
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:

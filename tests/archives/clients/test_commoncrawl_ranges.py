@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.archives.archive_files import body_of
-from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.collected import listed
+from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
+from tests.archives.helpers import listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.faults import Talk, faulty
 from unlost.archives.common_crawl import CommonCrawlClient
@@ -19,7 +19,7 @@ __all__ = ["ask", "data_port", "warcs"]
 pytestmark = UNCOLLECTED
 
 
-def test_a_server_that_ignores_ranges(ask: Callable[..., Any]) -> None:
+def test_server_that_ignores_ranges(ask: Callable[..., Any]) -> None:
     """From a WARC that comes as a whole, if it is small, the record is taken out."""
 
     async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
@@ -89,7 +89,7 @@ async def _endless(talk: Talk, data: bytes, _first: int, _last: int) -> None:
         (_endless, "too-large"),
     ],
 )
-def test_ranges_that_are_wrong(
+def test_wrong_ranges_fail(
     ask: Callable[..., Any], warcs: Path, fault: Callable[..., Coroutine[Any, Any, None]], kind: str
 ) -> None:
     """Whatever comes in the place of the record is never handed out."""
@@ -123,7 +123,7 @@ def test_ranges_that_are_wrong(
         ({"filename": "http://elsewhere.example/a.warc.gz"}, "malformed"),
     ],
 )
-def test_rows_that_lie(ask: Callable[..., Any], change: dict[str, Any], kind: str) -> None:
+def test_rows_with_wrong_locations_fail(ask: Callable[..., Any], change: dict[str, Any], kind: str) -> None:
     """A record of another page, date or place than its row said is never handed out, and no name leads elsewhere."""
 
     async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
@@ -135,7 +135,7 @@ def test_rows_that_lie(ask: Callable[..., Any], change: dict[str, Any], kind: st
     ask(question)
 
 
-def test_a_member_that_is_cut_off(ask: Callable[..., Any]) -> None:
+def test_truncated_member(ask: Callable[..., Any]) -> None:
     """A row whose length is too short gives what is there, and says that it is damaged; or nothing that is a record."""
 
     async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:

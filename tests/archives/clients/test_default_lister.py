@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.archives.clients.sites import response
-from tests.archives.collected import a_courier, collected, listed
+from tests.archives.clients.records import response
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.neighbours.scripted import Answer, scripted
@@ -51,8 +51,8 @@ def listing(archive: Archive, prefix: str) -> list[Capture]:
     """Return what an archive lists below a prefix."""
 
     async def run() -> list[Capture]:
-        async with a_courier() as courier:
-            return await listed(create_client(archive, courier).list_prefix(prefix))
+        async with make_http_client() as http_client:
+            return await listed(create_client(archive, http_client).list_prefix(prefix))
 
     return asyncio.run(run())
 
@@ -66,7 +66,7 @@ def a_warc(folder: Path) -> Path:
     return warc
 
 
-def test_a_pywb_as_documented_lists_everything(tmp_path: Path) -> None:
+def test_documented_pywb_lists_everything(tmp_path: Path) -> None:
     """The entry of docs/archives.md gives the whole listing, and a recovery fetches all of it."""
     with pywb.serving_warcs([a_warc(tmp_path)], tmp_path) as (server,):
         archive = loaded(tmp_path, documented_entry(server.port))
@@ -78,7 +78,7 @@ def test_a_pywb_as_documented_lists_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_a_pywb_as_documented_lists_a_real_site(tmp_path: Path) -> None:
+def test_documented_pywb_lists_a_real_site(tmp_path: Path) -> None:
     """Every response of a WARC that wget wrote is listed, by the entry of docs/archives.md."""
     warc = DATA / "sites" / "academic.warc.gz"
     with warc.open("rb") as file:
@@ -90,15 +90,15 @@ def test_a_pywb_as_documented_lists_a_real_site(tmp_path: Path) -> None:
     assert found == held
 
 
-def test_a_memento_archive_with_a_pywb_cdx_server_lists(tmp_path: Path) -> None:
+def test_memento_archive_with_pywb_cdx_server_lists(tmp_path: Path) -> None:
     """Objects per line are read as pywb's dialect; a capture without a replay URL is fetched by way of the TimeMap."""
     with pywb.serving_warcs([a_warc(tmp_path)], tmp_path) as (server,):
         base = f"http://127.0.0.1:{server.port}/t/"
         archive = loaded(tmp_path, MEMENTO.replace("{base}", base) + f'cdx = "{base}cdx"\n')
 
         async def run() -> None:
-            async with a_courier() as courier:
-                client = create_client(archive, courier)
+            async with make_http_client() as http_client:
+                client = create_client(archive, http_client)
                 found = await listed(client.list_prefix(SITE))
                 assert len(found) == 61
                 assert {capture.status for capture in found} == {200}
@@ -111,15 +111,15 @@ def test_a_memento_archive_with_a_pywb_cdx_server_lists(tmp_path: Path) -> None:
         asyncio.run(run())
 
 
-def test_a_memento_archive_with_a_wayback_cdx_server_lists(tmp_path: Path) -> None:
+def test_memento_archive_with_wayback_cdx_server_lists(tmp_path: Path) -> None:
     """An array of arrays is read as the Wayback dialect, beyond the cap of one query, with one request to tell it."""
     pages = [Stored(f"{SITE}{number}", "20140210000001") for number in range(25)]
 
     async def run() -> None:
-        async with fake_wayback(pages) as server, a_courier() as courier:
+        async with fake_wayback(pages) as server, make_http_client() as http_client:
             text = MEMENTO.replace("{base}", f"{server.base}/web/") + f'cdx = "{server.base}/cdx/search/cdx"\n'
             text += 'lister = { matches = ["prefix"], rows_per_page = { value = 10, source = "a test" } }\n'
-            client = create_client(loaded(tmp_path, text), courier)
+            client = create_client(loaded(tmp_path, text), http_client)
             assert len(await listed(client.list_prefix(SITE))) == 25
             assert len(server.paths(RequestKind.INDEX)) == 1 + 3
             assert len(await listed(client.list_prefix(SITE))) == 25
@@ -128,32 +128,32 @@ def test_a_memento_archive_with_a_wayback_cdx_server_lists(tmp_path: Path) -> No
     asyncio.run(run())
 
 
-def test_a_timegate_with_a_cdx_server_lists_single_pages(tmp_path: Path) -> None:
+def test_timegate_with_cdx_server_lists_single_pages(tmp_path: Path) -> None:
     """Without a TimeMap the CDX server is queried for the captures of a URL."""
 
     async def run() -> None:
-        async with fake_wayback([Stored(SITE, "20140210000001")]) as server, a_courier() as courier:
+        async with fake_wayback([Stored(SITE, "20140210000001")]) as server, make_http_client() as http_client:
             text = MEMENTO.replace("timemap =", "timegate =").replace("{base}timemap/link/", f"{server.base}/web/")
             archive = loaded(tmp_path, text + f'cdx = "{server.base}/cdx/search/cdx"\n')
-            (found,) = await listed(create_client(archive, courier).captures(SITE))
+            (found,) = await listed(create_client(archive, http_client).captures(SITE))
             assert (found.datetime, found.status) == ("20140210000001", 200)
 
     asyncio.run(run())
 
 
-def test_a_cdx_server_that_returns_other_text_fails(tmp_path: Path) -> None:
+def test_cdx_server_with_other_text_fails(tmp_path: Path) -> None:
     """An error page is not taken for an empty listing, and an archive without a CDX URL still lists nothing."""
 
     async def run() -> None:
-        async with a_courier() as courier, scripted({}) as server:
+        async with make_http_client() as http_client, scripted({}) as server:
             text = MEMENTO.replace("{base}", f"{server.base}/")
-            _, error = await collected(create_client(loaded(tmp_path, text), courier).list_prefix(SITE))
+            _, error = await collected(create_client(loaded(tmp_path, text), http_client).list_prefix(SITE))
             assert isinstance(error, UnsupportedError)
             query = "url=lost.example&matchType=host&output=json"
             page = Answer(200, {"Content-Type": "text/html"}, "<p>out of order")
             for more in ("limit=1", "showResumeKey=true&limit=150000"):
                 server.answers[f"/cdx?{query}&{more}"] = page
-            client = create_client(loaded(tmp_path, f'{text}cdx = "{server.base}/cdx"\n'), courier)
+            client = create_client(loaded(tmp_path, f'{text}cdx = "{server.base}/cdx"\n'), http_client)
             _, error = await collected(client.list_prefix("http://lost.example"))
             assert isinstance(error, FailedError)
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.archives.asking.asking import HASTY
-from tests.archives.clients.sites import response
-from tests.archives.collected import a_courier, collected
+from tests.archives.clients.records import response
+from tests.archives.helpers import collected, make_http_client
+from tests.archives.http.harness import HASTY
 from tests.neighbours import common_crawl, nginx, pywb
 from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port
@@ -120,9 +120,9 @@ async def before(origins: Origins, name: str, *faults: str, for_ever: bool = Fal
     async with (
         client.origin(origins) as archive,
         proxying(_port(archive), clock, faults, for_ever=for_ever) as proxy,
-        a_courier(clock, timeouts=HASTY) as courier,
+        make_http_client(clock, timeouts=HASTY) as http_client,
     ):
-        yield Before(proxy, client.make(proxy.before(archive), courier), clock)
+        yield Before(proxy, client.make(proxy.before(archive), http_client), clock)
 
 
 def _port(archive: Archive) -> int:
@@ -148,7 +148,7 @@ FOR_EVER = {
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", FOR_EVER)
-def test_a_fault_that_stays_is_told_in_one_word(origins: Origins, client: str, fault: str) -> None:
+def test_permanent_fault_is_reported_by_kind(origins: Origins, client: str, fault: str) -> None:
     """Whatever is asked; with as many requests as help, bounded memory, and the archive's next answer unspoilt."""
     kind, requests, waits = FOR_EVER[fault]
 
@@ -183,7 +183,7 @@ def test_a_fault_that_stays_is_told_in_one_word(origins: Origins, client: str, f
         (["429", "429"], 60.0 + 120.0),
     ],
 )
-def test_a_fault_that_passes_is_waited_for(origins: Origins, client: str, faults: list[str], waited: float) -> None:
+def test_transient_fault_is_retried(origins: Origins, client: str, faults: list[str], waited: float) -> None:
     """Then everything comes, asked for once more for each fault, and not sooner than the archive said."""
 
     async def run() -> None:
@@ -197,7 +197,7 @@ def test_a_fault_that_passes_is_waited_for(origins: Origins, client: str, faults
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_throttle_that_stays_ends_in_a_date(origins: Origins, client: str) -> None:
+def test_permanent_throttling_raises_with_a_date(origins: Origins, client: str) -> None:
     """After as much patience as there is, it is not asked until it may be, whatever else it is to be asked."""
 
     async def run() -> None:
@@ -214,16 +214,16 @@ def test_a_throttle_that_stays_ends_in_a_date(origins: Origins, client: str) -> 
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
+def test_refused_connection_is_a_block(origins: Origins, client: str) -> None:
     """While the network works otherwise, it is reported once, and then nothing is sent for an hour."""
 
     async def run() -> None:
         clock = VirtualClock()
-        async with CLIENTS[client].origin(origins) as archive, a_courier(clock, timeouts=HASTY) as courier:
+        async with CLIENTS[client].origin(origins) as archive, make_http_client(clock, timeouts=HASTY) as http_client:
             # One without limits is a server of one's own, which may only have been restarted.
             limited = replace(archive, limits=(RateLimit(600, 60, (RequestKind.INDEX, RequestKind.REPLAY), "a test"),))
-            assert await CLIENTS[client].make(archive, courier).get(PAGE) is not None
-            repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), courier)
+            assert await CLIENTS[client].make(archive, http_client).get(PAGE) is not None
+            repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), http_client)
             with pytest.raises(FailedError) as failed:
                 await repository.get(PAGE)
             assert failed.value.kind == "refused"
@@ -236,7 +236,7 @@ def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("charset", ["utf-16", "no-such-charset"])
-def test_a_wrong_charset_changes_nothing(origins: Origins, client: str, charset: str) -> None:
+def test_wrong_charset_is_ignored(origins: Origins, client: str, charset: str) -> None:
     """Lists are read as what they are, and copies come byte by byte."""
 
     async def run() -> None:
@@ -251,7 +251,7 @@ def test_a_wrong_charset_changes_nothing(origins: Origins, client: str, charset:
 
 
 @pytest.mark.parametrize("fault", FOR_EVER)
-def test_a_crawl_s_index_that_fails_fails_the_list(origins: Origins, fault: str) -> None:
+def test_failing_index_of_a_crawl_fails_the_list(origins: Origins, fault: str) -> None:
     """Behind a list of crawls that came, too."""
     kind, requests, waits = FOR_EVER[fault]
 

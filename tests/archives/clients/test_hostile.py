@@ -10,7 +10,7 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.collected import collected
+from tests.archives.helpers import collected
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.archives.archive_today import ArchiveTodayClient
@@ -72,7 +72,7 @@ _statuses = st.sampled_from([200, 200, 200, 301, 302, 303, 304, 307, 400, 403, 4
 
 @dataclass
 class Anything:
-    """A courier that brings any answers, over and over."""
+    """An HTTP client that brings any answers, over and over."""
 
     answers: list[tuple[int, list[tuple[str, str]], bytes]]
     asked: list[str] = field(default_factory=list)
@@ -86,19 +86,19 @@ class Anything:
         return HttpResponse(question.url, status, tuple(headers), BytesIO(body), len(body))
 
 
-def clients(courier: Anything, raw: bool) -> list[ArchiveClient]:
+def clients(http_client: Anything, raw: bool) -> list[ArchiveClient]:
     """Return one of each kind."""
     archive = Archive(
         "a", "A", ArchiveKind.MEMENTO, timemap="http://a.org/map/", timegate="http://a.org/web/", cdx="http://a.org/cdx",
         replay="http://a.org/web/{datetime}id_/{uri}" if raw else None, lister=_LISTER,
     )  # fmt: skip
     return [
-        WaybackClient(archive, courier),
-        PywbClient(archive, courier),
-        MementoClient(archive, courier),
-        MementoClient(Archive("b", "B", ArchiveKind.MEMENTO, timegate="http://a.org/web/"), courier),
-        ArchiveTodayClient(archive, courier, clock=VirtualClock()),
-        CommonCrawlClient(replace(archive, replay="http://a.org/{filename}"), courier),
+        WaybackClient(archive, http_client),
+        PywbClient(archive, http_client),
+        MementoClient(archive, http_client),
+        MementoClient(Archive("b", "B", ArchiveKind.MEMENTO, timegate="http://a.org/web/"), http_client),
+        ArchiveTodayClient(archive, http_client, clock=VirtualClock()),
+        CommonCrawlClient(replace(archive, replay="http://a.org/{filename}"), http_client),
     ]
 
 
@@ -119,25 +119,27 @@ def is_sound(capture: Capture) -> None:
 
 
 @given(answers=st.lists(st.tuples(_statuses, _headers, _bodies), min_size=1, max_size=4), raw=st.booleans())
-def test_any_answers(answers: list[tuple[int, list[tuple[str, str]], bytes]], raw: bool) -> None:
+def test_arbitrary_responses_raise_only_archive_errors(
+    answers: list[tuple[int, list[tuple[str, str]], bytes]], raw: bool
+) -> None:
     """Captures are of the page that was asked for and have dates; whatever is raised says which archive failed."""
 
     async def run() -> None:
-        courier = Anything(answers)
-        for client in clients(courier, raw):
+        http_client = Anything(answers)
+        for client in clients(http_client, raw):
             for captures in (client.captures(PAGE), client.list_prefix("http://example.com", "2014")):
-                courier.asked.clear()
+                http_client.asked.clear()
                 found, _ = await collected(captures)
                 for capture in found:
                     is_sound(capture)
             listed = Capture(PAGE, "com,example)/a", DATE, urim=f"http://a.org/web/{DATE}/{PAGE}")
             for call in (lambda: client.get(PAGE, "2014"), lambda: client.fetch(listed), lambda: client.get(PAGE)):  # noqa: B023
-                courier.asked.clear()
+                http_client.asked.clear()
                 copy = await ends(call)
                 if copy is not None:
                     is_sound(copy.capture)
                     copy.body.close()
-            courier.asked.clear()
+            http_client.asked.clear()
             await ends(lambda: client.last_capture_date(PAGE))  # noqa: B023
 
     asyncio.run(run())

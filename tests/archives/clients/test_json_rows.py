@@ -28,9 +28,7 @@ def read(body: bytes) -> tuple[list[list[object]], JsonRowReader, Problems]:
 
 
 @given(table=_tables, indent=st.sampled_from([None, 0, 2]), is_ascii=st.booleans(), chunk=st.integers(1, 9))
-def test_rows_are_those_that_json_has(
-    table: list[list[object]], indent: int | None, is_ascii: bool, chunk: int
-) -> None:
+def test_rows_match_the_json(table: list[list[object]], indent: int | None, is_ascii: bool, chunk: int) -> None:
     """However they are spaced, and wherever what was read so far ends, the rows are the same."""
     text = json.dumps(table, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     with pytest.MonkeyPatch.context() as patch:
@@ -41,7 +39,7 @@ def test_rows_are_those_that_json_has(
 
 
 @given(body=st.lists(st.sampled_from([b"[", b"]", b'"', b"{", b"}", b",", b"\\", b"a", b"\n", b"\xff"])).map(b"".join))
-def test_any_bytes_are_read_to_their_end(body: bytes) -> None:
+def test_any_bytes_are_read_to_the_end(body: bytes) -> None:
     """Nothing that an archive says makes the reader fail or stand still."""
     read(body)
     found, rows, _ = read(b'[["a"],\n' + body)
@@ -49,7 +47,7 @@ def test_any_bytes_are_read_to_their_end(body: bytes) -> None:
     assert rows.is_list
 
 
-def test_a_bad_row_is_lost_alone() -> None:
+def test_invalid_row_is_skipped_alone() -> None:
     """A quote too many or too few costs one row of those on lines of their own."""
     lines = [b'["a","b"]', b'["a","b"c","d"]', b'["a","b","c]', b'["\\u12"]', b"[1 2]", b'["e"]']
     found, rows, problems = read(b"[" + b",\n".join(lines) + b"]")
@@ -58,7 +56,7 @@ def test_a_bad_row_is_lost_alone() -> None:
     assert problems.counts["bad-json"] >= 4
 
 
-def test_what_is_no_list_is_not_read_to_its_end() -> None:
+def test_other_text_is_not_read_to_the_end() -> None:
     """After many bad rows the rest is not looked at."""
     found, rows, _ = read(b"[" + b"{}," * (2 * MAX_BAD_ROWS) + b"[1]]")
     assert (found, rows.bad_rows, rows.is_whole) == ([], MAX_BAD_ROWS, False)
@@ -70,7 +68,7 @@ def test_numbers_are_text() -> None:
     assert found == [["1", "1e400", "NaN", "-5", "9" * 100_000]]
 
 
-def test_a_row_without_end_costs_no_memory() -> None:
+def test_row_without_end_uses_bounded_memory() -> None:
     """What is longer than any row is left out, up to the end of its line."""
     found, rows, problems = read(b'[["a"],\n["' + b"x" * (2 * MAX_ROW_BYTES) + b'"],\n["b"]]')
     assert found == [["a"], ["b"]]

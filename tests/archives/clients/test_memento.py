@@ -18,7 +18,7 @@ from tests.archives.clients.timemaps import (
     timemap,
     with_archive,
 )
-from tests.archives.collected import collected, listed
+from tests.archives.helpers import collected, listed
 from tests.neighbours.scripted import Answer, Scripted
 from unlost.archives import timemap as archives_timemap
 from unlost.archives.memento import MementoClient
@@ -49,11 +49,11 @@ async def text(client: MementoClient, date: str | None = None) -> tuple[str, byt
         return copy.capture.datetime, copy.body.read()
 
 
-def test_a_timemap_lists_captures() -> None:
+def test_timemap_lists_captures() -> None:
     """Addresses are made absolute, repeated entries come once, what is not told is not guessed."""
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         assert await listed(client.captures(PAGE)) == [
             Capture(PAGE, "com,example)/page", NEW, archive="a", urim=f"{server.base}/{NEW}/{PAGE}"),
             Capture(PAGE, "com,example)/page", OLD, archive="a", urim=f"{server.base}/x/{OLD}/{PAGE}"),
@@ -64,7 +64,7 @@ def test_a_timemap_lists_captures() -> None:
     with_archive({MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW))}, talk)
 
 
-def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
+def test_long_timemap_is_complete_and_does_not_block() -> None:
     """A TimeMap of 40,000 copies is read beside the event loop, which turns all the time."""
     seconds = [f"{minute:02d}:{second:02d}" for minute in range(60) for second in range(60)]
     entries = [
@@ -74,7 +74,7 @@ def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
         for second in seconds
     ]
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         read: list[bool] = []
         threads: list[str] = []
 
@@ -85,7 +85,7 @@ def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(archives_timemap, "read_timemap", noticed)
-            found = await listed(MementoClient(archive, courier).captures(PAGE))
+            found = await listed(MementoClient(archive, http_client).captures(PAGE))
         assert len({capture.datetime for capture in found}) == len(entries) == 43_200
         assert read == [True, True], "in pieces"
         assert threads != [threading.main_thread().name]
@@ -93,11 +93,11 @@ def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
     with_archive({MAP: timemap(*entries)}, talk)
 
 
-def test_nothing_held() -> None:
+def test_no_captures() -> None:
     """404 of TimeMap and TimeGate, and a list without copies, are an answer."""
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         assert await listed(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
         assert await client.last_capture_date(PAGE) is None
@@ -109,7 +109,7 @@ def test_nothing_held() -> None:
     with_archive({}, talk)
 
 
-def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
+def test_invalid_entries_are_counted_and_skipped() -> None:
     """A flaw costs the entry that has it."""
     entries = [
         '<no end; rel="memento"',
@@ -118,8 +118,8 @@ def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
         memento(OLD),
     ]
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
         assert client.problems.counts == {"bad-uri": 3}
 
@@ -138,11 +138,11 @@ def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
     ],
     ids=lambda answer: repr(answer.body[:8]),
 )
-def test_what_is_no_timemap_is_malformed(answer: Answer) -> None:
+def test_invalid_timemap_is_malformed(answer: Answer) -> None:
     """An error page with status 200 is not mistaken for `nothing held`."""
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        found, error = await collected(MementoClient(archive, courier).captures(PAGE))
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        found, error = await collected(MementoClient(archive, http_client).captures(PAGE))
         assert found == []
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -150,12 +150,12 @@ def test_what_is_no_timemap_is_malformed(answer: Answer) -> None:
     with_archive({MAP: answer}, talk)
 
 
-def test_an_exclusion_is_told() -> None:
+def test_exclusion_is_reported() -> None:
     """403 with the name of an exception, or a body of nothing else, is a rule of the archive."""
     body = b"org.archive.wayback.exception.RobotAccessControlException: no"
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         for status in (200, 403):
             server.answers[MAP] = Answer(status, {}, body)
             _, error = await collected(client.captures(PAGE))
@@ -167,7 +167,7 @@ def test_an_exclusion_is_told() -> None:
     with_archive({}, talk)
 
 
-def test_pages_of_a_list_are_followed() -> None:
+def test_pages_of_a_timemap_are_followed() -> None:
     """Links with dates of their own lead on; the same place, other formats and the list itself do not."""
     link_format = '; type="application/link-format"'
     answers = {
@@ -180,22 +180,22 @@ def test_pages_of_a_list_are_followed() -> None:
         "/3": timemap(memento(OLD)),
     }  # fmt: skip
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        found = await listed(MementoClient(archive, courier).captures(PAGE))
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        found = await listed(MementoClient(archive, http_client).captures(PAGE))
         assert [capture.datetime for capture in found] == [NEW, OLD]
         assert server.asked == [MAP, "/2", "/3"]
 
     with_archive(answers, talk)
 
 
-def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
     monkeypatch.setattr(archives_timemap, "MAX_PAGES", 5)
     same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
     other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         server.answers[MAP] = timemap(memento(OLD), further("/1"))
         assert len(await listed(client.captures(PAGE))) == 1
         assert len(server.asked) == 2
@@ -208,11 +208,11 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
     with_archive(same | other, talk)
 
 
-def test_a_page_that_is_missing_fails_behind_what_was_listed() -> None:
+def test_missing_page_fails_after_the_listed_captures() -> None:
     """What the first page had has been given; that there is more is not hidden."""
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         found, error = await collected(client.captures(PAGE))
         assert len(found) == 1
         assert isinstance(error, FailedError)
@@ -226,7 +226,7 @@ def test_a_page_that_is_missing_fails_behind_what_was_listed() -> None:
 
 
 @pytest.mark.parametrize("style", ["302", "302 relative", "302 with a date", "200", "302 to 302"])
-def test_a_timegate_finds_the_closest(style: str) -> None:
+def test_timegate_returns_the_closest(style: str) -> None:
     """It redirects to a copy, or is one itself and says where it is; the date that came back is the copy's."""
     gates = {
         "302": {GATE: Answer(302, {"Location": f"{{base}}/{OLD}/{PAGE}", "Vary": "accept-datetime"})},
@@ -245,8 +245,8 @@ def test_a_timegate_finds_the_closest(style: str) -> None:
         },
     }[style]
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         copy = await client.get(PAGE, "2012")
         assert copy is not None
         with copy.body:
@@ -256,7 +256,7 @@ def test_a_timegate_finds_the_closest(style: str) -> None:
         assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.sent)
         # Raw, where the archive can: the copy with the banner is not taken.
         server.asked.clear()
-        assert await text(MementoClient(with_raw(server, archive), courier), "2012") == (OLD, f"raw {OLD}".encode())
+        assert await text(MementoClient(with_raw(server, archive), http_client), "2012") == (OLD, f"raw {OLD}".encode())
         assert f"/{OLD}/{PAGE}" not in server.asked
         server.sent.clear()
         assert await client.last_capture_date(PAGE) == OLD
@@ -265,12 +265,12 @@ def test_a_timegate_finds_the_closest(style: str) -> None:
     with_archive({**COPIES, **RAW, **gates}, talk)
 
 
-def test_the_last_copy_is_the_one_that_links_call_last() -> None:
+def test_last_capture_is_the_link_named_last() -> None:
     """A TimeGate that answers with any copy still names the last one."""
     link = f'<{{base}}/{NEW}/{PAGE}>; rel="last memento"; datetime="{DATES[NEW]}"'
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        assert await MementoClient(archive, courier).last_capture_date(PAGE) == NEW
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        assert await MementoClient(archive, http_client).last_capture_date(PAGE) == NEW
 
     with_archive({GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, talk)
 
@@ -278,26 +278,26 @@ def test_the_last_copy_is_the_one_that_links_call_last() -> None:
 @pytest.mark.parametrize(
     ("date", "expected"), [("2013", OLD), ("2014", OLD), ("2015", NEW), ("20141231", OLD), ("201503", NEW), (None, NEW)]
 )
-def test_without_a_timegate_the_list_finds_the_closest(date: str | None, expected: str) -> None:
+def test_without_timegate_the_timemap_selects_the_closest(date: str | None, expected: str) -> None:
     """The distance is that of time, not of digits."""
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(replace(archive, timegate=None), courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(replace(archive, timegate=None), http_client)
         assert await text(client, date) == (expected, expected.encode())
         assert await client.last_capture_date(PAGE) == NEW
         raw = replace(with_raw(server, archive), timegate=None)
-        assert await text(MementoClient(raw, courier), date) == (expected, f"raw {expected}".encode())
+        assert await text(MementoClient(raw, http_client), date) == (expected, f"raw {expected}".encode())
 
     with_archive({**COPIES, **RAW, MAP: timemap(memento(NEW), memento(OLD))}, talk)
 
 
-def test_without_a_timemap_the_gate_says_what_it_can() -> None:
+def test_without_timemap_the_timegate_names_captures() -> None:
     """It links to a list, or at least to some copies; then the list says that it is not all."""
     links = [memento(OLD, "", "first memento"), memento(NEW, "", "last memento")]
     gate = {"Location": f"/{NEW}/{PAGE}", "Link": ", ".join(links)}
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(replace(archive, timemap=None), courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(replace(archive, timemap=None), http_client)
         found, error = await collected(client.captures(PAGE))
         assert [(capture.datetime, capture.urim) for capture in found] == [
             (date, f"{server.base}/{date}/{PAGE}") for date in (OLD, NEW)
@@ -311,14 +311,14 @@ def test_without_a_timemap_the_gate_says_what_it_can() -> None:
     with_archive({GATE: Answer(302, gate), "/list": timemap(memento(NEW))}, talk)
 
 
-def test_what_cannot_be_asked_is_not() -> None:
+def test_unsupported_queries_raise() -> None:
     """No list below a prefix, nothing at all without addresses, no copy without a place."""
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         _, error = await collected(client.list_prefix("http://example.com/", "2014", "2015"))
         assert isinstance(error, UnsupportedError)
-        bare = MementoClient(replace(archive, timemap=None, timegate=None), courier)
+        bare = MementoClient(replace(archive, timemap=None, timegate=None), http_client)
         _, error = await collected(bare.captures(PAGE))
         assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
@@ -327,19 +327,19 @@ def test_what_cannot_be_asked_is_not() -> None:
             with pytest.raises(UnsupportedError):
                 await client.fetch(Capture(PAGE, "com,example)/page", OLD, urim=urim))
         assert server.asked == []
-        raw = MementoClient(replace(with_raw(server, archive), timemap=None, timegate=None), courier)
+        raw = MementoClient(replace(with_raw(server, archive), timemap=None, timegate=None), http_client)
         server.answers[f"/29991231235959id_/{PAGE}"] = Answer(302, {"Location": f"/{NEW}id_/{PAGE}"})
         assert await text(raw) == (NEW, f"raw {NEW}".encode())
 
     with_archive(RAW, talk)
 
 
-def test_a_listed_copy_is_fetched_where_the_list_says() -> None:
+def test_listed_capture_is_fetched_from_its_urim() -> None:
     """Without raw copies it comes as the archive shows it, and is marked by its type."""
     image = Answer(200, {"Memento-Datetime": DATES[NEW], "Content-Type": "image/png"}, b"png")
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = MementoClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, http_client)
         copies = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
         shown = [(copy.capture.datetime, copy.capture.mime, copy.capture.migrated) for copy in copies if copy]
         assert shown == [(OLD, "text/html", True), (NEW, "image/png", False)]
@@ -351,12 +351,12 @@ def test_a_listed_copy_is_fetched_where_the_list_says() -> None:
     with_archive({**COPIES, f"/{NEW}/{PAGE}": image, MAP: timemap(memento(OLD), memento(NEW))}, talk)
 
 
-def test_a_timegate_that_is_no_archive_is_not_believed() -> None:
+def test_timegate_that_is_not_an_archive_is_rejected() -> None:
     """A page with status 200 and no date is the archive's own, or somebody else's."""
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         with pytest.raises(FailedError) as failed:
-            await MementoClient(archive, courier).get(PAGE)
+            await MementoClient(archive, http_client).get(PAGE)
         assert failed.value.kind == "malformed"
 
     with_archive({GATE: Answer(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, talk)

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import brotli
 import pytest
 
-from tests.archives.clients.sites import PACKED, PAGE, record, response
-from tests.archives.collected import a_courier, collected, listed
+from tests.archives.clients.records import PACKED, PAGE, record, response
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours import pywb
 from tests.real_data import DATA
 from unlost import uri
@@ -79,10 +79,10 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[pywb.Pywb
 
 
 class Listening:
-    """A courier that remembers what it was asked."""
+    """An HTTP client that remembers what it was asked."""
 
-    def __init__(self, courier: HttpClient) -> None:
-        self._courier = courier
+    def __init__(self, http_client: HttpClient) -> None:
+        self._courier = http_client
         self.asked: list[str] = []
 
     async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
@@ -99,8 +99,8 @@ def with_clients(
     """Run a conversation with all three."""
 
     async def run() -> None:
-        async with a_courier() as courier:
-            listening = Listening(courier)
+        async with make_http_client() as http_client:
+            listening = Listening(http_client)
             archives = [
                 server.archive(f"pywb-{number}", rows_per_page=rows_per_page) for number, server in enumerate(servers)
             ]
@@ -116,7 +116,7 @@ def closed(copy: FetchedCapture | None) -> tuple[Capture, bytes]:
         return copy.capture, copy.body.read()
 
 
-def test_each_lists_what_it_holds(servers: list[pywb.Pywb]) -> None:
+def test_captures_match_the_records(servers: list[pywb.Pywb]) -> None:
     """Captures of a page come from those that have it, with all that the index says; others have an empty list."""
 
     async def talk(clients: list[PywbClient], _: Listening) -> None:
@@ -145,7 +145,7 @@ def test_each_lists_what_it_holds(servers: list[pywb.Pywb]) -> None:
         (f"{SITE}/nothing/", []),
     ],
 )
-def test_below_a_prefix(servers: list[pywb.Pywb], prefix: str, expected: list[str]) -> None:
+def test_list_prefix(servers: list[pywb.Pywb], prefix: str, expected: list[str]) -> None:
     """What begins with an address, by one question; of a folder its own page, too, which pywb must be asked for."""
 
     async def talk(clients: list[PywbClient], listening: Listening) -> None:
@@ -156,7 +156,7 @@ def test_below_a_prefix(servers: list[pywb.Pywb], prefix: str, expected: list[st
     with_clients(servers, talk)
 
 
-def test_a_host_and_a_domain(servers: list[pywb.Pywb]) -> None:
+def test_host_and_domain(servers: list[pywb.Pywb]) -> None:
     """A host has no other hosts in it, a domain has those below it and no neighbours."""
 
     async def talk(clients: list[PywbClient], _: Listening) -> None:
@@ -173,7 +173,7 @@ def test_a_host_and_a_domain(servers: list[pywb.Pywb]) -> None:
     with_clients(servers, talk)
 
 
-def test_there_is_no_second_page(servers: list[pywb.Pywb]) -> None:
+def test_no_second_page_is_requested(servers: list[pywb.Pywb]) -> None:
     """A list that fills its page was cut: pywb would give the first page again, for ever."""
 
     async def talk(clients: list[PywbClient], listening: Listening) -> None:
@@ -186,7 +186,7 @@ def test_there_is_no_second_page(servers: list[pywb.Pywb]) -> None:
     with_clients(servers, talk, rows_per_page=20)
 
 
-def test_similar_pages_are_not_the_page(servers: list[pywb.Pywb]) -> None:
+def test_similar_pages_are_skipped(servers: list[pywb.Pywb]) -> None:
     """In its place pywb shows a page with another number in its query; neither list nor copy is taken for the page."""
 
     async def talk(clients: list[PywbClient], _: Listening) -> None:
@@ -205,7 +205,7 @@ def test_similar_pages_are_not_the_page(servers: list[pywb.Pywb]) -> None:
     ("date", "expected"),
     [("2013", OLD), ("20150209", OLD), ("20150301", NEW), ("2020", NEW), (None, NEW)],
 )
-def test_the_closest_copy(servers: list[pywb.Pywb], date: str | None, expected: bytes) -> None:
+def test_closest_capture(servers: list[pywb.Pywb], date: str | None, expected: bytes) -> None:
     """The date that came back is the copy's, not the one that was asked for."""
 
     async def talk(clients: list[PywbClient], _: Listening) -> None:
@@ -217,7 +217,7 @@ def test_the_closest_copy(servers: list[pywb.Pywb], date: str | None, expected: 
     with_clients(servers, talk)
 
 
-def test_the_last_date(servers: list[pywb.Pywb]) -> None:
+def test_last_capture_date(servers: list[pywb.Pywb]) -> None:
     """One row of the index tells it, revisits count."""
 
     async def talk(clients: list[PywbClient], listening: Listening) -> None:
@@ -239,7 +239,7 @@ def test_the_last_date(servers: list[pywb.Pywb]) -> None:
         ("/packed/wrong", 200, b"plain"),
     ],
 )
-def test_copies_come_as_they_were(servers: list[pywb.Pywb], path: str, status: int, body: bytes) -> None:
+def test_captures_are_unmodified(servers: list[pywb.Pywb], path: str, status: int, body: bytes) -> None:
     """Captured errors are captures, and no coding is left, whatever the headers say of it."""
 
     async def talk(clients: list[PywbClient], _: Listening) -> None:
@@ -278,7 +278,7 @@ def test_original_headers_and_charset(servers: list[pywb.Pywb]) -> None:
     with_clients(servers, talk)
 
 
-def test_revisits_have_the_body_of_what_they_revisit(servers: list[pywb.Pywb]) -> None:
+def test_revisits_have_the_body_of_the_original(servers: list[pywb.Pywb]) -> None:
     """And their own date."""
 
     async def talk(clients: list[PywbClient], _: Listening) -> None:
@@ -289,14 +289,14 @@ def test_revisits_have_the_body_of_what_they_revisit(servers: list[pywb.Pywb]) -
     with_clients(servers, talk)
 
 
-def test_the_memento_client_says_the_same(servers: list[pywb.Pywb]) -> None:
+def test_memento_client_agrees(servers: list[pywb.Pywb]) -> None:
     """TimeMap and TimeGate lead to the same captures, raw or as pywb shows them."""
 
     async def run() -> None:
-        async with a_courier() as courier:
+        async with make_http_client() as http_client:
             for number, server in enumerate(servers):
                 archive = server.archive("m", ArchiveKind.MEMENTO)
-                client, by_index = MementoClient(archive, courier), PywbClient(archive, courier)
+                client, by_index = MementoClient(archive, http_client), PywbClient(archive, http_client)
                 found = await listed(client.captures(f"{SITE}/"))
                 known = await listed(by_index.captures(f"{SITE}/"))
                 assert [(each.datetime, each.urim) for each in found] == [(each.datetime, each.urim) for each in known]
@@ -308,16 +308,16 @@ def test_the_memento_client_says_the_same(servers: list[pywb.Pywb]) -> None:
                     assert (
                         closed(await client.get(f"{SITE}/", date))[1] == closed(await by_index.get(f"{SITE}/", date))[1]
                     )
-                shown = MementoClient(replace(archive, replay=None, migrated=("text/html",)), courier)
+                shown = MementoClient(replace(archive, replay=None, migrated=("text/html",)), http_client)
                 capture, body = closed(await shown.get(f"{SITE}/", "2013"))
                 assert capture.migrated
                 assert b"WB Insert" in body
                 assert capture.urim == known[0].urim
             moved, _ = closed(
-                await MementoClient(servers[0].archive("m", ArchiveKind.MEMENTO), courier).get(f"{SITE}/moved")
+                await MementoClient(servers[0].archive("m", ArchiveKind.MEMENTO), http_client).get(f"{SITE}/moved")
             )
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
-            shown = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), courier)
+            shown = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), http_client)
             moved, _ = closed(await shown.get(f"{SITE}/moved"))
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
 
@@ -344,14 +344,14 @@ def stored_body(warc: Path, capture: Capture) -> bytes:
     # on as they are, so that most of a body is beyond its end, or never comes. Then a copy is short, or none.
     [("iana-2020", 18, True), ("iana-2021", 58, False)],
 )
-def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_sound: bool) -> None:
+def test_real_crawl_is_complete(tmp_path: Path, name: str, captures: int, is_sound: bool) -> None:
     """Every capture that the client lists is fetched and has the bytes of its record, or is said not to have them."""
     warc = DATA / "warc" / f"{name}.warc.gz"
 
     async def run(server: pywb.Pywb) -> None:
         deadlines = Timeouts(connect=10, first_byte=30, idle=30 if is_sound else 2, total=60)
-        async with a_courier(timeouts=deadlines) as courier:
-            client = PywbClient(server.archive("real"), courier)
+        async with make_http_client(timeouts=deadlines) as http_client:
+            client = PywbClient(server.archive("real"), http_client)
             records = list(read_index_captures(tmp_path / "instance-0" / "index.cdxj", Problems()))
             bodies = {record.digest: stored_body(warc, record) for record in records if not record.revisit}
             hosts = {record.key.partition(")")[0] for record in records if record.key}
@@ -375,13 +375,13 @@ def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_so
         asyncio.run(run(server))
 
 
-def test_the_clients_are_repositories() -> None:
+def test_clients_implement_the_protocol() -> None:
     """All three can stand wherever an archive is asked."""
     from unlost.archives.cdx_client import WaybackClient
 
     archive = Archive("a", "A", ArchiveKind.PYWB)
-    courier = a_courier()
+    http_client = make_http_client()
     clients: list[ArchiveClient] = [
-        PywbClient(archive, courier), WaybackClient(archive, courier), MementoClient(archive, courier)
+        PywbClient(archive, http_client), WaybackClient(archive, http_client), MementoClient(archive, http_client)
     ]  # fmt: skip
     assert all(client.archive is archive for client in clients)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.collected import a_courier, collected, listed
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.cdx_client import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError
@@ -24,11 +24,13 @@ def with_script(
     """Run a conversation with one whose index says what it is told to."""
 
     async def run() -> None:
-        async with scripted(answers) as server, a_courier() as courier:
+        async with scripted(answers) as server, make_http_client() as http_client:
             lister = PrefixListing(
                 ("exact", "prefix", "host"), SourcedNumber(50, "a test"), SourcedNumber(100_000, "a test")
             )
-            await talk(server, Archive("p", "P", ArchiveKind.PYWB, cdx=f"{server.base}/cdx", lister=lister), courier)
+            await talk(
+                server, Archive("p", "P", ArchiveKind.PYWB, cdx=f"{server.base}/cdx", lister=lister), http_client
+            )
 
     asyncio.run(run())
 
@@ -46,11 +48,11 @@ ROW = {
 }
 
 
-def test_what_is_asked() -> None:
+def test_query_parameters() -> None:
     """`fields` and not `fl`, dates of 14 digits, nothing of pages; what a lister does not do is not asked."""
 
-    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = PywbClient(archive, courier)
+    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = PywbClient(archive, http_client)
         assert len(await listed(client.captures(f"{SITE}/"))) == 1
         assert server.asked == [QUERY]
         await collected(client.list_prefix(f"{SITE}/a", "2014", "201502"))
@@ -59,19 +61,19 @@ def test_what_is_asked() -> None:
         assert (asked["from"], asked["to"]) == (["20140101000000"], ["20150228235959"])
         for prefix, matches in (("*.example.com", ("exact", "prefix")), (SITE, ("exact",)), (f"{SITE}/a", ("exact",))):
             lister = PrefixListing(matches, SourcedNumber(50, "a test"))
-            _, error = await collected(PywbClient(replace(archive, lister=lister), courier).list_prefix(prefix))
+            _, error = await collected(PywbClient(replace(archive, lister=lister), http_client).list_prefix(prefix))
             assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
             await client.get(SITE)
         assert len(server.asked) == 2
         # Without a lister a page's captures can be asked for all the same, without a limit.
-        await collected(PywbClient(replace(archive, lister=None), courier).captures(f"{SITE}/"))
+        await collected(PywbClient(replace(archive, lister=None), http_client).captures(f"{SITE}/"))
         assert server.asked[2] == QUERY.removesuffix("&limit=50")
 
     with_script({QUERY: Answer(200, {}, json.dumps(ROW))}, talk)
 
 
-def test_bad_lines_are_lost_alone() -> None:
+def test_invalid_lines_are_skipped_alone() -> None:
     """Wrong types, dates and addresses cost their line; repeated lines and other pages are left out."""
     lines = [
         json.dumps(row)
@@ -84,8 +86,8 @@ def test_bad_lines_are_lost_alone() -> None:
     ]  # fmt: skip
     body = "\n\n".join([*lines, "{" * 100_000, '{"a":' * 100_000]).encode() + b'\n{"url": "\xff"}\n'
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        client = PywbClient(archive, courier)
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        client = PywbClient(archive, http_client)
         found = await listed(client.captures(f"{SITE}/"))
         assert [(capture.status, capture.redirect, capture.length) for capture in found] == [
             (200, None, None),
@@ -113,11 +115,11 @@ def test_bad_lines_are_lost_alone() -> None:
         (Answer(451), "excluded"),
     ],
 )
-def test_answers_that_are_no_list(answer: Answer, expected: str | None) -> None:
+def test_other_text_fails(answer: Answer, expected: str | None) -> None:
     """A miss is empty; rubbish is a fault; a rule is a rule."""
 
-    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
-        found, error = await collected(PywbClient(archive, courier).captures(f"{SITE}/"))
+    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        found, error = await collected(PywbClient(archive, http_client).captures(f"{SITE}/"))
         assert found == []
         if expected is None:
             assert error is None

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.base import FetchedCapture
@@ -32,9 +32,9 @@ def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Replay
     """Run a conversation with an archive that says what it is told to."""
 
     async def run() -> None:
-        async with scripted(answers) as server, a_courier() as courier:
+        async with scripted(answers) as server, make_http_client() as http_client:
             archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
-            await talk(server, ReplayClient(archive, courier, Problems()))
+            await talk(server, ReplayClient(archive, http_client, Problems()))
 
     asyncio.run(run())
 
@@ -50,7 +50,7 @@ async def raw(replay: ReplayClient, date: str = DATE) -> FetchedCapture | None:
 
 
 @pytest.mark.parametrize("status", [200, 203, 301, 400, 404, 410, 451, 500])
-def test_memento_datetime_makes_a_capture(status: int) -> None:
+def test_response_with_memento_datetime_is_a_capture(status: int) -> None:
     """Whatever its status, an answer with it is a copy."""
 
     async def talk(_: Scripted, replay: ReplayClient) -> None:
@@ -82,7 +82,7 @@ def test_memento_datetime_makes_a_capture(status: int) -> None:
         (Answer(302, {"Location": "http://10.0.0.1/"}), "redirects"),
     ],
 )
-def test_without_it_the_archive_speaks_for_itself(answer: Answer, expected: str | None) -> None:
+def test_response_without_memento_datetime_is_the_archives_own(answer: Answer, expected: str | None) -> None:
     """Its own error page is never content: it is nothing held, a rule, or a fault."""
 
     async def talk(_: Scripted, replay: ReplayClient) -> None:
@@ -115,7 +115,7 @@ def test_without_it_the_archive_speaks_for_itself(answer: Answer, expected: str 
     ],
 )
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_to_another_date_is_followed(location: str, status: int) -> None:
+def test_redirect_to_another_date_is_followed(location: str, status: int) -> None:
     """The closest copy comes, with its own date."""
     there = Answer(200, {"Memento-Datetime": "Wed, 10 Feb 2016 00:00:01 GMT"}, b"x")
     answers = {
@@ -154,7 +154,7 @@ def test_a_redirect_to_another_date_is_followed(location: str, status: int) -> N
          "https://another.archive/web/20140210000001/http://example.com/page", 302),
     ],
 )  # fmt: skip
-def test_a_captured_redirect_has_its_original_target(
+def test_captured_redirect_has_its_original_target(
     status: int, location: str, target: str, expected: int | None
 ) -> None:
     """Rewritten or original, absolute or relative: the capture says where the page led. 302 may be any code."""
@@ -168,7 +168,7 @@ def test_a_captured_redirect_has_its_original_target(
     with_archive({RAW: Answer(status, {**DATED, "Location": location})}, talk)
 
 
-def test_a_captured_redirect_is_told_without_its_date() -> None:
+def test_captured_redirect_is_detected_without_its_date() -> None:
     """An archive that leads to a copy of another page says what the page led to, and when."""
 
     async def talk(server: Scripted, replay: ReplayClient) -> None:
@@ -180,7 +180,7 @@ def test_a_captured_redirect_is_told_without_its_date() -> None:
     with_archive({RAW: Answer(302, {"Location": "/web/20160210000001id_/http://other.example/"})}, talk)
 
 
-def test_circles_and_long_ways_end() -> None:
+def test_endless_redirects_end() -> None:
     """Redirects in a circle, or ever on, fail after few requests."""
     ever_on = {f"/web/{n:014d}id_/{PAGE}": Answer(302, {"Location": f"/web/{n + 1:014d}id_/{PAGE}"}) for n in range(99)}
     circle = {RAW: Answer(302, {"Location": "/b"}), "/b": Answer(302, {"Location": RAW})}
@@ -195,7 +195,7 @@ def test_circles_and_long_ways_end() -> None:
     with_archive(ever_on | circle, talk)
 
 
-def test_a_copy_of_another_page_is_foreign() -> None:
+def test_capture_of_another_page_is_foreign() -> None:
     """What says that it is a copy of something else is not given out as the page."""
 
     async def talk(_: Scripted, replay: ReplayClient) -> None:
@@ -206,7 +206,7 @@ def test_a_copy_of_another_page_is_foreign() -> None:
     with_archive({RAW: Answer(200, {**DATED, "Link": '<http://other.example/>; rel="original"'})}, talk)
 
 
-def test_the_page_is_spelled_as_the_copy_says() -> None:
+def test_url_is_that_of_the_capture() -> None:
     """The archive may hold another spelling of the address that was asked for."""
 
     async def talk(_: Scripted, replay: ReplayClient) -> None:
@@ -255,7 +255,7 @@ PACKED = gzip.compress(b"<p>hello</p>" * 10)
         (gzip.compress(PACKED), "application/gzip", PACKED),
     ],
 )
-def test_a_coded_copy_comes_without_its_coding(field: str, body: bytes, mime: str, expected: bytes) -> None:
+def test_encoded_capture_is_decoded(field: str, body: bytes, mime: str, expected: bytes) -> None:
     """The body is the page, whether the archive sends the coding on or only tells of it, rightly or not."""
 
     async def talk(_: Scripted, replay: ReplayClient) -> None:
@@ -269,7 +269,7 @@ def test_a_coded_copy_comes_without_its_coding(field: str, body: bytes, mime: st
     with_archive({RAW: Answer(200, {**DATED, "Content-Type": mime, field: "gzip"}, body)}, talk)
 
 
-def test_a_copy_that_was_cut_is_told() -> None:
+def test_truncated_capture_is_reported() -> None:
     """Where the index has a digest, a body without it is counted, and given all the same."""
 
     async def talk(server: Scripted, replay: ReplayClient) -> None:
@@ -296,9 +296,9 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
         await talk.answer(200, whole, content_length=str(len(whole) - 2), memento_datetime=HTTP_DATE)
 
     async def run() -> None:
-        async with faulty(answering) as server, a_courier() as courier:
+        async with faulty(answering) as server, make_http_client() as http_client:
             archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.url}/web/{{datetime}}id_/{{uri}}")
-            replay = ReplayClient(archive, courier, Problems())
+            replay = ReplayClient(archive, http_client, Problems())
             address = f"{server.url}{RAW}"
             for number in range(12):
                 copy = await replay.fetch(PAGE, address, capture)
@@ -315,7 +315,7 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
     asyncio.run(run())
 
 
-def test_addresses_of_copies() -> None:
+def test_memento_urls_are_parsed() -> None:
     """They are made from the registry's templates, and say their date and page."""
     archive = Archive(
         "a", "A", ArchiveKind.PYWB, timemap="http://B.org/", replay="https://a.org:81/w/{datetime}id_/{uri}"
@@ -344,6 +344,6 @@ def test_addresses_of_copies() -> None:
         ("http://example.com/%41%zz", "http://example.com/%41%zz"),
     ],
 )
-def test_addresses_are_spelled_so_that_they_can_be_sent(uri: str, expected: str) -> None:
+def test_memento_urls_are_escaped(uri: str, expected: str) -> None:
     """Nothing in them can end the request or climb out of the archive's folder."""
     assert normalize_input_url(uri) == expected

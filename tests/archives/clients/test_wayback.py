@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
-from tests.archives.collected import collected, listed
+from tests.archives.helpers import collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, pages
 from unlost.archives.cdx_client import WaybackClient
 from unlost.capture import Capture
@@ -19,11 +19,11 @@ from unlost.registry.models import RequestKind
 DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 
-def test_captures_of_a_page_come_with_all_that_the_index_says() -> None:
+def test_captures_have_all_fields_of_the_index() -> None:
     """Date, status, type, digest, length, URI-M and key are those of the row, normalised."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        found = await listed(WaybackClient(fake.archive(), courier).captures(PAGE))
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        found = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert found == [
             Capture(
                 PAGE, "com,example)/page", "20140210000001", 200, "text/html", DIGEST, 12, archive="fake.wayback",
@@ -34,11 +34,11 @@ def test_captures_of_a_page_come_with_all_that_the_index_says() -> None:
     with_archive([Stored(PAGE, "20140210000001"), Stored("http://example.com/other", "20140210000001")], talk)
 
 
-def test_nothing_held_is_an_empty_list() -> None:
+def test_no_captures_is_an_empty_list() -> None:
     """An empty array is an answer, not an error."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         assert await listed(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
         assert await client.last_capture_date(PAGE) is None
@@ -48,26 +48,26 @@ def test_nothing_held_is_an_empty_list() -> None:
     with_archive([], talk)
 
 
-def test_the_address_is_percent_encoded() -> None:
+def test_url_is_percent_encoded() -> None:
     """A query of the address is no query of the index."""
     address = "http://example.com/a b?x=1&limit=0&url=http://other.example/%26#part"
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        assert len(await listed(WaybackClient(fake.archive(), courier).captures(address))) == 1
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        assert len(await listed(WaybackClient(fake.archive(), http_client).captures(address))) == 1
         asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
         assert asked["url"] == ["http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26"]
 
     with_archive([Stored("http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26", "2014" + "01" * 5)], talk)
 
 
-def test_fields_are_told_by_their_names() -> None:
+def test_fields_are_read_by_name() -> None:
     """The first row says which column is which, and further columns do no harm."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = json.dumps(
             [["statuscode", "new", "original", "timestamp"], ["404", {}, PAGE, "2014"], ["404", "x", PAGE, "2014"]]
         ).encode()
-        client = WaybackClient(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), http_client)
         found = await listed(client.captures(PAGE))
         assert [(capture.status, capture.datetime, capture.mime) for capture in found] == [
             (404, "20140101000000", None)
@@ -81,11 +81,11 @@ def test_fields_are_told_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 9, 10, 11, 95])
-def test_pages_are_followed_by_their_key(count: int) -> None:
+def test_pages_are_followed_by_resume_key(count: int) -> None:
     """Every row of a list comes once, in order, by as few questions as there are pages, all of them the same query."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(rows_per_page=10), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(rows_per_page=10), http_client)
         found, error = await collected(client.list_prefix("http://example.com/"))
         assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
         # A first page that is full and has no key may be all, or the archive may know no keys.
@@ -105,12 +105,12 @@ def test_pages_are_followed_by_their_key(count: int) -> None:
 
 
 @pytest.mark.parametrize("cap", [30, 33])
-def test_a_list_that_was_cut_says_so_behind_its_rows(cap: int) -> None:
+def test_cut_list_raises_after_its_rows(cap: int) -> None:
     """Where the cap of the archive is reached everything before it has been given."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.cap = cap
-        client = WaybackClient(fake.archive(rows_per_page=10, cap=cap), courier)
+        client = WaybackClient(fake.archive(rows_per_page=10, cap=cap), http_client)
         found, error = await collected(client.list_prefix("http://example.com/"))
         assert len(found) == cap
         assert isinstance(error, ListCutError)
@@ -119,22 +119,22 @@ def test_a_list_that_was_cut_says_so_behind_its_rows(cap: int) -> None:
     with_archive(pages(35), talk)
 
 
-def test_a_key_leads_on_beyond_the_cap_of_a_query() -> None:
+def test_resume_key_continues_beyond_the_cap() -> None:
     """A site that has more rows than one query gives is listed whole."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(rows_per_page=10, cap=20), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(rows_per_page=10, cap=20), http_client)
         assert len(await listed(client.list_prefix("http://example.com/"))) == 35
 
     with_archive(pages(35), talk)
 
 
-def test_a_key_that_comes_again_ends_the_list() -> None:
+def test_repeated_resume_key_ends_the_list() -> None:
     """A list that leads in a circle is malformed; nothing is asked for ever."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = array(row(), [], ["again"])
-        found, error = await collected(WaybackClient(fake.archive(), courier).captures(PAGE))
+        found, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert len(found) == 1
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -143,7 +143,7 @@ def test_a_key_that_comes_again_ends_the_list() -> None:
     with_archive([], talk)
 
 
-def test_keys_that_lead_to_nothing_new_end_the_list() -> None:
+def test_resume_keys_without_new_captures_end_the_list() -> None:
     """New keys to the same rows, for ever, are given up after some pages."""
 
     class Endless(FakeWayback):
@@ -151,9 +151,9 @@ def test_keys_that_lead_to_nothing_new_end_the_list() -> None:
             self.instead = array(row(), [], [f"key {len(self.asked)}"])
             return super()._index(query)
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.__class__ = Endless
-        found, error = await collected(WaybackClient(fake.archive(), courier).captures(PAGE))
+        found, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert len(found) == 1
         assert isinstance(error, FailedError)
         assert len(fake.asked) < 10
@@ -168,8 +168,8 @@ def test_revisits_are_never_dropped() -> None:
         Stored(PAGE, "20150210000001", mimetype="warc/revisit", statuscode=None),
     ]
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        found = await listed(WaybackClient(fake.archive(), courier).captures(PAGE))
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        found = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert [(capture.revisit, capture.status, capture.mime) for capture in found] == [
             (False, 200, "text/html"),
             (True, None, None),
@@ -179,13 +179,13 @@ def test_revisits_are_never_dropped() -> None:
     with_archive(stored, talk)
 
 
-def test_rows_of_other_schemes_are_left_out() -> None:
+def test_rows_of_other_schemes_are_skipped() -> None:
     """`mailto:` and `data:` come with a list of a site and are no pages of it."""
     stored = [Stored(PAGE, "20140210000001"), Stored("mailto:a@example.com", "20140210000001")]
     stored.append(Stored("data:text/plain,hello", "20140210000001"))
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         assert [capture.uri for capture in await listed(client.list_prefix("http://example.com"))] == [PAGE]
         assert client.problems.counts == {"foreign-scheme": 2}
 
@@ -217,7 +217,7 @@ def test_rows_of_other_schemes_are_left_out() -> None:
         ),
     ],
 )
-def test_a_prefix_chooses_the_kind_of_match(prefix: str, match: str, url: str, expected: list[str]) -> None:
+def test_prefix_determines_the_match_type(prefix: str, match: str, url: str, expected: list[str]) -> None:
     """An address ends in a path, a host or begins with `*.`; what comes back beyond it is left out."""
     stored = [
         Stored("http://example.com/a/1", "20140210000001"),
@@ -226,46 +226,46 @@ def test_a_prefix_chooses_the_kind_of_match(prefix: str, match: str, url: str, e
         Stored("http://example.company/a/1", "20140210000001"),
     ]
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         assert [capture.uri for capture in await listed(client.list_prefix(prefix))] == expected
         asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
         assert (asked["matchType"], asked["url"]) == ([match], [url])
         # An archive that gives everything, whatever it is asked.
         fake.instead = array(*(each.row() for each in stored))
-        client = WaybackClient(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), http_client)
         assert [capture.uri for capture in await listed(client.list_prefix(prefix))] == expected
         assert client.problems.counts["elsewhere"] >= 4 - len(expected)
 
     with_archive(stored, talk)
 
 
-def test_what_a_lister_cannot_do_is_not_asked() -> None:
+def test_unsupported_match_type_is_not_requested() -> None:
     """Without the kind of match that a prefix needs, and without a lister, no request is sent."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         archive = fake.archive()
         assert archive.lister is not None
         only_prefix = replace(archive, lister=replace(archive.lister, matches=("exact", "prefix")))
-        _, error = await collected(WaybackClient(only_prefix, courier).list_prefix("*.example.com"))
+        _, error = await collected(WaybackClient(only_prefix, http_client).list_prefix("*.example.com"))
         assert isinstance(error, UnsupportedError)
-        _, error = await collected(WaybackClient(replace(archive, lister=None), courier).list_prefix(PAGE))
+        _, error = await collected(WaybackClient(replace(archive, lister=None), http_client).list_prefix(PAGE))
         assert isinstance(error, UnsupportedError)
-        _, error = await collected(WaybackClient(replace(archive, cdx=None), courier).captures(PAGE))
+        _, error = await collected(WaybackClient(replace(archive, cdx=None), http_client).captures(PAGE))
         assert isinstance(error, UnsupportedError)
         assert fake.asked == []
         # A host is what begins with its address.
-        assert len(await listed(WaybackClient(only_prefix, courier).list_prefix("http://example.com"))) == 3
+        assert len(await listed(WaybackClient(only_prefix, http_client).list_prefix("http://example.com"))) == 3
 
     with_archive(pages(3), talk)
 
 
-def test_dates_are_sent_whole_and_both_inclusive() -> None:
+def test_dates_are_padded_and_inclusive() -> None:
     """A year is its first to its last second, and an archive that ignores the span does not widen it."""
     stored = [Stored(PAGE, date) for date in ("20131231235959", "20140101000000", "20151231235959", "20160101000000")]
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         wanted = ["20140101000000", "20151231235959"]
         assert [capture.datetime for capture in await listed(client.list_prefix(PAGE, "2014", "2015"))] == wanted
         asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)

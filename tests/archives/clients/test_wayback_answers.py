@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
-from tests.archives.collected import a_courier, collected, listed
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
 from tests.virtual_clock import VirtualClock
 from unlost.archives.cdx_client import WaybackClient
@@ -16,12 +16,12 @@ from unlost.registry.models import RequestKind
 
 
 @pytest.mark.parametrize("exception", ["AdministrativeAccessControlException", "RobotAccessControlException"])
-def test_a_blocked_site_is_excluded(exception: str) -> None:
+def test_blocked_site_is_excluded(exception: str) -> None:
     """403 with one of two names is the archive's rule, not a fault, for lists and for copies."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.excluded["example.com"] = exception
-        client = WaybackClient(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), http_client)
         _, error = await collected(client.captures(PAGE))
         assert isinstance(error, ExcludedError)
         with pytest.raises(ExcludedError):
@@ -36,7 +36,7 @@ def test_a_blocked_site_is_excluded(exception: str) -> None:
     with_archive([Stored(PAGE, "20140210000001")], talk)
 
 
-def test_bad_rows_are_lost_alone_and_counted() -> None:
+def test_invalid_rows_are_skipped_and_counted() -> None:
     """Rows of wrong types, lengths and dates do not keep the others from coming."""
     bad: list[object] = [
         row()[:-1],
@@ -51,9 +51,9 @@ def test_bad_rows_are_lost_alone_and_counted() -> None:
         "text", 17, None, {"a": [1]}, [["nested"]], row(),
     ]  # fmt: skip
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = array(row(timestamp="20130101000000"), *bad, row(timestamp="20150101000000"))
-        client = WaybackClient(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), http_client)
         found = await listed(client.captures(PAGE))
         assert [capture.datetime for capture in found] == ["20130101000000", "20140210000001", "20150101000000"]
         assert client.problems.total == 12, "what stands between two rows is one"
@@ -62,24 +62,24 @@ def test_bad_rows_are_lost_alone_and_counted() -> None:
     with_archive([], talk)
 
 
-def test_bytes_that_are_no_utf8_are_kept_escaped() -> None:
+def test_invalid_utf8_is_preserved() -> None:
     """An address of another charset is still an address."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = array(row("http://example.com/PLACE")).replace(b"PLACE", b"\xfc")
-        found = await listed(WaybackClient(fake.archive(), courier).captures("http://example.com/%FC"))
+        found = await listed(WaybackClient(fake.archive(), http_client).captures("http://example.com/%FC"))
         assert [capture.uri for capture in found] == ["http://example.com/%FC"]
 
     with_archive([], talk)
 
 
-def test_the_same_row_comes_once() -> None:
+def test_duplicate_rows_are_dropped() -> None:
     """Repeated rows are one capture; what differs in status or digest is another."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         other = [*row()[:4], "404", *row()[5:]]
         fake.instead = array(row(), row(), other, row())
-        found = await listed(WaybackClient(fake.archive(), courier).captures(PAGE))
+        found = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert [capture.status for capture in found] == [200, 404]
 
     with_archive([], talk)
@@ -107,12 +107,12 @@ def test_the_same_row_comes_once() -> None:
     ],
     ids=lambda body: repr(body[:12]),
 )
-def test_what_is_no_list_is_malformed(body: bytes) -> None:
+def test_other_text_is_malformed(body: bytes) -> None:
     """Rubbish of any kind, or a list that breaks off, is not mistaken for `nothing held`."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = body
-        client = WaybackClient(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), http_client)
         _, error = await asyncio.wait_for(collected(client.captures(PAGE)), 20)
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -120,27 +120,27 @@ def test_what_is_no_list_is_malformed(body: bytes) -> None:
     with_archive([], talk)
 
 
-def test_an_exclusion_in_the_place_of_a_list() -> None:
+def test_exclusion_instead_of_a_list() -> None:
     """A body that names the exception is an exclusion whatever its status."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = b"org.archive.wayback.exception.RobotAccessControlException: blocked"
-        _, error = await collected(WaybackClient(fake.archive(), courier).captures(PAGE))
+        _, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert isinstance(error, ExcludedError)
 
     with_archive([], talk)
 
 
-def test_no_more_is_asked_than_the_archive_allows() -> None:
+def test_rate_limit_is_respected() -> None:
     """With 30 a minute, lists and TimeMaps together, nothing is ever refused, and replay does not wait for them."""
 
     async def run() -> None:
         clock = VirtualClock()
-        async with fake_wayback(pages(60), clock) as fake, a_courier(clock) as courier:
+        async with fake_wayback(pages(60), clock) as fake, make_http_client(clock) as http_client:
             fake.minute = {RequestKind.INDEX: 30, RequestKind.REPLAY: 600}
             begin = clock.now()
-            client = WaybackClient(fake.archive(rows_per_page=1), courier)
-            timemaps = MementoClient(fake.archive(), courier)
+            client = WaybackClient(fake.archive(rows_per_page=1), http_client)
+            timemaps = MementoClient(fake.archive(), http_client)
             found, lists = await asyncio.gather(
                 listed(client.list_prefix("http://example.com")),
                 asyncio.gather(*(listed(timemaps.captures(stored.original)) for stored in fake.stored[:20])),
@@ -157,15 +157,15 @@ def test_no_more_is_asked_than_the_archive_allows() -> None:
     asyncio.run(run())
 
 
-def test_being_told_to_wait_is_obeyed() -> None:
+def test_throttling_is_obeyed() -> None:
     """Where the registry knows no limit, 429 without a word of how long costs a minute, and no row is lost."""
 
     async def run() -> None:
         clock = VirtualClock()
-        async with fake_wayback(pages(70), clock) as fake, a_courier(clock) as courier:
+        async with fake_wayback(pages(70), clock) as fake, make_http_client(clock) as http_client:
             archive = fake.archive(rows_per_page=1)
             fake.minute = {RequestKind.INDEX: 30}
-            found = await listed(WaybackClient(archive, courier).list_prefix("http://example.com"))
+            found = await listed(WaybackClient(archive, http_client).list_prefix("http://example.com"))
             assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
             assert fake.refused == 2
             assert clock.slept.count(60.0) + sum(50 < each < 60 for each in clock.slept) >= 2

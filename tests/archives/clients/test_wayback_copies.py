@@ -6,20 +6,20 @@ from urllib.parse import quote
 import pytest
 
 from tests.archives.clients.wayback import PAGE, with_archive
-from tests.archives.collected import listed
+from tests.archives.helpers import listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from unlost.archives.cdx_client import WaybackClient
 from unlost.http.client import ArchiveHttpClient
 from unlost.registry.models import RequestKind
 
 
-def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:
+def test_capture_has_its_own_headers_and_date() -> None:
     """From any date the archive leads to the closest copy, and that is what is said to have come."""
     stored = [Stored(PAGE, "20140210000001", b"old", headers=(("Server", "Apache"), ("X-A", "b")))]
     stored.append(Stored(PAGE, "20160210000001", b"new"))
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         copy = await client.get(PAGE, "2014")
         assert copy is not None
         with copy.body:
@@ -38,11 +38,11 @@ def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:
     with_archive(stored, talk)
 
 
-def test_a_listed_copy_that_moved_is_another() -> None:
+def test_listed_capture_that_moved_has_another_date() -> None:
     """What the index said of one date is not said of the copy of another that came instead."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         (capture,) = await listed(client.captures(PAGE))
         fake.stored = [replace(fake.stored[0], timestamp="20150210000001", mimetype="image/png")]
         copy = await client.fetch(capture)
@@ -57,11 +57,11 @@ def test_a_listed_copy_that_moved_is_another() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 500, 503])
-def test_a_captured_error_is_a_capture(status: int) -> None:
+def test_captured_error_is_a_capture(status: int) -> None:
     """With Memento-Datetime any status is that of the original server."""
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        copy = await WaybackClient(fake.archive(), courier).get(PAGE)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        copy = await WaybackClient(fake.archive(), http_client).get(PAGE)
         assert copy is not None
         with copy.body:
             assert copy.body.read() == b"gone"
@@ -71,13 +71,13 @@ def test_a_captured_error_is_a_capture(status: int) -> None:
 
 
 @pytest.mark.parametrize("location", ["/elsewhere?a=1", "http://example.com/elsewhere?a=1"])
-def test_the_true_code_of_a_redirect_is_in_the_index(location: str) -> None:
+def test_status_of_a_redirect_is_that_of_the_index(location: str) -> None:
     """The archive says 302 and its own address; the capture says what was, as far as the index was asked."""
     stored = [Stored(PAGE, "20140210000001", b"", statuscode=301, location=location)]
     stored.append(Stored("http://example.com/elsewhere?a=1", "20140210000001", b"there"))
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         (capture,) = await listed(client.captures(PAGE))
         copy = await client.fetch(capture)
         assert copy is not None
@@ -92,12 +92,12 @@ def test_the_true_code_of_a_redirect_is_in_the_index(location: str) -> None:
     with_archive(stored, talk)
 
 
-def test_a_redirect_to_the_same_page_elsewhere_is_a_capture() -> None:
+def test_redirect_to_the_same_page_elsewhere_is_a_capture() -> None:
     """From http to https and `www` the key is the same; it was captured all the same."""
     stored = [Stored(PAGE, "20140210000001", b"", statuscode=301, location="https://www.example.com/page")]
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         (capture,) = await listed(client.captures(PAGE))
         copy = await client.fetch(capture)
         assert copy is not None
@@ -107,12 +107,12 @@ def test_a_redirect_to_the_same_page_elsewhere_is_a_capture() -> None:
     with_archive(stored, talk)
 
 
-def test_odd_addresses_reach_the_archive_as_they_are() -> None:
+def test_unusual_urls_are_sent_unchanged() -> None:
     """Escapes, queries and slashes in an address are put behind the archive's own unharmed."""
     odd = ["http://example.com/a%2Fb?c=%26&d=e%20f", "http://example.com//x", "http://example.com/?q=http://a.com/?b=c"]
 
-    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
-        client = WaybackClient(fake.archive(), courier)
+    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), http_client)
         for address in odd:
             copy = await client.get(address)
             assert copy is not None, address

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.http.client import ArchiveHttpClient
 from unlost.registry.models import Archive, ArchiveKind
@@ -41,11 +41,11 @@ def with_archive(
     """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
 
     async def run() -> None:
-        async with scripted(answers) as server, a_courier() as courier:
+        async with scripted(answers) as server, make_http_client() as http_client:
             archive = Archive(
                 "a", "A", ArchiveKind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
                 migrated=("text/html",),
             )  # fmt: skip
-            await talk(server, archive, courier)
+            await talk(server, archive, http_client)
 
     asyncio.run(run())

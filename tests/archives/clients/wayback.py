@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
 from unlost.http.client import ArchiveHttpClient
 
@@ -18,8 +18,8 @@ def with_archive(
     """Run a conversation with an archive that holds something."""
 
     async def run() -> None:
-        async with fake_wayback(stored) as fake, a_courier() as courier:
-            await talk(fake, courier)
+        async with fake_wayback(stored) as fake, make_http_client() as http_client:
+            await talk(fake, http_client)
 
     asyncio.run(run())
 

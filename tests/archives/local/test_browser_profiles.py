@@ -53,7 +53,7 @@ def test_profiles_are_found(platform: str, tmp_path: Path) -> None:
     assert found["chromium"].folder == tmp_path / PLACES[platform]["chromium"] / "Cache"
 
 
-def test_the_environment_names_other_folders(tmp_path: Path) -> None:
+def test_environment_variables_name_other_folders(tmp_path: Path) -> None:
     """XDG_CACHE_HOME and LOCALAPPDATA are respected."""
     make(tmp_path / "xdg" / "chromium" / "Default", "chromium")
     make(tmp_path / "local" / "Chromium" / "User Data" / "Default", "chromium")
@@ -62,7 +62,7 @@ def test_the_environment_names_other_folders(tmp_path: Path) -> None:
     assert (linux.folder.is_relative_to(tmp_path / "xdg"), windows.name) == (True, "Default")
 
 
-def test_a_profile_that_two_locations_name_is_found_once(tmp_path: Path) -> None:
+def test_profile_in_two_locations_is_found_once(tmp_path: Path) -> None:
     """As where one folder links to the other."""
     make(tmp_path / ".cache" / "chromium" / "Default", "chromium")
     (tmp_path / ".cache" / "google-chrome").symlink_to(tmp_path / ".cache" / "chromium")
@@ -78,7 +78,7 @@ def test_a_profile_that_two_locations_name_is_found_once(tmp_path: Path) -> None
         ("AppData/Roaming/Mozilla/Firefox/Profiles/x", "AppData/Local/Mozilla/Firefox/Profiles/x", "firefox"),
     ],
 )
-def test_the_folder_of_the_settings_leads_to_the_cache(settings: str, cache: str, browser: str, tmp_path: Path) -> None:
+def test_settings_folder_resolves_to_the_cache(settings: str, cache: str, browser: str, tmp_path: Path) -> None:
     """Browsers show that folder, and store the cache in another one."""
     (tmp_path / settings).mkdir(parents=True)
     make(tmp_path / cache, browser)
@@ -86,7 +86,7 @@ def test_the_folder_of_the_settings_leads_to_the_cache(settings: str, cache: str
     assert (found.browser, found.folder.is_relative_to(tmp_path / cache)) == (browser, True)
 
 
-def test_a_folder_that_is_no_profile_gives_none(tmp_path: Path) -> None:
+def test_folder_without_profile_has_none(tmp_path: Path) -> None:
     """Neither does one that is not there."""
     (tmp_path / "a").mkdir()
     assert profiles_at(tmp_path / "a") == profiles_at(tmp_path / "nowhere") == []

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.local.kept_pages import check_damage, check_pages, check_vanishing, entry
+from tests.archives.local.cached_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.chromium_cache import ChromiumCache, chromium_data_folder
+from unlost.archives.chromium_cache import ChromiumCacheClient, chromium_data_folder
 from unlost.registry.models import ArchiveKind
 
 pytestmark = pytest.mark.browser
@@ -24,22 +24,22 @@ def profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-def test_every_page_is_there_byte_for_byte(profile: Path) -> None:
+def test_every_page_is_returned_byte_for_byte(profile: Path) -> None:
     """With status, type and date; redirects say where to; parts, forms and heads are no pages."""
-    repository = ChromiumCache(entry(ArchiveKind.CHROMIUM, profile))
+    repository = ChromiumCacheClient(entry(ArchiveKind.CHROMIUM, profile))
     found = check_pages(repository)
     assert found[f"{HOME}old"].redirect == "/new.html"
     assert repository.excluded_counts["part"] == 1
 
 
-def test_damage_is_survived(profile: Path, tmp_path: Path) -> None:
+def test_damage_does_not_crash(profile: Path, tmp_path: Path) -> None:
     """Real files, changed at random."""
     folder = chromium_data_folder(profile)
     is_simple = (folder / "index-dir").exists()
-    check_damage(ChromiumCache, ArchiveKind.CHROMIUM, folder, tmp_path, seed=1, has_checksums=is_simple)
+    check_damage(ChromiumCacheClient, ArchiveKind.CHROMIUM, folder, tmp_path, seed=1, has_checksums=is_simple)
 
 
-def test_what_vanishes_is_not_there(profile: Path, tmp_path: Path) -> None:
+def test_deleted_entry_is_missing(profile: Path, tmp_path: Path) -> None:
     """As a browser deletes while it runs."""
     folder = Path(shutil.copytree(chromium_data_folder(profile), tmp_path / "cache"))
-    check_vanishing(ChromiumCache(entry(ArchiveKind.CHROMIUM, folder)), folder)
+    check_vanishing(ChromiumCacheClient(entry(ArchiveKind.CHROMIUM, folder)), folder)

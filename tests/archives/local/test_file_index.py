@@ -50,7 +50,7 @@ def _count(folder: Path, results: "multiprocessing.SimpleQueue[int]") -> None:
     results.put(len(listed(files(folder).list_prefix("http://example.com"))))
 
 
-def test_processes_that_begin_at_once(home: Path, folder: Path) -> None:
+def test_processes_starting_together_share_the_index(home: Path, folder: Path) -> None:
     """Each of several processes sees everything, and every file is indexed once."""
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
@@ -65,7 +65,7 @@ def test_processes_that_begin_at_once(home: Path, folder: Path) -> None:
     connection.close()
 
 
-def test_a_cache_that_cannot_be_written(home: Path, folder: Path) -> None:
+def test_unwritable_cache_uses_a_temporary_index(home: Path, folder: Path) -> None:
     """The index is then temporary, and whoever listens is told what to do."""
     home.mkdir()
     (home / "cache").write_text("a file in the place of the folder")
@@ -76,7 +76,7 @@ def test_a_cache_that_cannot_be_written(home: Path, folder: Path) -> None:
     assert "UNLOST_HOME" in said[0]
 
 
-def test_a_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that finds no room in the cache is made elsewhere; one that finds none there either is an error."""
     places = [home]
     real = WarcFileIndex.update
@@ -94,14 +94,14 @@ def test_a_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b""])
-def test_a_damaged_database_is_made_again(home: Path, folder: Path, damage: bytes) -> None:
+def test_damaged_database_is_created_again(home: Path, folder: Path, damage: bytes) -> None:
     """Nobody has to clear a cache by hand."""
     listed(files(folder).list_prefix("http://example.com"))
     database(home).write_bytes(damage)
     assert len(listed(files(folder).list_prefix("http://example.com"))) == PAGES
 
 
-def test_damage_while_it_is_used(home: Path, folder: Path) -> None:
+def test_damage_during_use(home: Path, folder: Path) -> None:
     """A client that is in the middle of its work goes on when the cache is cleared or damaged under it."""
     here = files(folder)
     listed(here.list_prefix("http://example.com"))
@@ -111,7 +111,7 @@ def test_damage_while_it_is_used(home: Path, folder: Path) -> None:
     assert len(listed(here.list_prefix("http://example.com"))) == PAGES
 
 
-def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_of_another_version_is_created_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an older unlost wrote is not trusted."""
     listed(files(folder).list_prefix("http://example.com"))
     monkeypatch.setattr(warc_file_index, "INDEX_VERSION", 999)
@@ -120,7 +120,7 @@ def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: py
     assert len(read) == 4
 
 
-def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> None:
+def test_interrupted_indexing_is_resumed(folder: Path, tmp_path: Path) -> None:
     """What a process that died had begun is done again, and not seen before."""
     index = WarcFileIndex(folder, tmp_path / "i" / "x.sqlite")
     stop = Event()
@@ -141,7 +141,7 @@ def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> N
     assert index.is_current()
 
 
-def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unfinished_file_is_not_visible(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
     from unlost.index.warc_index import read_archive_captures
 
@@ -165,7 +165,7 @@ def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pyte
     assert len(index.captures_between(*everything)) == PAGES
 
 
-def test_whoever_is_cancelled_stops_indexing(folder: Path) -> None:
+def test_cancellation_stops_indexing(folder: Path) -> None:
     """A task that is cancelled while files are indexed ends soon, although its thread cannot be ended."""
     seen: list[str] = []
 
@@ -191,7 +191,7 @@ def test_whoever_is_cancelled_stops_indexing(folder: Path) -> None:
     assert seen == ["0.warc"]
 
 
-def test_questions_do_not_block_each_other(folder: Path) -> None:
+def test_queries_do_not_block_each_other(folder: Path) -> None:
     """Many questions at once are answered, and the folder is looked at once for all of them."""
     read: list[str] = []
 
@@ -205,7 +205,7 @@ def test_questions_do_not_block_each_other(folder: Path) -> None:
     assert len(read) == 4
 
 
-def test_a_page_of_long_rows_is_short(tmp_path: Path) -> None:
+def test_page_of_long_rows_is_short(tmp_path: Path) -> None:
     """Rows with addresses of a megabyte come a few at a time: memory is bounded by bytes, not by rows."""
     (tmp_path / "w").mkdir()
     long = "http://example.com/{}" + "x" * (1 << 20)
@@ -217,7 +217,7 @@ def test_a_page_of_long_rows_is_short(tmp_path: Path) -> None:
     assert len(listed(files(tmp_path / "w").list_prefix("http://example.com"))) == 12
 
 
-def test_every_question_goes_through_an_index(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_query_uses_an_index(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No question reads all rows, and a page of a list is not sorted again."""
     index = WarcFileIndex(folder, tmp_path / "x.sqlite")
     index.update(Event())

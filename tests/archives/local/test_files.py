@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
     return top
 
 
-def test_captures_of_a_page_come_by_date(folder: Path) -> None:
+def test_captures_of_a_page_are_ordered_by_date(folder: Path) -> None:
     """All files are searched, and captures say where they are and whose."""
     found = listed(files(folder).captures("https://www.EXAMPLE.com"))
     assert [(c.datetime, c.status, c.mime, c.filename, c.archive) for c in found] == [
@@ -61,7 +61,7 @@ def test_captures_of_a_page_come_by_date(folder: Path) -> None:
     assert found[0].urim is None
 
 
-def test_what_is_below_a_prefix(folder: Path) -> None:
+def test_list_prefix(folder: Path) -> None:
     """Prefixes, hosts, domains and dates choose what is listed, of any status."""
     here = files(folder)
 
@@ -76,7 +76,7 @@ def test_what_is_below_a_prefix(folder: Path) -> None:
     assert pages("http://example.org") == []
 
 
-def test_lists_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
+def test_list_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
     """A list goes on where its last page ended, with every capture once, also of one page at one moment."""
     text = b"".join(record(number=number % 7) for number in range(1_203))
     (tmp_path / "w").mkdir()
@@ -87,7 +87,7 @@ def test_lists_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
     assert [capture.key for capture in found] == sorted(str(capture.key) for capture in found)
 
 
-def test_the_closest_copy(folder: Path) -> None:
+def test_closest_capture(folder: Path) -> None:
     """A date of few digits is a span; without one it is the last copy."""
     here = files(folder)
     assert body_of(run(here.get(HOME))) == b"second"
@@ -99,7 +99,7 @@ def test_the_closest_copy(folder: Path) -> None:
     assert run(here.last_capture_date("http://example.com/never")) is None
 
 
-def test_a_year_is_closest_to_what_is_nearest_to_its_end(tmp_path: Path) -> None:
+def test_year_is_closest_to_captures_near_its_end(tmp_path: Path) -> None:
     """A date of few digits is not its first moment: five days after a year are nearer than twelve before it."""
     write(
         tmp_path / "w" / "a.warc.gz",
@@ -109,7 +109,7 @@ def test_a_year_is_closest_to_what_is_nearest_to_its_end(tmp_path: Path) -> None
     assert body_of(run(files(tmp_path / "w").get(HOME, "2015"))) == b"after"
 
 
-def test_a_copy_has_the_headers_of_its_record(folder: Path) -> None:
+def test_capture_has_the_headers_of_its_record(folder: Path) -> None:
     """Status, type and headers are those that were captured, also of a page that was not there."""
     here = files(folder)
     copy = run(here.get("http://example.com/gone"))
@@ -119,7 +119,7 @@ def test_a_copy_has_the_headers_of_its_record(folder: Path) -> None:
     assert body_of(copy) == b"no"
 
 
-def test_fetch_finds_the_very_record(tmp_path: Path) -> None:
+def test_fetch_returns_the_named_record(tmp_path: Path) -> None:
     """Of two records of one page and one second, the one is fetched that the capture speaks of."""
     moment = "2014-02-10T00:00:01Z"
     write(tmp_path / "w" / "a.warc.gz", page(HOME, moment, b"one"), page(HOME, moment, b"two"))
@@ -128,7 +128,7 @@ def test_fetch_finds_the_very_record(tmp_path: Path) -> None:
     assert [body_of(run(here.fetch(capture))) for capture in found] == [b"one", b"two"]
 
 
-def test_a_capture_of_elsewhere_is_fetched_by_its_date(folder: Path) -> None:
+def test_capture_of_another_archive_is_fetched_by_date(folder: Path) -> None:
     """A capture that names no file gives the closest copy."""
     from unlost.capture import Capture
 
@@ -138,7 +138,7 @@ def test_a_capture_of_elsewhere_is_fetched_by_its_date(folder: Path) -> None:
     assert run(here.fetch(Capture("http://never.example/", "example,never)/", "20160101000000"))) is None
 
 
-def test_codings_are_undone(tmp_path: Path) -> None:
+def test_codings_are_decoded(tmp_path: Path) -> None:
     """A body that was sent in chunks and compressed comes back plain; one that only says so comes as it is."""
     packed = gzip.compress(b"hello")
     coded = [("Transfer-Encoding", "chunked"), ("Content-Encoding", "gzip")]
@@ -158,7 +158,7 @@ def test_codings_are_undone(tmp_path: Path) -> None:
     assert body_of(run(here.get(HOME, "20160210000001"))) == b"in br", "what cannot be read gives way"
 
 
-def test_a_bomb_is_too_large(tmp_path: Path) -> None:
+def test_bomb_is_too_large(tmp_path: Path) -> None:
     """A body that would grow beyond the limit is an error, as is a record that does."""
     bomb = gzip.compress(bytes(1 << 20))
     write(
@@ -173,7 +173,7 @@ def test_a_bomb_is_too_large(tmp_path: Path) -> None:
         assert raised.value.kind == "too-large"
 
 
-def test_a_revisit_has_the_body_of_its_original(tmp_path: Path) -> None:
+def test_revisit_has_the_body_of_its_original(tmp_path: Path) -> None:
     """The record is found by the address and date that the revisit names, in whatever file, or by its digest."""
     write(tmp_path / "w" / "a.warc.gz", page(HOME, "2014-02-10T00:00:01Z", b"body"))
     digest = digest_of(b"body")
@@ -200,7 +200,7 @@ def test_a_revisit_has_the_body_of_its_original(tmp_path: Path) -> None:
         run(here.get("http://example.com/lost"))
 
 
-def test_what_changes_is_indexed_anew(folder: Path) -> None:
+def test_changed_files_are_indexed_again(folder: Path) -> None:
     """Files that come, change or go are seen by the next question, ten seconds later at the latest."""
     clock = VirtualClock()
     here = files(folder, clock=clock)
@@ -214,7 +214,7 @@ def test_what_changes_is_indexed_anew(folder: Path) -> None:
     assert body_of(run(here.get(HOME))) == b"fourth"
 
 
-def test_a_record_that_moved_is_found_again(folder: Path) -> None:
+def test_moved_record_is_found_again(folder: Path) -> None:
     """A capture whose file was rewritten since it was listed gives the copy of that date, wherever it is now."""
     here = files(folder, clock=VirtualClock())
     before = listed(here.captures(HOME))[0]
@@ -226,7 +226,7 @@ def test_a_record_that_moved_is_found_again(folder: Path) -> None:
     assert body_of(run(here.fetch(before))) == b"first"
 
 
-def test_only_what_changed_is_read(folder: Path) -> None:
+def test_only_changed_files_are_read(folder: Path) -> None:
     """Another client of the same folder reads no file again but those that changed."""
     read: list[str] = []
     listed(files(folder, on_file=read.append).captures(HOME))
@@ -239,7 +239,7 @@ def test_only_what_changed_is_read(folder: Path) -> None:
     assert read == ["a.warc.gz"]
 
 
-def test_a_single_file(folder: Path) -> None:
+def test_single_file(folder: Path) -> None:
     """The folder may be one file."""
     here = files(folder / "a.warc.gz")
     assert [capture.filename for capture in listed(here.captures(HOME))] == ["a.warc.gz"]
@@ -276,7 +276,7 @@ def test_several_records_in_one_member(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_file_serves_what_can_be_read(tmp_path: Path) -> None:
+def test_damaged_file_serves_readable_records(tmp_path: Path) -> None:
     """What came before a damage is served, a body that was cut says so, and problems are counted."""
     data = b"".join(member(record(number=number)) for number in range(3))
     last = member(record(b"HTTP/1.1 200 OK\r\n\r\n" + os.urandom(2000), number=3))
@@ -295,7 +295,7 @@ def test_a_damaged_file_serves_what_can_be_read(tmp_path: Path) -> None:
     assert "b.wacz" in problems.first["unreadable"].file
 
 
-def test_a_body_that_the_crawler_cut_says_so(tmp_path: Path) -> None:
+def test_truncated_body_is_reported(tmp_path: Path) -> None:
     """WARC-Truncated is told with the copy."""
     write(tmp_path / "w" / "a.warc.gz", page(HOME, "2014-02-10T00:00:01Z", fields={"WARC-Truncated": "length"}))
     copy = run(files(tmp_path / "w").get(HOME))
@@ -328,7 +328,7 @@ def test_arc_files(tmp_path: Path) -> None:
     assert body_of(copy) == b"old"
 
 
-def test_pipes_links_and_odd_names(folder: Path) -> None:
+def test_pipes_links_and_unusual_names(folder: Path) -> None:
     """A pipe does not hang it, a circle of links ends, a name of any bytes is served."""
     os.mkfifo(folder / "pipe.warc.gz")
     (folder / "deep" / "up").symlink_to(folder)
@@ -341,7 +341,7 @@ def test_pipes_links_and_odd_names(folder: Path) -> None:
     assert [len(body_of(run(here.fetch(capture)))) for capture in found] == [5, 5, 6]
 
 
-def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
+def test_missing_captures(tmp_path: Path, folder: Path) -> None:
     """A folder that is missing or a file of another kind is an error, an empty folder an answer."""
     with pytest.raises(FailedError, match="cannot be read") as raised:
         listed(files(tmp_path / "none").captures(HOME))
@@ -356,14 +356,14 @@ def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
     assert listed(files(tmp_path / "empty").list_prefix("*.com")) == []
     with pytest.raises(UriError):
         listed(files(folder).captures("dns:example.com"))
-    from unlost.archives.warc_files import ArchiveFiles
+    from unlost.archives.warc_files import WarcFilesClient
     from unlost.registry.models import Archive, ArchiveKind
 
     with pytest.raises(UsageError):
-        ArchiveFiles(Archive("mine", "My files", ArchiveKind.FILES))
+        WarcFilesClient(Archive("mine", "My files", ArchiveKind.FILES))
 
 
-def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_counted_until_it_is_readable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is served; when the rights change, the file is read."""
     from unlost.index.warc_index import is_archive_file
 

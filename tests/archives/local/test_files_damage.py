@@ -37,7 +37,7 @@ async def _served(folder: Path) -> tuple[int, int]:
 
 @settings(max_examples=60)
 @given(warcs.damaged_files())
-def test_any_damage_is_survived(data: bytes) -> None:
+def test_any_damage_is_handled(data: bytes) -> None:
     """A file that was cut or changed anywhere is listed as far as it can be, and each capture is a copy or an error."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "a.warc.gz").write_bytes(data)
@@ -45,7 +45,7 @@ def test_any_damage_is_survived(data: bytes) -> None:
         assert copies <= found
 
 
-def test_sound_files_are_served_whole() -> None:
+def test_intact_files_are_served_completely() -> None:
     """The check above would see copies if there are any."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "a.warc").write_bytes(b"".join(warcs.record(number=number) for number in range(3)))

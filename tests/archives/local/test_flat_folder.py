@@ -12,24 +12,24 @@ from pathlib import Path
 import brotli
 import pytest
 
-from tests.archives.local.kept_pages import Make, listed
+from tests.archives.local.cached_pages import Make, listed
 from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
 from unlost.archives import browser_cache, har
 from unlost.archives.base import ArchiveClient
 from unlost.archives.browser_cache import CachedResponse
-from unlost.archives.chromium_cache import ChromiumCache
-from unlost.archives.firefox_cache import FirefoxCache
-from unlost.archives.har import HarFiles
+from unlost.archives.chromium_cache import ChromiumCacheClient
+from unlost.archives.firefox_cache import FirefoxCacheClient
+from unlost.archives.har import HarClient
 from unlost.capture import Capture
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
 from unlost.problems import Problems
 from unlost.registry.models import Archive, ArchiveKind
 
 
-def har_of(place: Path, *entries: object, **fields: object) -> HarFiles:
+def har_of(place: Path, *entries: object, **fields: object) -> HarClient:
     """Return an archive of a HAR file with these entries."""
     (place / "a.har").write_bytes(har_text(*entries))
-    return HarFiles(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False, **fields))  # type: ignore[arg-type]
+    return HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False, **fields))  # type: ignore[arg-type]
 
 
 def at(date: str, uri: str, text: str | None = "hello", **response: object) -> dict[str, object]:
@@ -51,13 +51,13 @@ def uris(captures: list[Capture]) -> list[str]:
     return [capture.uri for capture in captures]
 
 
-def test_it_is_a_repository(tmp_path: Path) -> None:
+def test_client_implements_the_protocol(tmp_path: Path) -> None:
     """The types agree, and it says which archive it is."""
     repository: ArchiveClient = har_of(tmp_path)
     assert (repository.archive.id, repository.archive.deep) == ("mine", False)
 
 
-def test_of_several_copies_the_last_with_a_body_counts(tmp_path: Path) -> None:
+def test_last_response_with_a_body_is_served(tmp_path: Path) -> None:
     """Not one that says only that nothing changed, nor one whose body is not there."""
     repository = har_of(
         tmp_path,
@@ -74,7 +74,7 @@ def test_of_several_copies_the_last_with_a_body_counts(tmp_path: Path) -> None:
     assert asyncio.run(repository.last_capture_date("http://c.com/")) is None
 
 
-def test_a_page_is_found_by_other_spellings_but_its_own_comes_first(tmp_path: Path) -> None:
+def test_page_is_found_by_other_spellings_its_own_first(tmp_path: Path) -> None:
     """A redirect from one scheme to the other does not hide the page."""
     repository = har_of(
         tmp_path,
@@ -105,7 +105,7 @@ def test_a_page_is_found_by_other_spellings_but_its_own_comes_first(tmp_path: Pa
         ("http://aa.com", []),
     ],
 )
-def test_a_prefix_lists_what_lies_below_it(tmp_path: Path, prefix: str, expected: list[str]) -> None:
+def test_prefix_lists_its_pages(tmp_path: Path, prefix: str, expected: list[str]) -> None:
     """A folder, a beginning, a host, a domain; not a neighbour with a longer name."""
     names = {f"http://a.com{path}": path for path in ("/", "/b", "/b/c", "/bc")}
     names |= {"http://shop.a.com/": "shop", "http://a.com:81/": "port", "http://a.common/": "other"}
@@ -113,7 +113,7 @@ def test_a_prefix_lists_what_lies_below_it(tmp_path: Path, prefix: str, expected
     assert sorted(names[uri] for uri in uris(asyncio.run(listed(repository, prefix)))) == sorted(expected)
 
 
-def test_a_span_of_dates_is_inclusive(tmp_path: Path) -> None:
+def test_date_range_is_inclusive(tmp_path: Path) -> None:
     """And may be cut anywhere."""
     dates = ["2019-12-31T23:59:59Z", "2020-01-01T00:00:00Z", "2020-12-31T23:59:59Z", "2021-01-01T00:00:00Z"]
     repository = har_of(tmp_path, *(at(date, f"http://a.com/{number}") for number, date in enumerate(dates)))
@@ -129,7 +129,7 @@ def test_a_span_of_dates_is_inclusive(tmp_path: Path) -> None:
     asyncio.run(ask())
 
 
-def test_a_capture_says_where_it_is_from(tmp_path: Path) -> None:
+def test_capture_names_its_file(tmp_path: Path) -> None:
     """And whether the archive changes such things."""
     repository = har_of(tmp_path, har_entry("http://a.com/"), migrated=("text/plain",))
     (capture,) = asyncio.run(listed(repository, "http://a.com"))
@@ -138,19 +138,17 @@ def test_a_capture_says_where_it_is_from(tmp_path: Path) -> None:
     assert capture.offset is not None
 
 
-def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCache:
+def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCacheClient:
     """Return an archive of one page in a coding."""
     write_simple(place, "http://a.com/", body, chromium_head(HEAD + b"Content-Encoding: " + coding + b"\0"))
-    return ChromiumCache(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(place), deep=False))
+    return ChromiumCacheClient(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(place), deep=False))
 
 
 @pytest.mark.parametrize(
     ("body", "coding"),
     [(gzip.compress(b"hello")[:-3], "gzip"), (brotli.compress(b"hello")[:-1], "br"), (b"\0\1\2", "sdch")],
 )
-def test_a_body_that_cannot_be_unpacked_is_an_error_that_names_the_coding(
-    tmp_path: Path, body: bytes, coding: str
-) -> None:
+def test_undecodable_body_raises_with_its_coding(tmp_path: Path, body: bytes, coding: str) -> None:
     """No garbage and no half is given for a page."""
     repository = chromium_of(tmp_path, body, coding.encode())
     with pytest.raises(FailedError, match=coding) as caught:
@@ -159,18 +157,18 @@ def test_a_body_that_cannot_be_unpacked_is_an_error_that_names_the_coding(
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate", "sdch"])
-def test_a_body_that_is_not_packed_at_all_comes_as_it_is(tmp_path: Path, coding: str) -> None:
+def test_uncoded_body_is_unchanged(tmp_path: Path, coding: str) -> None:
     """Whatever its header says."""
     repository = chromium_of(tmp_path, b"<p>hello</p>", coding.encode())
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"<p>hello</p>"
 
 
-def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
+def test_deleted_body_is_missing(tmp_path: Path) -> None:
     """Its entry may be in another file, which stays."""
     cache = Blockfile()
     cache.add("http://a.com/", b"hello")
     cache.write(tmp_path)
-    repository = ChromiumCache(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(tmp_path), deep=False))
+    repository = ChromiumCacheClient(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(tmp_path), deep=False))
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"hello"
     (tmp_path / "f_000001").unlink()
     assert asyncio.run(text_of(repository, "http://a.com/")) is None
@@ -179,16 +177,14 @@ def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "kind", "name"),
     [
-        (HarFiles, ArchiveKind.HAR, "a.har"),
-        (ChromiumCache, ArchiveKind.CHROMIUM, "0123456789abcdef_0"),
-        (ChromiumCache, ArchiveKind.CHROMIUM, "index"),
-        (ChromiumCache, ArchiveKind.CHROMIUM, "sqldb0"),
-        (FirefoxCache, ArchiveKind.FIREFOX, "A" * 40),
+        (HarClient, ArchiveKind.HAR, "a.har"),
+        (ChromiumCacheClient, ArchiveKind.CHROMIUM, "0123456789abcdef_0"),
+        (ChromiumCacheClient, ArchiveKind.CHROMIUM, "index"),
+        (ChromiumCacheClient, ArchiveKind.CHROMIUM, "sqldb0"),
+        (FirefoxCacheClient, ArchiveKind.FIREFOX, "A" * 40),
     ],
 )
-def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(
-    tmp_path: Path, make: Make, kind: ArchiveKind, name: str
-) -> None:
+def test_pipe_is_not_read(tmp_path: Path, make: Make, kind: ArchiveKind, name: str) -> None:
     """Nobody will ever write into it."""
     os.mkfifo(tmp_path / name)
     repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
@@ -197,7 +193,7 @@ def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(
     assert repository.problems.counts in ({"unreadable": 1}, {})
 
 
-def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small it is stored."""
     monkeypatch.setattr(browser_cache, "MAX_BODY_BYTES", 1 << 20)
     repository = chromium_of(tmp_path, gzip.compress(bytes(1 << 22)), b"gzip")
@@ -206,10 +202,10 @@ def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert caught.value.kind == "too-large"
 
 
-def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path: Path) -> None:
+def test_missing_folder_is_unreachable(tmp_path: Path) -> None:
     """It is asked again when it may be there."""
     place = tmp_path / "later"
-    repository = HarFiles(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False))
+    repository = HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False))
     with pytest.raises(FailedError) as caught:
         asyncio.run(listed(repository, "http://a.com"))
     assert caught.value.kind == "unreachable"
@@ -219,10 +215,10 @@ def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path:
 
 
 @pytest.mark.parametrize("text", [b"a page, and no HAR file", b"{}", b'{"log": {"entries": [{"request": 1}]}}'])
-def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path, text: bytes) -> None:
+def test_unreadable_folder_is_not_an_empty_result(tmp_path: Path, text: bytes) -> None:
     """Whoever names the wrong file is told so, instead of that no page is kept."""
     (tmp_path / "a.har").write_bytes(text)
-    repository = HarFiles(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(tmp_path / "a.har"), deep=False))
+    repository = HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(tmp_path / "a.har"), deep=False))
     with pytest.raises(FailedError, match="nothing in it could be read") as caught:
         asyncio.run(repository.get("http://a.com/"))
     assert caught.value.kind == "malformed"
@@ -231,12 +227,12 @@ def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path
 @pytest.mark.parametrize(
     ("make", "kind", "holds"),
     [
-        (HarFiles, ArchiveKind.HAR, "responses in HAR files"),
-        (ChromiumCache, ArchiveKind.CHROMIUM, "entries of Chromium's cache"),
-        (FirefoxCache, ArchiveKind.FIREFOX, "entries of Firefox's cache"),
+        (HarClient, ArchiveKind.HAR, "responses in HAR files"),
+        (ChromiumCacheClient, ArchiveKind.CHROMIUM, "entries of Chromium's cache"),
+        (FirefoxCacheClient, ArchiveKind.FIREFOX, "entries of Firefox's cache"),
     ],
 )
-def test_a_folder_that_is_no_cache_is_not_taken_for_an_empty_one(
+def test_folder_without_cache_is_not_an_empty_result(
     tmp_path: Path, make: Callable[[Archive], ArchiveClient], kind: ArchiveKind, holds: str
 ) -> None:
     """Whoever names the wrong folder is told what was looked for."""
@@ -246,13 +242,13 @@ def test_a_folder_that_is_no_cache_is_not_taken_for_an_empty_one(
     assert caught.value.kind == "malformed"
 
 
-def test_an_archive_without_a_folder_is_refused() -> None:
+def test_archive_without_folder_is_rejected() -> None:
     """When it is made, not when it is asked."""
     with pytest.raises(UsageError, match="folder"):
-        HarFiles(Archive("mine", "Mine", ArchiveKind.HAR))
+        HarClient(Archive("mine", "Mine", ArchiveKind.HAR))
 
 
-def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_urls_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read is listed, then the cut is raised; nothing is said not to be there."""
     monkeypatch.setattr(browser_cache, "MAX_ENTRIES", 2)
     repository = har_of(tmp_path, *(har_entry(f"http://a.com/{number}") for number in range(3)))
@@ -270,7 +266,7 @@ def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     asyncio.run(ask())
 
 
-def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> None:
+def test_cancelling_all_callers_stops_the_scan(tmp_path: Path) -> None:
     """The search ends when nobody waits for it any more, and begins anew for the next one."""
     begun, go_on = threading.Event(), threading.Event()
     read: list[str] = []
@@ -289,7 +285,7 @@ def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> 
         begun.clear()
         go_on.clear()
         read.clear()
-        repository = browser_cache.CachedResponseArchive(archive, lambda place: place, responses, har.open_har_content)
+        repository = browser_cache.CachedResponseClient(archive, lambda place: place, responses, har.open_har_content)
         gives_up = asyncio.create_task(repository.last_capture_date("http://a.com/4"))
         await asyncio.to_thread(begun.wait, 30)
         stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if somebody_stays else None
@@ -306,7 +302,7 @@ def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> 
     assert asyncio.run(ask(somebody_stays=False)) == 2
 
 
-def test_the_folder_is_looked_through_once(tmp_path: Path) -> None:
+def test_folder_is_scanned_once(tmp_path: Path) -> None:
     """However many ask at the same time; what comes later is not noticed."""
     repository = har_of(tmp_path, har_entry("http://a.com/"), {})
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.local.kept_pages import HOSTS, check_damage, check_pages, entry, listed
+from tests.archives.local.cached_pages import HOSTS, check_damage, check_pages, entry, listed
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.har import HarFiles
+from unlost.archives.har import HarClient
 from unlost.registry.models import ArchiveKind
 
 
@@ -23,30 +23,30 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.browser
-def test_every_page_is_there_byte_for_byte(recorded: Path) -> None:
+def test_every_page_is_returned_byte_for_byte(recorded: Path) -> None:
     """From a file that a browser's tool wrote, also where the charset is not UTF-8."""
-    repository = HarFiles(entry(ArchiveKind.HAR, recorded / "visit.har"))
+    repository = HarClient(entry(ArchiveKind.HAR, recorded / "visit.har"))
     found = check_pages(repository)
     assert found[f"{HOME}old"].redirect in ("/new.html", f"{HOME}new.html")
     assert repository.excluded_counts == {"other-method": 2, "part": 1}
 
 
 @pytest.mark.browser
-def test_a_packed_file_is_the_same(recorded: Path, tmp_path: Path) -> None:
+def test_compressed_file_is_equivalent(recorded: Path, tmp_path: Path) -> None:
     """In a folder, and below it."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "visit.har.gz").write_bytes(gzip.compress((recorded / "visit.har").read_bytes(), 1))
-    check_pages(HarFiles(entry(ArchiveKind.HAR, tmp_path)))
+    check_pages(HarClient(entry(ArchiveKind.HAR, tmp_path)))
 
 
 @pytest.mark.browser
-def test_a_file_without_bodies_lists_pages_and_gives_none(recorded: Path, tmp_path: Path) -> None:
+def test_file_without_bodies_lists_pages_only(recorded: Path, tmp_path: Path) -> None:
     """As tools write it that were told to leave them out."""
     document = json.loads((recorded / "visit.har").read_text())
     for each in document["log"]["entries"]:
         each["response"]["content"].pop("text", None)
     (tmp_path / "visit.har").write_text(json.dumps(document))
-    repository = HarFiles(entry(ArchiveKind.HAR, tmp_path / "visit.har"))
+    repository = HarClient(entry(ArchiveKind.HAR, tmp_path / "visit.har"))
 
     async def ask() -> None:
         captures = {capture.uri: capture for capture in await listed(repository, *HOSTS)}
@@ -57,6 +57,6 @@ def test_a_file_without_bodies_lists_pages_and_gives_none(recorded: Path, tmp_pa
 
 
 @pytest.mark.browser
-def test_damage_is_survived(recorded: Path, tmp_path: Path) -> None:
+def test_damage_does_not_crash(recorded: Path, tmp_path: Path) -> None:
     """Real files, changed at random."""
-    check_damage(HarFiles, ArchiveKind.HAR, recorded, tmp_path, seed=3, has_checksums=False)
+    check_damage(HarClient, ArchiveKind.HAR, recorded, tmp_path, seed=3, has_checksums=False)

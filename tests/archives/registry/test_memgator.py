@@ -39,20 +39,20 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert {work for limit in archive.limits for work in limit.works} == {RequestKind.INDEX, RequestKind.REPLAY}
 
 
-def test_what_is_ignored_there_is_off_here(tmp_path: Path) -> None:
+def test_ignored_archive_is_disabled(tmp_path: Path) -> None:
     """It can still be named."""
     registry = load(tmp_path, [ENTRY, ENTRY | {"id": "dead", "ignore": True}])
     assert [archive.id for archive in registry.only()] == ["example"]
     assert [archive.id for archive in registry.only(["dead"])] == ["dead"]
 
 
-def test_only_id_and_timemap_are_a_must(tmp_path: Path) -> None:
+def test_only_id_and_timemap_are_required(tmp_path: Path) -> None:
     """MemGator needs no more, either; a probability of nothing is none."""
     (archive,) = load(tmp_path, [{"id": "a", "timemap": "http://a.example/", "probability": 0}])
     assert (archive.name, archive.timegate, archive.hit_rate, archive.enabled) == ("a", None, None, True)
 
 
-def test_an_archive_that_we_know_keeps_its_limits(tmp_path: Path) -> None:
+def test_known_archive_has_its_limits(tmp_path: Path) -> None:
     """What the list does not say of it is as in our own registry, if it is at the same host."""
     ours = load_registry().get("archive.today")
     entry = {"id": "archive.today", "timemap": "https://archive.today/timemap/"}
@@ -71,9 +71,7 @@ def test_an_archive_that_we_know_keeps_its_limits(tmp_path: Path) -> None:
         ("archiveit", "http://wayback.archive-it.org/all/timemap/link/", "wayback.archive-it.org"),
     ],
 )
-def test_an_archive_that_we_know_by_another_id_keeps_its_limits(
-    tmp_path: Path, name: str, timemap: str, ours: str
-) -> None:
+def test_known_archive_with_another_id_has_its_limits(tmp_path: Path, name: str, timemap: str, ours: str) -> None:
     """The list that MemGator shipped for years has ids of its own; its hosts are the same, and so are their rules."""
     (known,) = load(tmp_path, [{"id": name, "timemap": timemap}])
     same = load_registry().get(ours)
@@ -81,14 +79,14 @@ def test_an_archive_that_we_know_by_another_id_keeps_its_limits(
     assert (known.kind, known.limits, known.quotas) == (same.kind, same.limits, same.quotas)
 
 
-def test_further_fields_are_passed_over_and_said(tmp_path: Path) -> None:
+def test_unknown_fields_are_ignored_with_a_note(tmp_path: Path) -> None:
     """MemGator does not mind them; they are not dropped silently."""
     registry = load(tmp_path, [ENTRY | {"dormant": True}, ENTRY | {"id": "b", "dormant": False}])
     assert len(registry.archives) == 2
     assert registry.notes == (f"{tmp_path}/archives: archive `example`: dormant: no field of MemGator's: passed over",)
 
 
-def test_a_timegate_is_enough(tmp_path: Path) -> None:
+def test_timegate_is_sufficient(tmp_path: Path) -> None:
     """An archive without a TimeMap is asked by its TimeGate."""
     (archive,) = load(tmp_path, [{"id": "a", "timegate": "http://archive.example/timegate/"}]).archives
     assert (archive.timemap, archive.timegate) == (None, "http://archive.example/timegate/")
@@ -113,7 +111,7 @@ def test_a_timegate_is_enough(tmp_path: Path) -> None:
         ([ENTRY | {"ignore": "yes"}], "archive `example`: ignore: expected true or false, found `yes`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(tmp_path: Path, entries: object, message: str) -> None:
+def test_invalid_field_is_named(tmp_path: Path, entries: object, message: str) -> None:
     """The file, the archive, the field, what was expected and what is there."""
     with pytest.raises(InputError) as error:
         load(tmp_path, entries)
@@ -131,7 +129,7 @@ _VALUES = st.one_of(
         st.dictionaries(st.sampled_from([*ENTRY, "x"]), _VALUES | st.lists(_VALUES), max_size=6), max_size=3
     )
 )
-def test_whatever_the_list_says_it_is_a_registry_or_refused(
+def test_any_list_is_a_registry_or_rejected(
     tmp_path_factory: pytest.TempPathFactory, entries: list[dict[str, Any]]
 ) -> None:
     """Nothing is raised but InputError."""

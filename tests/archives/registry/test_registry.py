@@ -36,7 +36,7 @@ def refused(tmp_path: Path, text: str | bytes) -> str:
     return str(error.value).replace(f"{tmp_path}/", "")
 
 
-def test_a_file_replaces_ours(tmp_path: Path) -> None:
+def test_file_replaces_the_shipped_registry(tmp_path: Path) -> None:
     """Nobody else is asked than whom it names."""
     (archive,) = load(tmp_path, MINE)
     assert (archive.id, archive.name, archive.kind, archive.deep, archive.enabled) == (
@@ -49,7 +49,7 @@ def test_a_file_replaces_ours(tmp_path: Path) -> None:
     assert archive.replay == "http://127.0.0.1:8080/t/{datetime}id_/{uri}"
 
 
-def test_a_timegate_is_enough(tmp_path: Path) -> None:
+def test_timegate_is_sufficient(tmp_path: Path) -> None:
     """Some archives have no TimeMap: they are asked by their TimeGate."""
     text = '[[archive]]\nid = "a"\nname = "A"\nkind = "memento"\ntimegate = "https://a.example/"\n'
     (archive,) = load(tmp_path, text)
@@ -98,7 +98,7 @@ source = "told by mail"
     assert archive.quotas == (RateLimit(100, 86_400, (RequestKind.SEARCH,), "told by mail"),)
 
 
-def test_what_has_no_limit_gets_the_default_one(tmp_path: Path) -> None:
+def test_archive_without_limit_gets_the_default_one(tmp_path: Path) -> None:
     """Also an archive that states one for another kind of question; only an empty list says that there is none."""
     (stated,) = load(tmp_path, MINE)
     assert {work for limit in stated.limits for work in limit.works} == {RequestKind.INDEX, RequestKind.REPLAY}
@@ -120,7 +120,7 @@ def test_what_has_no_limit_gets_the_default_one(tmp_path: Path) -> None:
     assert without_default_limits(other) == other, "the user's own choice"
 
 
-def test_a_file_extends_ours(tmp_path: Path) -> None:
+def test_file_extends_the_shipped_registry(tmp_path: Path) -> None:
     """New archives come last; one of an id that we have is changed field by field in its place."""
     text = 'extends = "default"\n[[archive]]\nid = "web.archive.org"\nenabled = false\nlimits = []\n' + MINE
     registry, ours = load(tmp_path, text), load_registry()
@@ -130,12 +130,12 @@ def test_a_file_extends_ours(tmp_path: Path) -> None:
     assert registry.archives[1:-1] == ours.archives[1:]
 
 
-def test_extending_by_nothing_is_ours(tmp_path: Path) -> None:
+def test_empty_extension_is_the_shipped_registry(tmp_path: Path) -> None:
     """A file may do no more than set other default limits."""
     assert load(tmp_path, 'extends = "default"').archives == load_registry().archives
 
 
-def test_archives_on_this_machine(tmp_path: Path) -> None:
+def test_local_archives(tmp_path: Path) -> None:
     """Folders and maps are where the registry's file says, seen from that file."""
     text = ""
     for kind in ("files", "har", "chromium", "firefox"):
@@ -253,7 +253,7 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
         (MINE + "quotas = [{ seconds = 1 }]", "quotas 1: seconds: no such field"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_invalid_field_is_named(tmp_path: Path, text: str | bytes, message: str) -> None:
     """The file, the archive, the field, what was expected and what is there."""
     said = refused(tmp_path, text)
     assert message in said
@@ -262,20 +262,20 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str | bytes, message: str)
         assert said.startswith("mine.toml: archive `mine`: ")
 
 
-def test_what_is_wrong_in_a_change_is_named(tmp_path: Path) -> None:
+def test_invalid_field_of_an_extension_is_named(tmp_path: Path) -> None:
     """A new archive of a file that extends ours must be whole; a change of one need not be."""
     said = refused(tmp_path, 'extends = "default"\n[[archive]]\nid = "arquivo"\nenabled = true\n')
     assert "archive `arquivo`: name: missing" in said
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
     """A file that is not there, a folder."""
     for path in (tmp_path / "none.toml", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             load_registry(path)
 
 
-def test_deep_keys_take_no_time(tmp_path: Path) -> None:
+def test_deeply_nested_keys_take_no_time(tmp_path: Path) -> None:
     """Tables within tables within tables are no registry, and are found to be none."""
     assert "more than 200 dots" in refused(tmp_path, "a" + ".a" * 100_000 + " = 1")
     assert "no such field" in refused(tmp_path, "".join(f"a{line}" + ".a" * 200 + " = 1\n" for line in range(600)))
@@ -307,9 +307,7 @@ _LINES = st.lists(
 
 
 @given(lines=_LINES)
-def test_whatever_the_toml_says_it_is_a_registry_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
-) -> None:
+def test_any_toml_is_a_registry_or_rejected(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     """Nothing is raised but InputError."""
     file = tmp_path_factory.getbasetemp() / "any.toml"
     file.write_text("\n".join(lines))
@@ -318,7 +316,7 @@ def test_whatever_the_toml_says_it_is_a_registry_or_refused(
 
 
 @given(data=st.binary(max_size=200))
-def test_whatever_the_bytes_are_they_are_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_any_bytes_are_rejected(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     """Nothing is raised but InputError."""
     file = tmp_path_factory.getbasetemp() / "any.bin"
     file.write_bytes(data)

@@ -35,7 +35,7 @@ def numbers_without_source(value: Any, place: str = "") -> Iterator[str]:  # noq
         yield from numbers_without_source(each, f"{place}.{name}")
 
 
-def test_every_number_has_the_text_of_its_source() -> None:
+def test_every_number_has_its_source() -> None:
     """Whoever doubts a limit can look where it is from."""
     assert list(numbers_without_source(tomllib.loads(SHIPPED))) == []
 
@@ -50,19 +50,19 @@ def test_every_number_has_the_text_of_its_source() -> None:
         "[archive]\nrows = [1]",
     ],
 )
-def test_a_number_without_a_source_is_found(planted: str) -> None:
+def test_number_without_source_is_detected(planted: str) -> None:
     """The walk above sees numbers wherever they are, and takes no source from elsewhere for theirs."""
     assert list(numbers_without_source(tomllib.loads(planted))) != []
 
 
-def test_every_public_archive_is_there() -> None:
+def test_every_public_archive_is_listed() -> None:
     """The archives of the aggregator's list and Common Crawl, on and off as there."""
     registry = load_registry()
     assert {archive.id for archive in registry.only()} == ON
     assert {archive.id for archive in registry} == ON | OFF
 
 
-def test_every_archive_has_a_limit_for_everything_that_it_can_be_asked() -> None:
+def test_every_archive_has_a_limit_for_every_request_kind() -> None:
     """Nobody is asked as fast as we can."""
     for archive in load_registry():
         covered = {work for limit in archive.limits for work in limit.works}
@@ -72,7 +72,7 @@ def test_every_archive_has_a_limit_for_everything_that_it_can_be_asked() -> None
         )
 
 
-def test_what_is_known_of_single_archives() -> None:
+def test_facts_of_single_archives() -> None:
     """Figures that decide how an archive is asked."""
     registry = load_registry()
     wayback = registry.get("web.archive.org")

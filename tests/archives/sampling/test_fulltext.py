@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.asking.asking import Asking, asking
-from tests.archives.manners.windows import most_within
+from tests.archives.http.harness import Asking, asking
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from unlost.archives.sample_state import SampleState
 from unlost.archives.sampler import EarlyStop, FullTextSearch, SearchResultPage, SearchSampler
@@ -30,7 +30,7 @@ def item(uri: object, **more: object) -> dict[str, object]:
 def search_of(there: Asking, problems: Problems | None = None) -> FullTextSearch:
     """Return the search of the server's archive."""
     archive = replace(there.archive, search=f"{there.server.url}/textsearch?q={{terms}}")
-    return FullTextSearch(archive, there.courier, problems or Problems())
+    return FullTextSearch(archive, there.http_client, problems or Problems())
 
 
 def answering(say: Say) -> Callable[[Talk], object]:
@@ -57,7 +57,7 @@ def page(say: Say, terms: str = "x", problems: Problems | None = None) -> Search
     return asyncio.run(ask())
 
 
-def test_results_are_read_with_what_they_tell() -> None:
+def test_results_are_parsed_with_their_fields() -> None:
     """Address, date, type and language, each unknown where it is missing or rubbish; terms arrive as they are."""
     heard = []
 
@@ -84,7 +84,7 @@ def test_results_are_read_with_what_they_tell() -> None:
     ]
 
 
-def test_results_that_are_none_are_counted() -> None:
+def test_invalid_results_are_counted() -> None:
     """And do not cost those beside them."""
     problems = Problems()
     items = [
@@ -118,27 +118,27 @@ def test_results_that_are_none_are_counted() -> None:
         (400, "status"),
     ],
 )
-def test_what_is_no_page_of_results_fails(said: object, kind: str) -> None:
+def test_invalid_page_of_results_fails(said: object, kind: str) -> None:
     """It is never taken for "nothing found"."""
     with pytest.raises(FailedError) as raised:
         page(lambda *_: said)
     assert raised.value.kind == kind
 
 
-def test_nothing_found_is_an_answer() -> None:
+def test_no_results_is_an_empty_page() -> None:
     """An empty list, or 404."""
     for said in ({"response_items": [], "next_page": "x"}, 404):
         found = page(lambda *_, said=said: said)
         assert (found.hits, found.has_more) == ((), False)
 
 
-def test_an_archive_without_search_is_refused() -> None:
+def test_archive_without_search_is_rejected() -> None:
     """Before anything is sent."""
 
     async def ask() -> None:
         async with asking(answering(lambda *_: 404)) as there:  # type: ignore[arg-type]
             with pytest.raises(UnsupportedError):
-                FullTextSearch(there.archive, there.courier, Problems())
+                FullTextSearch(there.archive, there.http_client, Problems())
 
     asyncio.run(ask())
 
@@ -183,7 +183,7 @@ def several(terms: str, offset: int, pages: int = 3) -> dict[str, object]:
     return {"response_items": items, **({"next_page": "x"} if offset + 2 < 2 * pages else {})}
 
 
-def test_pages_of_results_are_followed_to_their_end(tmp_path: Path) -> None:
+def test_pages_of_results_are_followed_to_the_end(tmp_path: Path) -> None:
     """Offsets are counted, links are not followed, and a second run asks nothing."""
     search = Search(tmp_path, several)
     assert search.run("a", "b") is None
@@ -193,7 +193,7 @@ def test_pages_of_results_are_followed_to_their_end(tmp_path: Path) -> None:
     assert len(search.asked) == 6
 
 
-def test_a_page_that_repeats_the_one_before_ends_a_search(tmp_path: Path) -> None:
+def test_repeated_page_ends_a_search(tmp_path: Path) -> None:
     """However often the server says that there is more; others that go round end at the number of pages."""
     search = Search(tmp_path, lambda terms, _: {**several(terms, 0), "next_page": "x"})
     search.run("a")
@@ -204,7 +204,7 @@ def test_a_page_that_repeats_the_one_before_ends_a_search(tmp_path: Path) -> Non
     assert (len(round_.asked), round_.copies) == (7, (4, 4))
 
 
-def test_a_search_that_fails_is_gone_on_with_later(tmp_path: Path) -> None:
+def test_failed_search_is_resumed_later(tmp_path: Path) -> None:
     """At the page that failed, and the others are not kept waiting."""
     broken = {("a", 2)}
     search = Search(tmp_path, lambda terms, offset: b"{" if (terms, offset) in broken else several(terms, offset))
@@ -217,7 +217,7 @@ def test_a_search_that_fails_is_gone_on_with_later(tmp_path: Path) -> None:
     assert (search.terms, search.copies) == ((2, 0, {}), (12, 12))
 
 
-def test_words_are_followed_only_if_that_is_wanted(tmp_path: Path) -> None:
+def test_words_are_followed_only_on_request(tmp_path: Path) -> None:
     """Each once, within the budget, whatever the results are."""
     search = Search(
         tmp_path, lambda terms, _: {"response_items": [item("http://a.com/", title=f"{terms}x {terms}y a1 ab")]}
@@ -233,7 +233,7 @@ def test_words_are_followed_only_if_that_is_wanted(tmp_path: Path) -> None:
     assert follow.copies == (1, 1)
 
 
-def test_searches_keep_limits_and_obey_429(tmp_path: Path) -> None:
+def test_searches_respect_limits_and_429(tmp_path: Path) -> None:
     """Counted at the server; a wait that is too long ends the run, and the next goes on."""
     limit = RateLimit(20, 60, (RequestKind.SEARCH,), "the test")
     search = Search(tmp_path, lambda terms, offset: several(terms, offset, 100))

@@ -8,14 +8,14 @@ from threading import Timer
 
 import pytest
 
-from tests.archives.sampling.killed import commands
+from tests.archives.sampling.killable import commands
 from tests.neighbours.sampled import sampled
 
 KILLS = {"uris": 30, "search": 25}
 
 
 @pytest.mark.parametrize("mode", list(KILLS))
-def test_killed_at_any_point_it_goes_on(tmp_path: Path, mode: str) -> None:
+def test_killed_sampler_resumes_at_any_point(tmp_path: Path, mode: str) -> None:
     """Nothing is lost, nothing is counted twice, and hardly anything is asked for twice."""
     seed = 20_260
     random_ = random.Random(seed)  # noqa: S311

@@ -26,7 +26,7 @@ from unlost.capture import Capture
         (b"\xff\xfe\x00<html lang='\xc3\xa9'>", "\udcff", None),
     ],
 )
-def test_only_what_is_told(body: bytes, header: str | None, expected: str | None) -> None:
+def test_language_is_only_what_the_page_declares(body: bytes, header: str | None, expected: str | None) -> None:
     """The page's own word goes before its server's, and nothing is guessed."""
     copy = FetchedCapture(
         Capture("http://a.com/", "com,a)/", "20140101000000"),

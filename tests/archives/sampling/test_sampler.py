@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.asking import asking
-from tests.archives.manners.windows import most_within
+from tests.archives.http.harness import asking
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.archives.base import FetchedCapture
@@ -93,7 +93,7 @@ class Told:
         raise NotImplementedError
 
 
-def test_every_kind_of_answer_is_kept(tmp_path: Path) -> None:
+def test_every_kind_of_outcome_is_stored(tmp_path: Path) -> None:
     """Held, not held, not shown, cut and failed: and only what failed is asked for again."""
     refused = FailedError("no", "a", "timeout")
     archive = Told(
@@ -126,7 +126,7 @@ def test_every_kind_of_answer_is_kept(tmp_path: Path) -> None:
         assert archive.asked == ["http://a.com/cut-at-once", "http://a.com/half"]
 
 
-def test_a_language_costs_one_copy_of_a_page(tmp_path: Path) -> None:
+def test_language_costs_one_capture_of_a_page(tmp_path: Path) -> None:
     """Of the last one that may be a page; what is not there is unknown, and what fails is asked for again."""
     many = [
         capture("http://a.com/p", "20130101000000"),
@@ -161,7 +161,7 @@ def test_a_language_costs_one_copy_of_a_page(tmp_path: Path) -> None:
         assert held == {"*": "pt", "com,a)/gone": "-", "com,a)/hidden": "-", "com,a)/i": "-", "com,a)/p": "pt"}
 
 
-def test_an_archive_that_cannot_be_asked_says_so(tmp_path: Path) -> None:
+def test_unsupported_archive_raises(tmp_path: Path) -> None:
     """At the first page, and not as a failure of it."""
     archive = Told({f"http://a.com/{number}": [UnsupportedError("no list", "a")] for number in range(9)})
     with state_of(tmp_path, archive._captures) as state:
@@ -170,7 +170,7 @@ def test_an_archive_that_cannot_be_asked_says_so(tmp_path: Path) -> None:
         assert (len(archive.asked), state.count_outcomes()) == (1, {"": 9})
 
 
-def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
+def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
     """At no time more than the limit at the server, 429 obeyed, quotas kept; later runs come to the end."""
     limit = RateLimit(30, 60, (RequestKind.INDEX,), "the test")
     quota = RateLimit(100, 86_400, (RequestKind.INDEX,), "the test")
@@ -188,7 +188,7 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
             runs = 0
             while True:
                 runs += 1
-                stop = await ArchiveSampler(state, MementoClient(archive, there.courier), there.clock).run(
+                stop = await ArchiveSampler(state, MementoClient(archive, there.http_client), there.clock).run(
                     concurrency=4
                 )
                 if stop is None:
@@ -215,7 +215,7 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
         ("dns:a.com\nhttp://[\nhttp://a.com/\x01\n", [], {"foreign-scheme": 1, "bad-host": 1, "bad-uri": 1}),
     ],
 )
-def test_lists_are_read_as_others_are(tmp_path: Path, text: str, keys: list[str], problems: dict[str, int]) -> None:
+def test_url_lists_are_read(tmp_path: Path, text: str, keys: list[str], problems: dict[str, int]) -> None:
     """Each page once, by its key; SURTs, too; what is no address is counted."""
     found = Problems()
     listed = SampleUrlList(io.BytesIO(text.encode()), found, "x")
@@ -227,7 +227,7 @@ def test_lists_are_read_as_others_are(tmp_path: Path, text: str, keys: list[str]
         assert all(page.uri.strip().startswith(("http", "a.com")) for page in pages)
 
 
-def test_a_list_that_was_not_read_to_its_end_was_not_begun(tmp_path: Path) -> None:
+def test_list_with_a_read_error_was_not_started(tmp_path: Path) -> None:
     """What fails while it is read leaves nothing behind, and can be begun again."""
 
     def broken() -> Iterable[tuple[str, bytes]]:
@@ -247,7 +247,7 @@ def test_a_list_that_was_not_read_to_its_end_was_not_begun(tmp_path: Path) -> No
     assert not (tmp_path / "s").exists()
 
 
-def test_files_that_are_no_states_are_left_alone(tmp_path: Path) -> None:
+def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     """Texts, databases of others, folders that are not there."""
     (tmp_path / "text").write_text("hello" * 1000)
     with sqlite3.connect(tmp_path / "other") as other:
@@ -271,7 +271,7 @@ def test_files_that_are_no_states_are_left_alone(tmp_path: Path) -> None:
     ],
     ids=["fewer tables", "endless view", "trigger", "no plan", "other plan", "deep plan"],
 )
-def test_a_state_that_somebody_else_changed_is_refused(tmp_path: Path, change: str) -> None:
+def test_changed_plan_is_rejected(tmp_path: Path, change: str) -> None:
     """With the word that it is none, before anything in it has run."""
     with SampleState(tmp_path / "s") as state:
         state.begin(lambda: {"a": 1}, [("com,a)/", b"http://a.com/")])
@@ -281,14 +281,14 @@ def test_a_state_that_somebody_else_changed_is_refused(tmp_path: Path, change: s
         state.plan()
 
 
-def test_a_file_of_something_else_need_not_be_deleted(tmp_path: Path) -> None:
+def test_other_file_need_not_be_deleted(tmp_path: Path) -> None:
     """Whoever names the wrong file by `--state` is told to give another name."""
     (tmp_path / "precious").write_text("hello" * 1000)
     with pytest.raises(InputError, match="give another name"):
         SampleState(tmp_path / "precious")
 
 
-def test_a_large_list_is_not_held_in_memory(tmp_path: Path) -> None:
+def test_large_list_uses_bounded_memory(tmp_path: Path) -> None:
     """Forty thousand addresses are kept, asked for and written with a few megabytes of Python's memory."""
     import tracemalloc
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.sampling.killed import Commands, commands
+from tests.archives.sampling.killable import Commands, commands
 from tests.crawl.site import Living, Page
 from tests.crawl.test_kill import counted
 from tests.killing import Killing

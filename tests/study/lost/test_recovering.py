@@ -13,7 +13,7 @@ from study.lost.profiles import Pace, Profile
 from study.lost.recovering import Shelf, recovered, write_copies, write_original
 from study.lost.site import File, MadeSite, moment
 
-from unlost.archives.warc_files import ArchiveFiles
+from unlost.archives.warc_files import WarcFilesClient
 from unlost.clock import SystemClock
 from unlost.comparison.difference import ResourceCounts
 from unlost.comparison.site_readers import open_site
@@ -129,7 +129,7 @@ def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.M
     original = open_site(write_original(site, 0, tmp_path / "original.warc"))
     recovered(site, 0, RecoverPolicy.EXHAUSTIVE, [(ARCHIVE, held)], original, tmp_path / "ours")
     warc = write_copies(((each.uri, each.datetime, each.file) for each in held), tmp_path / "archive.warc")
-    files = ArchiveFiles(Archive("archive", "files", ArchiveKind.FILES, folder=str(warc)))
+    files = WarcFilesClient(Archive("archive", "files", ArchiveKind.FILES, folder=str(warc)))
     clock = SystemClock()
     (tmp_path / "theirs").mkdir()
     with RecoveryState(tmp_path / "theirs") as state:

@@ -43,7 +43,7 @@ SAMPLING = ("unlost.archives.memento", "unlost.cli.map_sample")
 @contextmanager
 def commands(*modules: str) -> Iterator[Commands]:
     """Be ready to start commands. modules: what they import, so that it is there at once; if none, that of samples."""
-    command = [sys.executable, "-m", "tests.archives.sampling.killed", *(modules or SAMPLING)]
+    command = [sys.executable, "-m", "tests.archives.sampling.killable", *(modules or SAMPLING)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Commands(process)
         assert process.stdin

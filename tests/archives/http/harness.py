@@ -1,4 +1,4 @@
-"""A courier, a server that may do anything, and the archive that it stands for."""
+"""An HTTP client, a server that may do anything, and the archive that it stands for."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from unlost.http.client import ArchiveHttpClient
 from unlost.http.exchange import Timeouts
 from unlost.http.limit_store import LimitStore, MemoryLimitStore
 from unlost.http.models import HttpRequest, HttpResponse
-from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.pool import AddressInfo, literal_address_info
 from unlost.http.url import HostPort
 from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
@@ -31,14 +31,14 @@ class Asking:
     """What a test has in hand."""
 
     server: Faults
-    courier: ArchiveHttpClient
+    http_client: ArchiveHttpClient
     archive: Archive
     clock: VirtualClock
 
     async def send(self, path: str = "/", **fields: Any) -> HttpResponse:  # noqa: ANN401  those of Question
         """Ask for a path of the server."""
         fields.setdefault("kind", RequestKind.INDEX)
-        return await self.courier.send(self.archive, HttpRequest(self.server.url + path, **fields))
+        return await self.http_client.send(self.archive, HttpRequest(self.server.url + path, **fields))
 
 
 @asynccontextmanager
@@ -50,15 +50,15 @@ async def asking(
     tls: ssl.SSLContext | None = None,
     **options: Any,  # noqa: ANN401  those of Courier
 ) -> AsyncIterator[Asking]:
-    """Run a server that does something, and a courier that may ask it."""
+    """Run a server that does something, and an HTTP client that may ask it."""
     clock = VirtualClock()
     options = {"contact": "me@example.com", "timeouts": QUICK, **options}
     async with (
         faulty(answering, clock, tls) as server,
-        ArchiveHttpClient(store or MemoryLimitStore(), clock, **options) as courier,
+        ArchiveHttpClient(store or MemoryLimitStore(), clock, **options) as http_client,
     ):
         archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"{server.url}/", limits=limits)
-        yield Asking(server, courier, archive, clock)
+        yield Asking(server, http_client, archive, clock)
 
 
 async def kind_of(asking: Asking, path: str = "/", **fields: object) -> str:

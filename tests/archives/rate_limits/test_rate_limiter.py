@@ -33,7 +33,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
+def test_permits_are_granted_in_order() -> None:
     """Each a full pause after the one before."""
 
     async def run() -> None:
@@ -52,7 +52,7 @@ def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
     asyncio.run(run())
 
 
-def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_request_is_admitted_when_the_previous_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was admitted at a distance does not arrive at once; but nobody waits long for a slow connection."""
 
     async def run() -> None:
@@ -80,7 +80,7 @@ def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.Mon
     asyncio.run(run())
 
 
-def test_who_has_no_limits_is_not_kept_waiting_for_others() -> None:
+def test_archive_without_limits_does_not_wait_for_others() -> None:
     """Only for a slot; until the archive says to wait, then everybody does."""
 
     async def run() -> None:
@@ -102,7 +102,7 @@ def test_who_has_no_limits_is_not_kept_waiting_for_others() -> None:
     asyncio.run(run())
 
 
-def test_an_account_that_cannot_be_looked_at_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_state_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk may fail at any time: others are still let through when it is well again."""
 
     async def run() -> None:
@@ -124,7 +124,7 @@ def test_an_account_that_cannot_be_looked_at_costs_no_slot(monkeypatch: pytest.M
     asyncio.run(run())
 
 
-def test_a_slot_is_not_held_while_waiting_for_a_limit() -> None:
+def test_slot_is_not_held_while_waiting_for_a_limit() -> None:
     """One connection is enough for replay while lists must wait."""
 
     async def run() -> None:
@@ -148,7 +148,7 @@ def test_a_slot_is_not_held_while_waiting_for_a_limit() -> None:
     asyncio.run(run())
 
 
-def test_patience_is_for_all_waits_of_a_question_together() -> None:
+def test_wait_budget_is_shared_by_all_waits_of_a_request() -> None:
     """It is used up by what it waited before; those behind it in the queue have waited, too."""
 
     async def run() -> None:
@@ -176,7 +176,7 @@ def test_patience_is_for_all_waits_of_a_question_together() -> None:
 
 
 @pytest.mark.usefixtures("berlin")
-def test_the_message_says_when_and_why() -> None:
+def test_message_has_date_and_reason() -> None:
     """One line with the reason and the local time, rounded up to the minute."""
 
     async def run() -> None:
@@ -189,7 +189,7 @@ def test_the_message_says_when_and_why() -> None:
 
 
 @pytest.mark.parametrize("slots", [1, 5])
-def test_nobody_waits_for_questions_that_hang_longer_than_they_are_willing_to(slots: int) -> None:
+def test_hanging_requests_delay_others_only_within_their_budget(slots: int) -> None:
     """Neither for their turn, nor for a connection; and what was given up is not in the way of the next."""
 
     async def run() -> None:
@@ -208,7 +208,7 @@ def test_nobody_waits_for_questions_that_hang_longer_than_they_are_willing_to(sl
 
 
 @pytest.mark.parametrize("archive", [FREE, WIDE], ids=["without limits", "with limits"])
-def test_the_wait_for_a_slot_has_a_patience_of_its_own(archive: Archive) -> None:
+def test_wait_for_a_slot_has_its_own_budget(archive: Archive) -> None:
     """It is longer than that for limits, also for those that wait in the queue for others that wait for a slot."""
 
     async def run() -> None:
@@ -230,7 +230,7 @@ def test_the_wait_for_a_slot_has_a_patience_of_its_own(archive: Archive) -> None
     asyncio.run(run())
 
 
-def test_nobody_waits_long_in_a_queue_for_limits() -> None:
+def test_queue_for_limits_is_bounded_by_the_budget() -> None:
     """Where slots are free, those before wait for limits: that is not what the patience for slots is for."""
 
     async def run() -> None:
@@ -256,7 +256,7 @@ def test_nobody_waits_long_in_a_queue_for_limits() -> None:
 
 
 @pytest.mark.parametrize("archive", [FREE, WIDE], ids=["without limits", "with limits"])
-def test_who_is_cancelled_while_waiting_says_that_nothing_was_sent(archive: Archive) -> None:
+def test_cancelled_wait_reports_that_nothing_was_sent(archive: Archive) -> None:
     """So that nobody takes it for an archive that does not answer."""
 
     async def run() -> None:
@@ -277,7 +277,7 @@ def test_who_is_cancelled_while_waiting_says_that_nothing_was_sent(archive: Arch
 
 
 @pytest.mark.parametrize("for_slot", [None, 0.02])
-def test_a_wait_that_ends_leaves_no_error(for_slot: float | None) -> None:
+def test_timed_out_wait_leaves_no_error(for_slot: float | None) -> None:
     """The event loop would log it with a traceback."""
 
     async def run() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.manners.sharing import ARCHIVE, LIMIT, QUOTA, add_one
-from tests.archives.manners.windows import most_within
+from tests.archives.rate_limits.limit_processes import ARCHIVE, LIMIT, QUOTA, add_one
+from tests.archives.rate_limits.windows import most_within
 from unlost.errors import InputError
 from unlost.http import limit_store
 from unlost.http.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
     """Start a process that does something to a folder of limits."""
-    command = [sys.executable, "-m", "tests.archives.manners.sharing", *arguments]
+    command = [sys.executable, "-m", "tests.archives.rate_limits.limit_processes", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
 
 
@@ -42,14 +42,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> LimitStore:
     return MemoryLimitStore() if request.param == "memory" else FileLimitStore(tmp_path / "new" / "limits")
 
 
-def test_a_change_is_seen_by_the_next(store: LimitStore) -> None:
+def test_change_is_visible_to_the_next_one(store: LimitStore) -> None:
     """An account begins empty, keeps what it is given, and is that of one archive only."""
     assert store.update("a", lambda ledger: (RateLimitState(waits=2), ledger)) == RateLimitState()
     assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(waits=2)
     assert store.update("A", lambda ledger: (ledger, ledger)) == RateLimitState()
 
 
-def test_an_account_is_clear_while_it_has_no_entries(store: LimitStore) -> None:
+def test_state_without_entries_is_known_empty(store: LimitStore) -> None:
     """And once they are gone; one with any entry never is, and one that cannot be read is not known to be."""
     store.update("b", lambda ledger: (ledger, None))
     assert store.is_known_empty("a")
@@ -59,7 +59,7 @@ def test_an_account_is_clear_while_it_has_no_entries(store: LimitStore) -> None:
     assert store.is_known_empty("a")
 
 
-def test_an_account_is_not_clear_since_it_was_while_it_was_changed(tmp_path: Path) -> None:
+def test_state_changed_meanwhile_is_not_known_empty(tmp_path: Path) -> None:
     """Whoever looks while another thread writes an entry must not send without it afterwards."""
     store = FileLimitStore(tmp_path)
 
@@ -70,13 +70,13 @@ def test_an_account_is_not_clear_since_it_was_while_it_was_changed(tmp_path: Pat
     assert not store.is_known_empty("a")
 
 
-def test_an_account_that_cannot_be_kept_is_not_clear(tmp_path: Path) -> None:
+def test_unwritable_state_is_not_known_empty(tmp_path: Path) -> None:
     """So whoever asks is told, and does not send without."""
     (tmp_path / "limits").write_text("no folder")
     assert not FileLimitStore(tmp_path / "limits").is_known_empty("a")
 
 
-def test_a_change_that_raises_changes_nothing(store: LimitStore) -> None:
+def test_change_that_raises_changes_nothing(store: LimitStore) -> None:
     """The old account stays, and the next change does not wait for a lock."""
 
     def broken(_: RateLimitState) -> tuple[RateLimitState, None]:
@@ -88,7 +88,7 @@ def test_a_change_that_raises_changes_nothing(store: LimitStore) -> None:
     assert store.update("a", add_one) == 2
 
 
-def test_threads_change_one_after_the_other(store: LimitStore) -> None:
+def test_threads_are_serialized(store: LimitStore) -> None:
     """Nothing is lost among threads."""
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: store.update("a", add_one), range(200)))
@@ -96,7 +96,7 @@ def test_threads_change_one_after_the_other(store: LimitStore) -> None:
 
 
 @pytest.mark.parametrize("archive", ["../../a", "", ".", "a\x00b", "ü" * 200, "x" * 5000, "a\udc80"])
-def test_any_id_is_a_file_of_the_folder(tmp_path: Path, archive: str) -> None:
+def test_any_id_is_a_file_in_the_folder(tmp_path: Path, archive: str) -> None:
     """No id of a registry leads elsewhere, or is too long for a name."""
     store = FileLimitStore(tmp_path / "limits")
     assert (store.update(archive, add_one), store.update(archive, add_one)) == (1, 2)
@@ -104,7 +104,7 @@ def test_any_id_is_a_file_of_the_folder(tmp_path: Path, archive: str) -> None:
     assert store.path_of(archive).parent == tmp_path / "limits"
 
 
-def test_processes_keep_a_limit_together(tmp_path: Path) -> None:
+def test_processes_share_a_limit(tmp_path: Path) -> None:
     """What four processes send is, all together, never more in any window than one alone may send."""
     processes = [start("index", tmp_path, "40") for _ in range(4)]
     times = sorted(time for process in processes for time in result(process))
@@ -112,7 +112,7 @@ def test_processes_keep_a_limit_together(tmp_path: Path) -> None:
     assert most_within(times, LIMIT.seconds) <= LIMIT.requests * 0.8
 
 
-def test_processes_keep_a_quota_together(tmp_path: Path) -> None:
+def test_processes_share_a_quota(tmp_path: Path) -> None:
     """Of 4 times 100 questions on a day for which there are 160, exactly 160 are sent."""
     processes = [start("replay", tmp_path, "100") for _ in range(4)]
     assert sum(len(result(process)) for process in processes) == QUOTA.requests * 0.8
@@ -120,7 +120,7 @@ def test_processes_keep_a_quota_together(tmp_path: Path) -> None:
     assert [count for _, count in counted.values()] == [160]
 
 
-def test_a_process_that_is_killed_at_any_point_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
     """Changes are killed at 60 lines in turn: the account is the one before a change or behind it, and not locked."""
     killed, *said = result(start("kill", tmp_path, "60"))
     assert killed == 60
@@ -136,9 +136,7 @@ def test_a_process_that_is_killed_at_any_point_leaves_a_whole_file(tmp_path: Pat
     [lambda _: b"", lambda data: data[:-20], lambda data: b"\xff" + data, lambda _: b"[" * 100_000, lambda _: b"{}"],
     ids=["empty", "cut", "not-text", "deep", "another"],
 )
-def test_a_damaged_file_is_set_aside_and_all_is_thought_used_up(
-    tmp_path: Path, damage: Callable[[bytes], bytes]
-) -> None:
+def test_damaged_file_is_renamed_and_counts_as_exhausted(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     """It never means that nothing was counted, and whoever runs it is told what to do."""
     said: list[str] = []
     store = FileLimitStore(tmp_path, said.append)
@@ -153,7 +151,7 @@ def test_a_damaged_file_is_set_aside_and_all_is_thought_used_up(
     assert "delete" in said[0]
 
 
-def test_the_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+def test_file_of_a_newer_version_is_unchanged(tmp_path: Path) -> None:
     """It is an error, not damage: the newer one still counts on it."""
     store = FileLimitStore(tmp_path)
     store.path_of("a").write_text('{"unlost-limits": 2}')
@@ -162,7 +160,7 @@ def test_the_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert store.path_of("a").read_text() == '{"unlost-limits": 2}'
 
 
-def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_that_is_never_released_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing hangs because some process was stopped in the middle of a change."""
     monkeypatch.setattr(limit_store, "_LOCK_TIMEOUT", 0.05)
     store = FileLimitStore(tmp_path)
@@ -177,7 +175,7 @@ def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch
     assert store.update("a", add_one) == 2
 
 
-def test_nobody_else_can_hold_the_lock(tmp_path: Path) -> None:
+def test_other_users_cannot_hold_the_lock(tmp_path: Path) -> None:
     """Other users of the machine cannot open what is locked; a folder that is shared on purpose stays as it is."""
     FileLimitStore(tmp_path / "own").update("a", lambda ledger: (ledger, None))
     assert (tmp_path / "own").stat().st_mode & 0o077 == 0
@@ -188,7 +186,7 @@ def test_nobody_else_can_hold_the_lock(tmp_path: Path) -> None:
     assert shared.stat().st_mode & 0o777 == 0o777
 
 
-def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_unwritable_folder_raises(tmp_path: Path) -> None:
     """Without a place to count, nothing is sent."""
     (tmp_path / "limits").write_text("a file")
     with pytest.raises(OSError, match="limits"):

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from tests.archives.asking.answering import OK, script
-from tests.archives.asking.asking import HASTY, asking, kind_of, told
-from tests.archives.asking.loops import Run, run
+from tests.archives.http.event_loops import Run, run
+from tests.archives.http.handlers import OK, script
+from tests.archives.http.harness import HASTY, asking, kind_of, told
 from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
 from unlost.http import pool
-from unlost.http.resolver import SystemResolver
+from unlost.http.pool import SystemResolver
 from unlost.http.url import parse_url
 
 __all__ = ["run"]
@@ -64,9 +64,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("answer", "status", "body", "kept"), FORMS.values(), ids=FORMS)
-def test_an_answer_is_read_in_whatever_form_it_comes(
-    run: Run, answer: bytes, status: int, body: bytes, kept: bool
-) -> None:
+def test_response_is_read_in_any_framing(run: Run, answer: bytes, status: int, body: bytes, kept: bool) -> None:
     """And the next one is its own: what was left of this one is never taken for it."""
 
     async def ask() -> None:
@@ -80,7 +78,7 @@ def test_an_answer_is_read_in_whatever_form_it_comes(
 
 
 @pytest.mark.parametrize("form", ["words in between", "a malformed field name after a word in between"])
-def test_an_answer_comes_in_whatever_pieces(run: Run, form: str) -> None:
+def test_response_is_read_in_any_pieces(run: Run, form: str) -> None:
     """A byte at a time, too."""
     answer = FORMS[form][0]
 
@@ -97,7 +95,7 @@ def test_an_answer_comes_in_whatever_pieces(run: Run, form: str) -> None:
     run(ask)
 
 
-def test_a_body_without_a_length_ends_with_its_connection(run: Run) -> None:
+def test_body_without_length_ends_with_the_connection(run: Run) -> None:
     """It is whole then; but not if it was to end otherwise, or broke."""
 
     async def ask() -> None:
@@ -130,7 +128,7 @@ def test_a_body_without_a_length_ends_with_its_connection(run: Run) -> None:
         b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
     ],
 )
-def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
+def test_invalid_response_is_reported(run: Run, answer: bytes) -> None:
     """At once, and nothing is sent again."""
 
     async def ask() -> None:
@@ -142,7 +140,7 @@ def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
-def test_a_length_that_is_too_short_can_be_passed_over(run: Run, end: str) -> None:
+def test_too_short_content_length_can_be_ignored(run: Run, end: str) -> None:
     """Asked to the end, the body is all that comes, in whatever pieces the head does; else it is as long as told."""
     head = end.join(
         ["HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length : 3", "X-A: content-length: 9", "", ""]
@@ -164,7 +162,7 @@ def test_a_length_that_is_too_short_can_be_passed_over(run: Run, end: str) -> No
     run(ask)
 
 
-def test_a_body_shorter_than_its_length_is_broken(run: Run) -> None:
+def test_truncated_body_raises(run: Run) -> None:
     """Also where a longer one would be read to its end."""
 
     async def ask() -> None:
@@ -176,7 +174,7 @@ def test_a_body_shorter_than_its_length_is_broken(run: Run) -> None:
     run(ask)
 
 
-def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
+def test_slow_reader_pauses_the_server(run: Run) -> None:
     """No more than some pieces of a body are held, however much is sent."""
     endless = Flood(b"HTTP/1.1 200 OK\r\n\r\n")
 
@@ -201,7 +199,7 @@ def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
     run(ask)
 
 
-def test_no_field_can_hold_a_second_one(run: Run) -> None:
+def test_field_value_cannot_contain_another_field(run: Run) -> None:
     """What a client passes on from an archive's answer may be hostile."""
 
     async def ask() -> None:
@@ -215,7 +213,7 @@ def test_no_field_can_hold_a_second_one(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("status", "size", "kind"), [(200, 2_000, "too-large"), (500, 400_000, "status")])
-def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status: int, size: int, kind: str) -> None:
+def test_unread_body_is_not_part_of_the_next_response(run: Run, status: int, size: int, kind: str) -> None:
     """Whether it is too large or of no use: all of it may be here already when it is given up."""
     large = b"HTTP/1.1 %d Whatever\r\ncontent-length: %d\r\n\r\n" % (status, size) + b"-" * size
 
@@ -234,7 +232,7 @@ def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status
     run(ask)
 
 
-def test_an_endless_trailer_is_given_up(run: Run) -> None:
+def test_endless_trailer_is_rejected(run: Run) -> None:
     """It is no body, and would be gathered in memory."""
     endless = Flood(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
 
@@ -246,7 +244,7 @@ def test_an_endless_trailer_is_given_up(run: Run) -> None:
     run(ask)
 
 
-def test_space_around_a_value_is_none_of_it(run: Run) -> None:
+def test_space_around_a_value_is_stripped(run: Run) -> None:
     """Some servers send it, and what is compared must not differ by it."""
 
     async def ask() -> None:
@@ -256,8 +254,8 @@ def test_space_around_a_value_is_none_of_it(run: Run) -> None:
     run(ask)
 
 
-def test_what_is_given_back_when_all_is_closed_is_closed(run: Run) -> None:
-    """A question that ends after its courier leaves no connection behind."""
+def test_connection_released_after_close_is_closed(run: Run) -> None:
+    """A question that ends after its http_client leaves no connection behind."""
 
     async def ask() -> None:
         async with asking(script(OK)) as it:
@@ -270,7 +268,7 @@ def test_what_is_given_back_when_all_is_closed_is_closed(run: Run) -> None:
     run(ask)
 
 
-def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -> None:
+def test_connection_lost_before_use_raises_at_once(run: Run) -> None:
     """Nobody waits for an answer to what was never sent."""
 
     async def ask() -> None:

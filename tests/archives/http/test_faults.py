@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tests.archives.asking.answering import OK, first, reset, saying
-from tests.archives.asking.asking import HASTY, asking, kind_of
+from tests.archives.http.handlers import OK, first, reset, saying
+from tests.archives.http.harness import HASTY, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from unlost.http.exchange import Timeouts
 
@@ -22,7 +22,7 @@ from unlost.http.exchange import Timeouts
     ],
     ids=["before the head", "within its first line", "within the head", "within the body", "between chunks"],
 )
-def test_a_hang_ends_at_its_deadline_and_is_not_repeated(said: list[bytes]) -> None:
+def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
     """Whoever hangs is asked once; the next question goes out on a new connection."""
 
     async def run() -> None:
@@ -37,7 +37,7 @@ def test_a_hang_ends_at_its_deadline_and_is_not_repeated(said: list[bytes]) -> N
     asyncio.run(run())
 
 
-def test_a_kept_connection_that_went_dead_is_tried_once_more() -> None:
+def test_dead_idle_connection_is_retried_once() -> None:
     """The other side may be gone without a word: a hang on a connection used before is asked again on a new one."""
 
     async def answering(talk: Talk) -> None:
@@ -57,7 +57,7 @@ STRAY = b"the rest of a page that was longer than it said</html>\r\n"
 
 
 @pytest.mark.parametrize("heals", [True, False])
-def test_stray_bytes_of_the_answer_before_are_asked_around(heals: bool) -> None:
+def test_stale_bytes_on_a_connection_are_retried(heals: bool) -> None:
     """What is no HTTP on a connection used before is asked once more, at once, on a new one; and no third time."""
     arrived: list[Talk] = []
     dirty: set[asyncio.StreamWriter] = set()
@@ -84,7 +84,7 @@ def test_stray_bytes_of_the_answer_before_are_asked_around(heals: bool) -> None:
     asyncio.run(run())
 
 
-def test_what_is_no_http_on_a_new_connection_is_not_asked_again() -> None:
+def test_invalid_http_on_a_new_connection_is_not_retried() -> None:
     """Then it is what the archive says."""
 
     async def run() -> None:
@@ -103,7 +103,7 @@ REDIRECT = (
 
 @pytest.mark.parametrize("coding", [b"", b"content-encoding: gzip\r\n"])
 @pytest.mark.parametrize("hangs", [True, False])
-def test_the_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> None:
+def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> None:
     """A body that hangs, or is shorter than the length that was captured, takes nothing from it."""
 
     async def answering(talk: Talk) -> None:
@@ -124,7 +124,7 @@ def test_the_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -
     asyncio.run(run())
 
 
-def test_a_captured_redirect_that_is_whole_keeps_its_body() -> None:
+def test_complete_captured_redirect_has_its_body() -> None:
     """And one of the archive's own that hangs is no answer."""
 
     async def answering(talk: Talk) -> None:
@@ -141,7 +141,7 @@ def test_a_captured_redirect_that_is_whole_keeps_its_body() -> None:
     asyncio.run(run())
 
 
-def test_a_kept_connection_that_was_closed_costs_a_counted_request() -> None:
+def test_closed_idle_connection_costs_a_counted_request() -> None:
     """Nothing is sent behind our back: what is sent again waits, and is admitted like the first."""
 
     async def answering(talk: Talk) -> None:
@@ -160,7 +160,7 @@ def test_a_kept_connection_that_was_closed_costs_a_counted_request() -> None:
     asyncio.run(run())
 
 
-def test_who_is_in_a_hurry_sends_again_only_what_met_a_closed_connection() -> None:
+def test_without_retries_only_a_closed_connection_is_retried() -> None:
     """At once; a reset on a new connection and a fault of the archive are told as they are."""
 
     async def answering(talk: Talk) -> None:
@@ -192,7 +192,7 @@ async def _drip(talk: Talk) -> None:
         await asyncio.sleep(0.05)
 
 
-def test_a_slow_body_is_waited_for_within_the_total() -> None:
+def test_slow_body_is_read_within_the_total_timeout() -> None:
     """What keeps coming is read to its end, if that comes before the last deadline."""
 
     async def run() -> None:
@@ -239,7 +239,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("fault", "kind"), BROKEN.values(), ids=BROKEN)
-def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind: str) -> None:
+def test_transient_failure_is_retried_with_growing_delays(fault: Answering, kind: str) -> None:
     """Twice, after one second and four: then it is an answer, or a failure of its kind."""
 
     async def run() -> None:
@@ -257,7 +257,7 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 404])
-def test_a_capture_is_an_answer_whatever_its_status(status: int) -> None:
+def test_capture_is_returned_whatever_its_status(status: int) -> None:
     """With Memento-Datetime, 429 and 503 are what somebody else said long ago, not to us."""
 
     async def answering(talk: Talk) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.archives.asking.answering import OK, saying, script
-from tests.archives.asking.asking import Names, asking, kind_of, told
-from tests.archives.asking.loops import Run, run
+from tests.archives.http.event_loops import Run, run
+from tests.archives.http.handlers import OK, saying, script
+from tests.archives.http.harness import Names, asking, kind_of, told
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
@@ -37,7 +37,7 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
     pool.default_ssl_context.cache_clear()
 
 
-def test_safe_connections_are_kept_like_others(run: Run, trusted: ssl.SSLContext) -> None:
+def test_tls_connections_are_reused(run: Run, trusted: ssl.SSLContext) -> None:
     """The same bytes arrive over TLS, small and large."""
     large = bytes(range(256)) * 20_000
 
@@ -75,9 +75,7 @@ def leading_on(said: bytes, over: asyncio.Event) -> Callable[..., Coroutine[Any,
 
 
 @pytest.mark.parametrize("status", [200, 407])
-def test_safe_connections_through_a_proxy(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
+def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     """The proxy is told the place and its password, and nothing else; if it does not want to, it is told."""
     heads: list[bytes] = []
     over = asyncio.Event()
@@ -98,16 +96,16 @@ def test_safe_connections_through_a_proxy(
             monkeypatch.setenv("HTTPS_PROXY", f"http://me:s%40cret@127.0.0.1:{port}")
             async with ArchiveHttpClient(
                 MemoryLimitStore(), VirtualClock(), "me@example.com", use_proxies=True
-            ) as courier:
+            ) as http_client:
                 question = HttpRequest(f"{it.server.url}/page", RequestKind.INDEX)
                 archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
                 if status == 200:
                     for _ in range(2):
-                        assert (await courier.send(archive, question)).body.read() == b"ok"
+                        assert (await http_client.send(archive, question)).body.read() == b"ok"
                     assert it.server.connections == 1
                 else:
                     with pytest.raises(FailedError) as failed:
-                        await courier.send(archive, question)
+                        await http_client.send(archive, question)
                     assert failed.value.kind == "proxy"
                     assert it.server.connections == 0
             await over.wait()
@@ -120,7 +118,7 @@ def test_safe_connections_through_a_proxy(
 
 
 @pytest.mark.parametrize("more", [b"", b"content-length: 8\r\n"])
-def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
+def test_data_of_a_proxy_before_tls_is_rejected(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
     """Whoever stands between us and a proxy can write there, and must not be taken for the archive."""
@@ -132,17 +130,17 @@ def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
             async with ArchiveHttpClient(
                 MemoryLimitStore(), VirtualClock(), "me@example.com", use_proxies=True
-            ) as courier:
+            ) as http_client:
                 archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
                 with pytest.raises(FailedError) as failed:
-                    await courier.send(archive, HttpRequest(it.server.url, RequestKind.INDEX))
+                    await http_client.send(archive, HttpRequest(it.server.url, RequestKind.INDEX))
                 assert failed.value.kind == "proxy"
             await over.wait()
 
     run(ask)
 
 
-def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
+def test_trailing_dot_of_a_host_is_ignored_for_certificates(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Certificates have names without it."""
@@ -154,14 +152,14 @@ def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
         async with asking(script(OK), tls=trusted, resolver=Names("127.0.0.1")) as it:
             url = f"https://a.example.:{it.server.port}/"
             archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=url)
-            assert (await it.courier.send(archive, HttpRequest(url, RequestKind.INDEX))).status == 200
+            assert (await it.http_client.send(archive, HttpRequest(url, RequestKind.INDEX))).status == 200
         assert asked == ["a.example"]
 
     run(ask)
 
 
 @pytest.mark.parametrize("through_proxy", [False, True])
-def test_a_certificate_of_another_name_is_refused(
+def test_certificate_of_another_name_is_refused(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
 ) -> None:
     """Though it is trusted: whoever has one for his own name is not the archive."""
@@ -176,7 +174,7 @@ def test_a_certificate_of_another_name_is_refused(
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
             url = f"https://a.example:{it.server.port}/"
             with pytest.raises(FailedError) as failed:
-                await it.courier.send(
+                await it.http_client.send(
                     Archive("a", "A", ArchiveKind.MEMENTO, timemap=url), HttpRequest(url, RequestKind.INDEX)
                 )
             assert failed.value.kind == "tls"
@@ -187,7 +185,7 @@ def test_a_certificate_of_another_name_is_refused(
     run(ask)
 
 
-def test_a_certificate_that_nobody_vouches_for_ends_the_matter() -> None:
+def test_untrusted_certificate_is_not_retried() -> None:
     """Nothing is asked over a connection that is not safe, and it is told by its name."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(CERTIFICATE)
@@ -200,7 +198,7 @@ def test_a_certificate_that_nobody_vouches_for_ends_the_matter() -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_does_not_speak_tls_is_a_fault_of_tls() -> None:
+def test_server_without_tls_is_a_tls_failure() -> None:
     """It answers in plain text to whatever comes."""
 
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

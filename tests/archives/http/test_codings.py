@@ -8,7 +8,7 @@ import zlib
 import brotli
 import pytest
 
-from tests.archives.asking.asking import asking, kind_of
+from tests.archives.http.harness import asking, kind_of
 from tests.neighbours.faults import Talk
 
 PAGE = b"<html>" + bytes(range(256)) * 500
@@ -39,7 +39,7 @@ CODED = {
 
 
 @pytest.mark.parametrize(("headers", "sent", "body"), CODED.values(), ids=CODED)
-def test_codings_are_undone_by_what_is_there(headers: dict[str, str], sent: bytes, body: bytes) -> None:
+def test_body_is_decoded_by_its_content(headers: dict[str, str], sent: bytes, body: bytes) -> None:
     """What says that it is compressed and is not passes as it is; what nobody calls compressed is left alone."""
 
     async def answering(talk: Talk) -> None:
@@ -65,7 +65,7 @@ def test_codings_are_undone_by_what_is_there(headers: dict[str, str], sent: byte
     ],
     ids=["cut", "damaged", "wrong sum", "not known", "too many"],
 )
-def test_a_body_that_cannot_be_decoded_is_malformed(coding: str, sent: bytes) -> None:
+def test_undecodable_body_is_malformed(coding: str, sent: bytes) -> None:
     """Half a page is never taken for a whole one."""
 
     async def answering(talk: Talk) -> None:
@@ -79,7 +79,7 @@ def test_a_body_that_cannot_be_decoded_is_malformed(coding: str, sent: bytes) ->
     asyncio.run(run())
 
 
-def test_a_part_of_a_file_is_not_decoded() -> None:
+def test_range_is_not_decoded() -> None:
     """A range of a WARC is one gzip member, to be read as such."""
     member = gzip.compress(PAGE)
 

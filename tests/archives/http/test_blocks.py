@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.answering import OK, first, reset
-from tests.archives.asking.asking import QUICK, Names, asking, kind_of
+from tests.archives.http.handlers import OK, first, reset
+from tests.archives.http.harness import QUICK, Names, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError, OfflineError
-from unlost.http import resolver
+from unlost.http import pool
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.connectivity import Connectivity
 from unlost.http.limit_store import FileLimitStore, MemoryLimitStore
@@ -29,12 +29,12 @@ def refusing(name: str = "a", host: str = "127.0.0.1") -> Archive:
     return Archive(name, name.upper(), ArchiveKind.MEMENTO, timemap=f"http://{host}:{free_port()}/", limits=LIMITS)
 
 
-async def query(courier: ArchiveHttpClient, archive: Archive) -> None:
+async def query(http_client: ArchiveHttpClient, archive: Archive) -> None:
     """Request the TimeMap of an archive."""
-    await courier.send(archive, HttpRequest(archive.timemap or "", RequestKind.INDEX))
+    await http_client.send(archive, HttpRequest(archive.timemap or "", RequestKind.INDEX))
 
 
-def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path) -> None:
+def test_refused_connection_blocks_and_survives_restart(tmp_path: Path) -> None:
     """While another archive responds, a block lasts an hour, then two, then four."""
     archive = refusing()
 
@@ -43,30 +43,30 @@ def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path)
             clock = it.clock
             working = replace(it.archive, id="working")
             for hours in (1, 2, 4):
-                async with ArchiveHttpClient(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
-                    await query(courier, working)
+                async with ArchiveHttpClient(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as http_client:
+                    await query(http_client, working)
                     with pytest.raises(FailedError) as failed:
-                        await query(courier, archive)
+                        await query(http_client, archive)
                     assert failed.value.kind == "refused"
-                async with ArchiveHttpClient(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
+                async with ArchiveHttpClient(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as http_client:
                     with pytest.raises(NotNowError) as refused:
-                        await query(courier, archive)
+                        await query(http_client, archive)
                     assert (refused.value.reason, refused.value.until) == ("blocked", clock.now() + 3600 * hours)
                 clock.advance(3600 * hours)
 
     asyncio.run(run())
 
 
-def test_a_response_after_a_refusal_makes_it_a_block() -> None:
+def test_response_after_refusal_makes_it_a_block() -> None:
     """The order does not matter: the archives of one run are queried at once."""
     store, archive = MemoryLimitStore(), refusing()
 
     async def run() -> None:
         async with asking(first(reset, 0), store=store) as it:
             with pytest.raises(FailedError):
-                await query(it.courier, archive)
+                await query(it.http_client, archive)
             assert blocked_for(store) == 0
-            await query(it.courier, replace(it.archive, id="working"))
+            await query(it.http_client, replace(it.archive, id="working"))
             assert blocked_for(store) == 3600
 
     asyncio.run(run())
@@ -77,35 +77,37 @@ def blocked_for(store: MemoryLimitStore | FileLimitStore, archive: str = "a") ->
     return store.update(archive, lambda ledger: (ledger, ledger.blocked_for))
 
 
-def test_a_refusal_that_nothing_explains_is_a_short_block() -> None:
+def test_unexplained_refusal_is_a_short_block() -> None:
     """With a single archive nobody knows whose fault it is: a minute, doubling, and nothing is sent meanwhile."""
     store, clock, archive = MemoryLimitStore(), VirtualClock(), refusing()
 
     async def run() -> None:
         for seconds in (60, 120, 240):
-            async with ArchiveHttpClient(store, clock, "me@example.com", QUICK) as courier:
+            async with ArchiveHttpClient(store, clock, "me@example.com", QUICK) as http_client:
                 with pytest.raises(FailedError):
-                    await query(courier, archive)
+                    await query(http_client, archive)
                 with pytest.raises(NotNowError, match="it refused a connection"):
-                    await query(courier, archive)
+                    await query(http_client, archive)
             assert blocked_for(store) == seconds
             clock.advance(seconds)
 
     asyncio.run(run())
 
 
-def test_hosts_that_all_refuse_are_not_blocked() -> None:
+def test_refusals_of_all_hosts_do_not_block() -> None:
     """A firewall that refuses everything is the local network's: the next command queries all archives again."""
     store, clock = MemoryLimitStore(), VirtualClock()
     archives = [refusing("a", "a.example"), refusing("b", "b.example")]
 
     async def run() -> None:
         for _ in range(2):
-            async with ArchiveHttpClient(store, clock, "me@example.com", QUICK, resolver=Names("127.0.0.1")) as courier:
+            async with ArchiveHttpClient(
+                store, clock, "me@example.com", QUICK, resolver=Names("127.0.0.1")
+            ) as http_client:
                 for archive in archives:
                     with pytest.raises(FailedError, match="refused"):
-                        await query(courier, archive)
-                assert not courier.request_counts
+                        await query(http_client, archive)
+                assert not http_client.request_counts
         assert blocked_for(store, "a") == blocked_for(store, "b") == 0
 
     asyncio.run(run())
@@ -117,7 +119,7 @@ class Failing:
     def __init__(self, cause: OSError) -> None:
         self._cause = cause
 
-    async def resolve(self, host: str, port: int) -> list[resolver.AddressInfo]:
+    async def resolve(self, host: str, port: int) -> list[pool.AddressInfo]:
         """Raise the cause."""
         del host, port
         raise self._cause
@@ -134,7 +136,7 @@ NO_NAMES = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resoluti
         (OSError(errno.EHOSTUNREACH, "No route to host"), "unreachable"),
     ],
 )
-def test_a_local_cause_is_never_a_block(cause: OSError, kind: str) -> None:
+def test_local_cause_never_blocks(cause: OSError, kind: str) -> None:
     """Without name resolution or a route nothing is sent, no quota is charged, and nothing is blocked."""
     store = MemoryLimitStore()
     quotas = (RateLimit(10, 86_400, (RequestKind.INDEX,), "the test"),)
@@ -142,11 +144,11 @@ def test_a_local_cause_is_never_a_block(cause: OSError, kind: str) -> None:
 
     async def run() -> None:
         async with asking(first(reset, 0), store=store, resolver=Failing(cause)) as it:
-            await query(it.courier, replace(it.archive, id="working"))
+            await query(it.http_client, replace(it.archive, id="working"))
             with pytest.raises(FailedError) as failed:
-                await query(it.courier, archive)
+                await query(it.http_client, archive)
             assert failed.value.kind == kind
-            assert it.courier.request_counts == {("working", RequestKind.INDEX): 1}
+            assert it.http_client.request_counts == {("working", RequestKind.INDEX): 1}
         ledger = store.update("a", lambda found: (found, found))
         assert ledger.blocked_until == ledger.wait_until == 0
         assert [count for _, count in ledger.counted.values()] == [0]
@@ -155,7 +157,7 @@ def test_a_local_cause_is_never_a_block(cause: OSError, kind: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{"location": "http://login.example/"}, {"content_type": "text/html"}])
-def test_a_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
+def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
     """Where one page responds in place of every host, an archive that refuses the connection is not blocked."""
     store = MemoryLimitStore()
 
@@ -164,13 +166,13 @@ def test_a_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
 
     async def run() -> None:
         async with asking(portal, store=store, resolver=Names("127.0.0.1")) as it:
-            network = it.courier.connectivity
+            network = it.http_client.connectivity
             for name in ("b", "c"):
                 other = Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example:{it.server.port}/")
                 question = HttpRequest(other.timemap or "", RequestKind.INDEX, max_redirects=0)
-                await it.courier.send(other, question)
+                await it.http_client.send(other, question)
             with pytest.raises(FailedError):
-                await query(it.courier, refusing("a", "a.example"))
+                await query(it.http_client, refusing("a", "a.example"))
             error = network.offline_error()
             assert error is not None
             assert str(error).startswith("You seem to be behind a login page: none of 3 archives could be reached")
@@ -179,7 +181,7 @@ def test_a_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
     asyncio.run(run())
 
 
-def test_pages_of_several_archives_are_no_captive_portal() -> None:
+def test_pages_of_several_archives_are_not_a_captive_portal() -> None:
     """Archives without TLS that say in HTML that they have nothing, or show pages of their own, were reached."""
 
     async def page(talk: Talk) -> None:
@@ -193,13 +195,13 @@ def test_pages_of_several_archives_are_no_captive_portal() -> None:
                 for name, path in paths.items():
                     url = f"http://{name}.example:{it.server.port}/{path}"
                     archive = Archive(name, name, ArchiveKind.MEMENTO, timemap=url)
-                    await it.courier.send(archive, HttpRequest(url, RequestKind.INDEX))
+                    await it.http_client.send(archive, HttpRequest(url, RequestKind.INDEX))
                 assert network.offline_error() is None
 
     asyncio.run(run())
 
 
-def test_a_run_ends_when_no_archive_can_be_reached() -> None:
+def test_run_ends_if_no_archive_can_be_reached() -> None:
     """As soon as the last of the required archives was tried in vain, one error says so."""
     clock = VirtualClock()
     archives = [Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example/") for name in "abc"]
@@ -208,35 +210,35 @@ def test_a_run_ends_when_no_archive_can_be_reached() -> None:
         network = Connectivity("abc")
         async with ArchiveHttpClient(
             MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=Failing(NO_NAMES), connectivity=network
-        ) as courier:
+        ) as http_client:
             for archive in archives[:2]:
                 with pytest.raises(FailedError) as failed:
-                    await query(courier, archive)
+                    await query(http_client, archive)
                 assert failed.value.kind == "dns"
             with pytest.raises(OfflineError) as offline:
-                await query(courier, archives[2])
+                await query(http_client, archives[2])
             told = "You seem to be offline: none of 3 archives could be reached (name resolution failed)"
             assert (str(offline.value), offline.value.exit_code) == (told, 4)
 
     asyncio.run(run())
 
 
-def test_a_server_of_ones_own_is_not_blocked() -> None:
+def test_own_server_is_not_blocked() -> None:
     """What has no limits was only not running: it is asked again as soon as somebody wants something of it."""
     store, clock = MemoryLimitStore(), VirtualClock()
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
 
     async def run() -> None:
-        async with ArchiveHttpClient(store, clock, "me@example.com", QUICK) as courier:
+        async with ArchiveHttpClient(store, clock, "me@example.com", QUICK) as http_client:
             for _ in range(2):
                 with pytest.raises(FailedError, match="refused"):
-                    await courier.send(archive, HttpRequest(archive.timemap or "", RequestKind.INDEX))
+                    await http_client.send(archive, HttpRequest(archive.timemap or "", RequestKind.INDEX))
         assert store.is_known_empty("a")
 
     asyncio.run(run())
 
 
-def test_who_answers_after_a_block_is_trusted_again() -> None:
+def test_response_after_block_clears_it() -> None:
     """The next refusal is a block of an hour, not a longer one."""
     store = MemoryLimitStore()
 
@@ -244,9 +246,9 @@ def test_who_answers_after_a_block_is_trusted_again() -> None:
         async with asking(first(reset, 0), store=store) as it:
             other = refusing()
             for hours in (1, 2, 4):
-                await query(it.courier, replace(it.archive, id="working"))
+                await query(it.http_client, replace(it.archive, id="working"))
                 with pytest.raises(FailedError):
-                    await query(it.courier, other)
+                    await query(it.http_client, other)
                 assert blocked_for(store) == 3600 * hours
                 it.clock.advance(blocked_for(store))
             await it.send()
@@ -255,10 +257,10 @@ def test_who_answers_after_a_block_is_trusted_again() -> None:
     asyncio.run(run())
 
 
-def test_a_refusal_behind_a_redirect_does_not_block_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy may lead to the site that is gone: that is not the archive's doing."""
     # Nothing but loopback may be connected to in tests.
-    monkeypatch.setattr(resolver, "is_public_ip", lambda _: True)
+    monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
     gone = f"http://gone.example:{free_port()}/"
 
     async def answering(talk: Talk) -> None:
@@ -282,7 +284,7 @@ def throttling(status: int, times: int, **headers: str) -> Answering:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_without_retry_after_the_wait_is_a_minute_and_then_two(status: int) -> None:
+def test_throttling_without_retry_after_waits_one_minute_then_two(status: int) -> None:
     """The question is asked again by itself, on the same connection, when the time has come."""
 
     async def run() -> None:
@@ -296,7 +298,7 @@ def test_without_retry_after_the_wait_is_a_minute_and_then_two(status: int) -> N
 
 
 @pytest.mark.parametrize("retry_after", ["20", "Tue, 14 Nov 2023 22:13:40 GMT"])
-def test_retry_after_is_obeyed_in_both_forms(retry_after: str) -> None:
+def test_retry_after_is_obeyed_in_both_formats(retry_after: str) -> None:
     """Seconds or a date: nothing is asked before, and it is asked then."""
 
     async def run() -> None:
@@ -308,7 +310,7 @@ def test_retry_after_is_obeyed_in_both_forms(retry_after: str) -> None:
     asyncio.run(run())
 
 
-def test_a_wait_longer_than_patience_is_said_and_kept() -> None:
+def test_wait_longer_than_budget_raises_and_is_stored() -> None:
     """Whoever has no patience learns at once until when, and so do all the others, without a request."""
 
     async def run() -> None:
@@ -327,7 +329,7 @@ def test_a_wait_longer_than_patience_is_said_and_kept() -> None:
     asyncio.run(run())
 
 
-def test_questions_on_their_way_together_are_told_to_wait_once() -> None:
+def test_requests_in_flight_together_are_throttled_once() -> None:
     """Six answers of 429 at once are one minute, not half an hour."""
 
     async def run() -> None:

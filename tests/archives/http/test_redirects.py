@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from tests.archives.asking.answering import ok
-from tests.archives.asking.asking import Names, asking, kind_of
-from tests.archives.manners.windows import most_within
+from tests.archives.http.handlers import ok
+from tests.archives.http.harness import Names, asking, kind_of
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from unlost.errors import FailedError, NotNowError
-from unlost.http import resolver
+from unlost.http import pool
 from unlost.http.models import HttpRequest
 from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
@@ -41,7 +41,7 @@ def test_redirects_are_followed_and_counted() -> None:
     asyncio.run(run())
 
 
-def test_with_no_redirects_allowed_the_redirect_is_the_answer() -> None:
+def test_without_allowed_redirects_the_redirect_is_returned() -> None:
     """Its body and its Location are there for the client to judge."""
 
     async def run() -> None:
@@ -77,7 +77,7 @@ def test_with_no_redirects_allowed_the_redirect_is_the_answer() -> None:
         "empty name", "no name",
     ],
 )  # fmt: skip
-def test_redirects_that_lead_nowhere_end(places: dict[str, str], asked: int) -> None:
+def test_endless_redirects_end(places: dict[str, str], asked: int) -> None:
     """A circle, too many, or what is no address of the web."""
 
     async def run() -> None:
@@ -109,7 +109,7 @@ def test_redirects_that_lead_nowhere_end(places: dict[str, str], asked: int) -> 
         "inside.example",
     ],
 )
-def test_no_redirect_leads_inside_a_network(host: str) -> None:
+def test_redirect_to_a_private_network_is_refused(host: str) -> None:
     """By number in any spelling, or by a name that means one: nothing is connected to."""
 
     async def run() -> None:
@@ -117,14 +117,16 @@ def test_no_redirect_leads_inside_a_network(host: str) -> None:
             it.server.answering = leading({"/": f"http://{host}:{it.server.port}/inside"})
             own = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
             with pytest.raises(FailedError) as caught:
-                await it.courier.send(own, HttpRequest(f"http://archive.example:{it.server.port}/", RequestKind.INDEX))
+                await it.http_client.send(
+                    own, HttpRequest(f"http://archive.example:{it.server.port}/", RequestKind.INDEX)
+                )
             assert caught.value.kind == "redirects"
             assert it.server.paths == ["/"]
 
     asyncio.run(run())
 
 
-def test_no_redirect_leads_inside_where_no_proxy_is_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirect_to_a_private_network_is_refused_without_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those who use proxies, if the environment names any, are as safe as others."""
     monkeypatch.setenv("NO_PROXY", "*")
 
@@ -139,7 +141,7 @@ def test_no_redirect_leads_inside_where_no_proxy_is_in_the_way(monkeypatch: pyte
     asyncio.run(run())
 
 
-def test_a_name_that_changes_its_address_leads_inside_no_more_than_others() -> None:
+def test_dns_rebinding_does_not_reach_a_private_network() -> None:
     """What is connected to is what was checked: a second look is checked again."""
 
     async def run() -> None:
@@ -147,17 +149,17 @@ def test_a_name_that_changes_its_address_leads_inside_no_more_than_others() -> N
         async with asking(ok, resolver=names) as it:
             port = it.server.port
             inside = Archive("i", "I", ArchiveKind.MEMENTO, timemap=f"http://inside.example:{port}/")
-            await it.courier.send(inside, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
+            await it.http_client.send(inside, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
             # Another archive may not use the connection that is open there now, nor what was looked up for it.
             with pytest.raises(FailedError) as caught:
-                await it.courier.send(it.archive, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
+                await it.http_client.send(it.archive, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
             assert caught.value.kind == "redirects"
             assert len(it.server.asked) == 1
 
     asyncio.run(run())
 
 
-def test_secrets_stay_with_the_host_that_they_are_for() -> None:
+def test_credentials_are_sent_only_to_their_host() -> None:
     """A redirect to another place does not get what was meant for this one; other headers go along."""
     heads: list[dict[str, str]] = []
 
@@ -179,12 +181,10 @@ def test_secrets_stay_with_the_host_that_they_are_for() -> None:
 
 
 @pytest.mark.parametrize(("status", "host", "waits"), [(429, "other", True), (503, "other", False), (503, "a", True)])
-def test_who_says_to_wait_behind_a_redirect(
-    monkeypatch: pytest.MonkeyPatch, status: int, host: str, waits: bool
-) -> None:
+def test_throttling_after_a_redirect(monkeypatch: pytest.MonkeyPatch, status: int, host: str, waits: bool) -> None:
     """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
     # The same server stands for the registered place and for one that is not.
-    monkeypatch.setattr(resolver, "is_public_ip", lambda _: True)
+    monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
 
     async def run() -> None:
         async with asking(ok, resolver=Names("127.0.0.1"), max_wait=5) as it:
@@ -199,6 +199,6 @@ def test_who_says_to_wait_behind_a_redirect(
             own = f"http://a.example:{it.server.port}/a"
             it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=own, timegate="http://a.example:1/")
             with pytest.raises(NotNowError if waits else FailedError):
-                await it.courier.send(it.archive, HttpRequest(own, RequestKind.INDEX))
+                await it.http_client.send(it.archive, HttpRequest(own, RequestKind.INDEX))
 
     asyncio.run(run())

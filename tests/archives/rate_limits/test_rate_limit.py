@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.manners.windows import most_within
+from tests.archives.rate_limits.windows import most_within
 from unlost.http.rate_limit import (
     DAY,
     DEFAULT_SHARE,
@@ -48,7 +48,7 @@ def archive(*limits: RateLimit, quotas: tuple[RateLimit, ...] = ()) -> Archive:
         max_size=60,
     ),
 )
-def test_no_window_of_a_limit_ever_has_more_than_its_share(
+def test_no_window_exceeds_the_share_of_a_limit(
     limits: list[RateLimit], asks: list[tuple[float, RequestKind, bool, bool]]
 ) -> None:
     """Whoever asks, with or without a contact, at whatever times: a sliding window of any limit is never too full."""
@@ -73,7 +73,7 @@ def test_no_window_of_a_limit_ever_has_more_than_its_share(
 
 
 @given(limits, st.integers(1, 80))
-def test_who_waits_is_let_through_at_the_rate_that_is_left(limit: RateLimit, questions: int) -> None:
+def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: int) -> None:
     """Somebody who comes back when told to needs one try each, and gets nearly the share of the limit."""
     asked, ledger, now, work = archive(limit), RateLimitState(), NOW, limit.works[0]
     for _ in range(questions):
@@ -87,7 +87,7 @@ def test_who_waits_is_let_through_at_the_rate_that_is_left(limit: RateLimit, que
 
 
 @given(limits, st.integers(1, 30), st.sampled_from(list(RequestKind)))
-def test_a_question_is_counted_by_all_limits_or_by_none(limit: RateLimit, requests: int, work: RequestKind) -> None:
+def test_request_counts_for_all_limits_or_none(limit: RateLimit, requests: int, work: RequestKind) -> None:
     """What one limit does not allow leaves no trace in the others."""
     other = RateLimit(requests, 10.0, tuple(RequestKind), "a test")
     asked, ledger = archive(limit, other), RateLimitState()
@@ -101,7 +101,7 @@ def test_a_question_is_counted_by_all_limits_or_by_none(limit: RateLimit, reques
     raise AssertionError("a limit that is never reached")
 
 
-def test_a_quota_counts_a_day_of_utc() -> None:
+def test_quota_counts_a_utc_day() -> None:
     """80 of 100 are sent on a day, the next is told midnight, and then it begins anew; other kinds have their own."""
     quota = RateLimit(100, DAY, (RequestKind.SEARCH,), "a test")
     asked, ledger = archive(quotas=(quota,)), RateLimitState()
@@ -114,7 +114,7 @@ def test_a_quota_counts_a_day_of_utc() -> None:
     assert admit(ledger, asked, RequestKind.SEARCH, NOON + DAY / 2)[1].reason is None
 
 
-def test_a_clock_that_goes_back_and_forth_makes_no_room_in_a_quota() -> None:
+def test_clock_changes_do_not_extend_a_quota() -> None:
     """What was counted on a day is counted when it comes again."""
     asked = archive(quotas=(RateLimit(10, DAY, (RequestKind.INDEX,), "a test"),))
     ledger, sent = RateLimitState(), 0
@@ -124,7 +124,7 @@ def test_a_clock_that_goes_back_and_forth_makes_no_room_in_a_quota() -> None:
     assert sent == 8
 
 
-def test_the_last_obstacle_is_the_one_that_is_told() -> None:
+def test_last_constraint_is_reported() -> None:
     """Who comes back at the time that was said finds nothing else in the way that was there before."""
     limit, quota = RateLimit(1, 60, (RequestKind.INDEX,), "a test"), RateLimit(1, DAY, (RequestKind.INDEX,), "a test")
     ledger, _ = admit(RateLimitState(), archive(limit, quotas=(quota,)), RequestKind.INDEX, NOON)
@@ -134,7 +134,7 @@ def test_the_last_obstacle_is_the_one_that_is_told() -> None:
     assert (admission.at, admission.reason) == (NOON + DAY / 2, "quota")
 
 
-def test_waits_without_a_number_grow_and_are_forgotten() -> None:
+def test_waits_without_retry_after_grow_and_are_reset() -> None:
     """A minute, two, four, up to an hour; several answers to questions sent together are told once."""
     ledger, now = RateLimitState(), NOW
     for minutes in (1, 2, 4, 8, 16, 32, 60, 60):
@@ -150,12 +150,12 @@ def test_waits_without_a_number_grow_and_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize(("wait", "seconds"), [(0, 1), (7, 7), (3 * DAY, DAY)])
-def test_a_wait_with_a_number_is_obeyed(wait: float, seconds: float) -> None:
+def test_retry_after_is_obeyed(wait: float, seconds: float) -> None:
     """As long as it says, a second at least, a day at most: nobody can send us away for ever."""
     assert record_throttling(RateLimitState(), NOW, NOW, wait).wait_until == NOW + seconds
 
 
-def test_an_archive_that_says_now_and_refuses_again_is_asked_more_and_more_rarely() -> None:
+def test_retry_after_zero_followed_by_429_backs_off() -> None:
     """`Retry-After: 0` for ever is not a licence to ask without pause."""
     ledger, now, pauses = RateLimitState(), NOW, []
     for _ in range(9):
@@ -178,7 +178,7 @@ def test_blocks_grow_from_an_hour_to_a_day() -> None:
     assert record_refusal(record_response(ledger, now), now, now).blocked_until == now + HOUR
 
 
-def test_a_lost_account_is_thought_used_up() -> None:
+def test_lost_state_counts_as_exhausted() -> None:
     """Nothing is sent for a minute, no token is there then, and nothing of a quota until midnight."""
     limit, quota = (
         RateLimit(60, 60, (RequestKind.INDEX,), "a test"),
@@ -192,7 +192,7 @@ def test_a_lost_account_is_thought_used_up() -> None:
     assert admit(ledger, asked, RequestKind.INDEX, NOON + 60)[1].reason is None
 
 
-def test_a_clock_that_was_wrong_blocks_nobody_for_ever() -> None:
+def test_wrong_clock_blocks_for_a_limited_time() -> None:
     """What was written in the year 2100 holds for a day at most, and its counts are counts of today."""
     limit, quota = RateLimit(60, 60, (RequestKind.INDEX,), "a test"), RateLimit(2, DAY, (RequestKind.INDEX,), "a test")
     asked, later = archive(limit, quotas=(quota,)), NOON + 100 * 365 * DAY
@@ -219,6 +219,6 @@ def test_a_clock_that_was_wrong_blocks_nobody_for_ever() -> None:
         ("Tue, 99 Nov 2023 22:14:20 GMT", "rubbish", None),
     ],
 )
-def test_both_forms_of_retry_after_are_read(text: str | None, date: str | None, seconds: float | None) -> None:
+def test_both_formats_of_retry_after_are_parsed(text: str | None, date: str | None, seconds: float | None) -> None:
     """Seconds or a date, by the archive's own clock if it tells it; what cannot be read is as if it were not there."""
     assert parse_retry_after(text, date, NOW) == seconds

@@ -23,7 +23,7 @@ ledgers = st.builds(
 
 
 @given(ledgers)
-def test_an_account_comes_back_from_its_text(ledger: RateLimitState) -> None:
+def test_state_round_trips_through_json(ledger: RateLimitState) -> None:
     """Nothing is lost or rounded."""
     assert RateLimitState.from_json(ledger.to_json()) == ledger
 
@@ -45,14 +45,14 @@ def test_an_account_comes_back_from_its_text(ledger: RateLimitState) -> None:
         ("more", 1),
     ],
 )
-def test_what_is_no_account_is_refused(field: str, value: object) -> None:
+def test_invalid_state_is_rejected(field: str, value: object) -> None:
     """A wrong type, a wild number, a field that nobody knows: none of them becomes an account."""
     with pytest.raises(InputError):
         RateLimitState.from_json(json.dumps({**json.loads(RateLimitState().to_json()), field: value}))
 
 
 @given(st.text() | st.integers(0, 200).map(lambda n: RateLimitState(waits=3).to_json()[:n]))
-def test_rubbish_is_refused(text: str) -> None:
+def test_random_text_is_rejected(text: str) -> None:
     """Any text but a whole account raises InputError, and nothing else."""
     if text.rstrip() != RateLimitState(waits=3).to_json().rstrip():
         with pytest.raises(InputError):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.answering import ok
-from tests.archives.asking.asking import HASTY, asking
-from tests.archives.manners.windows import most_within
+from tests.archives.http.handlers import ok
+from tests.archives.http.harness import HASTY, asking
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from unlost._core import VERSION
@@ -29,7 +29,7 @@ async def _miss(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 50])
-def test_a_thousand_misses_use_few_connections(at_once: int) -> None:
+def test_thousand_misses_use_few_connections(at_once: int) -> None:
     """Bodies are read and connections kept, also when many are asked at once."""
 
     async def run() -> None:
@@ -43,7 +43,7 @@ def test_a_thousand_misses_use_few_connections(at_once: int) -> None:
     asyncio.run(run())
 
 
-def test_the_server_never_counts_more_than_the_limit() -> None:
+def test_limit_is_never_exceeded_at_the_server() -> None:
     """100 questions at once to an archive of 30 a minute, counted there, on virtual time; others are not held up."""
 
     async def run() -> None:
@@ -59,7 +59,7 @@ def test_the_server_never_counts_more_than_the_limit() -> None:
     asyncio.run(run())
 
 
-def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path) -> None:
+def test_limit_is_never_exceeded_at_the_server_in_real_time(tmp_path: Path) -> None:
     """Two couriers that share a folder keep a limit of 50 a second together."""
     limit = RateLimit(50, 1, (RequestKind.INDEX,), "a test")
 
@@ -78,7 +78,7 @@ def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path
     asyncio.run(run())
 
 
-def test_who_has_no_patience_is_told_until_when() -> None:
+def test_without_wait_budget_not_now_error_has_a_date() -> None:
     """A question that would wait for longer than somebody is willing to is not sent at all."""
 
     async def run() -> None:
@@ -93,7 +93,7 @@ def test_who_has_no_patience_is_told_until_when() -> None:
     asyncio.run(run())
 
 
-def test_somebody_who_gives_up_waiting_holds_nobody_up() -> None:
+def test_cancelled_wait_delays_no_other_request() -> None:
     """A question that is cancelled while it waits, or while it is on its way, leaves the queue to the next."""
 
     async def run() -> None:
@@ -119,7 +119,7 @@ def test_somebody_who_gives_up_waiting_holds_nobody_up() -> None:
     asyncio.run(run())
 
 
-def test_without_a_contact_half_as_much_is_asked_and_it_is_said_once() -> None:
+def test_without_contact_rate_is_halved_and_warned_once() -> None:
     """Whoever cannot be written to goes slower."""
 
     async def seconds(contact: str | None, said: list[str]) -> float:
@@ -140,7 +140,7 @@ def test_without_a_contact_half_as_much_is_asked_and_it_is_said_once() -> None:
     asyncio.run(run())
 
 
-def test_we_say_who_we_are_and_take_no_cookies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_agent_is_sent_and_cookies_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tool, its version and the contact; no cookie comes back; proxies of the environment are not asked."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     heads: list[dict[str, str]] = []
@@ -164,31 +164,31 @@ def test_we_say_who_we_are_and_take_no_cookies(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("contact", ["a\r\nX: y", "", " ", "jörg", "me) (you"])
-def test_a_contact_that_no_header_can_have_is_refused(contact: str) -> None:
+def test_invalid_contact_is_rejected(contact: str) -> None:
     """It would be a way to write headers."""
     with pytest.raises(UsageError):
         ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact)
 
 
-def test_the_proxies_of_the_environment_are_used_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_used_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the proxy gets the whole address; one that is not there is no block of the archive."""
 
     async def run() -> None:
         async with asking(ok, use_proxies=True) as it:
             monkeypatch.setenv("HTTP_PROXY", it.server.url)
             archive = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://archive.example/")
-            await it.courier.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
+            await it.http_client.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
             assert it.server.paths == ["http://archive.example/x"]
             monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
             for _ in range(2):
                 with pytest.raises(FailedError) as caught:
-                    await it.courier.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
+                    await it.http_client.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
                 assert caught.value.kind == "proxy"
 
     asyncio.run(run())
 
 
-def test_an_address_is_sent_as_it_is() -> None:
+def test_url_is_sent_unchanged() -> None:
     """Addresses inside addresses are not tidied up; only what no address may have is escaped."""
 
     async def run() -> None:
@@ -200,13 +200,13 @@ def test_an_address_is_sent_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "a.example", "ftp://a.example/", "http://"])
-def test_what_is_no_address_is_not_asked(url: str) -> None:
+def test_invalid_url_is_not_requested(url: str) -> None:
     """It may come from an archive's own answer, so it is that archive's failure."""
 
     async def run() -> None:
         async with asking(ok) as it:
             with pytest.raises(FailedError) as caught:
-                await it.courier.send(it.archive, HttpRequest(url, RequestKind.INDEX))
+                await it.http_client.send(it.archive, HttpRequest(url, RequestKind.INDEX))
             assert caught.value.kind == "malformed"
 
     asyncio.run(run())
@@ -230,7 +230,7 @@ MIXED: list[Answering] = [
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
+def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
     """Whatever an archive does from one request to the next, each question ends, and it never counts too many."""
     chance = random.Random(seed)  # noqa: S311  not for secrets
 
@@ -257,7 +257,7 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
     asyncio.run(run())
 
 
-def test_a_reply_frees_its_file_with_the_last_reference() -> None:
+def test_response_frees_its_file_with_the_last_reference() -> None:
     """A body of several megabytes is on the disk, and neither warns nor stays when nobody has it any more."""
 
     async def answering(talk: Talk) -> None:

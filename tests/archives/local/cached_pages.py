@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tests.neighbours.lost_site import HOME, NOT_PAGES, PAGES
 from unlost.archives.base import ArchiveClient
-from unlost.archives.browser_cache import CachedResponseArchive
+from unlost.archives.browser_cache import CachedResponseClient
 from unlost.capture import Capture
 from unlost.errors import ArchiveError
 from unlost.registry.models import Archive, ArchiveKind
 
 HOSTS = ("*.example", "http://localhost")
-Make = Callable[[Archive], CachedResponseArchive]
+Make = Callable[[Archive], CachedResponseClient]
 
 
 def entry(kind: ArchiveKind, folder: Path) -> Archive:
@@ -27,7 +27,7 @@ async def listed(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
     return [capture for prefix in prefixes for capture in [each async for each in repository.list_prefix(prefix)]]
 
 
-def check_pages(repository: CachedResponseArchive, without: frozenset[str] = frozenset()) -> dict[str, Capture]:
+def check_pages(repository: CachedResponseClient, without: frozenset[str] = frozenset()) -> dict[str, Capture]:
     """Compare every page of the lost site with what the repository has of it, byte by byte; return what it lists."""
 
     async def compare() -> dict[str, Capture]:
@@ -63,7 +63,7 @@ def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: 
     chance = random.Random(seed)  # noqa: S311  the same every time
     files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
 
-    async def ask(repository: CachedResponseArchive) -> None:
+    async def ask(repository: CachedResponseClient) -> None:
         try:
             captures = await listed(repository, *HOSTS)
         except ArchiveError:
@@ -98,7 +98,7 @@ def _changed(data: bytearray, chance: random.Random) -> bytes:
     return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
 
 
-def check_vanishing(repository: CachedResponseArchive, folder: Path) -> None:
+def check_vanishing(repository: CachedResponseClient, folder: Path) -> None:
     """Delete everything once it was listed: it is not there then, and that is no error."""
 
     async def ask() -> None:

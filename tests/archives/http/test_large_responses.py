@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.archives.asking.answering import first, saying
-from tests.archives.asking.asking import asking, kind_of
+from tests.archives.http.handlers import first, saying
+from tests.archives.http.harness import asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from unlost.http.exchange import Timeouts
 
@@ -28,7 +28,7 @@ def memory_below(limit: int) -> Iterator[None]:
         tracemalloc.stop()
 
 
-def test_rubbish_comes_back_as_it_is() -> None:
+def test_random_bytes_are_returned_unchanged() -> None:
     """5 MB of it, under a charset that does not exist, are bytes like others: clients judge them."""
     rubbish = bytes(range(256)) * (5 * MIB // 256)
 
@@ -55,7 +55,7 @@ def test_rubbish_comes_back_as_it_is() -> None:
     ],
     ids=["no HTTP", "a field without an end", "fields without an end", "no length"],
 )
-def test_what_is_not_http_is_malformed(said: list[bytes]) -> None:
+def test_invalid_http_is_malformed(said: list[bytes]) -> None:
     """It is told at once, whatever its size, and not asked again."""
 
     async def run() -> None:
@@ -111,7 +111,7 @@ LARGE: dict[str, Callable[[], Answering]] = {
 
 
 @pytest.mark.parametrize("made", LARGE.values(), ids=LARGE)
-def test_what_is_too_large_is_given_up_at_its_limit(made: Callable[[], Answering]) -> None:
+def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Answering]) -> None:
     """Neither a body without an end nor one that unpacks to 5 GB takes memory, or is asked for twice."""
     answering = made()
 
@@ -125,7 +125,7 @@ def test_what_is_too_large_is_given_up_at_its_limit(made: Callable[[], Answering
     asyncio.run(run())
 
 
-def test_a_bomb_of_a_million_empty_streams_is_ended_by_the_deadline() -> None:
+def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
     """Twenty bytes that unpack to nothing cost time, and only so much of it."""
     data = gzip.compress(b"") * 2_000_000
 
@@ -142,7 +142,7 @@ def test_a_bomb_of_a_million_empty_streams_is_ended_by_the_deadline() -> None:
 
 
 @pytest.mark.parametrize("status", [302, 429, 500])
-def test_a_body_of_no_use_is_drained(status: int) -> None:
+def test_unused_body_is_drained(status: int) -> None:
     """It may come some time after its headers: the connection is kept all the same."""
 
     async def fault(talk: Talk) -> None:
@@ -158,7 +158,7 @@ def test_a_body_of_no_use_is_drained(status: int) -> None:
     asyncio.run(run())
 
 
-def test_a_body_of_no_use_that_is_too_large_to_drain_costs_its_connection() -> None:
+def test_large_unused_body_closes_the_connection() -> None:
     """The page of an error may be endless, too."""
 
     async def fault(talk: Talk) -> None:

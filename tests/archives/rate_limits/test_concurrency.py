@@ -70,7 +70,7 @@ def run_host(
     asyncio.run(work())
 
 
-def test_it_grows_as_long_as_requests_wait() -> None:
+def test_limit_grows_while_requests_wait() -> None:
     """Doubling with each round, up to what the clients need, and no further."""
 
     async def check(host: Host) -> None:
@@ -86,7 +86,7 @@ def test_it_grows_as_long_as_requests_wait() -> None:
     run_host(check, ConcurrencyOptions(initial=16), clients=60, seconds=lambda _: 1.0)
 
 
-def test_it_stays_within_its_bounds() -> None:
+def test_limit_stays_within_bounds() -> None:
     """Whatever happens."""
 
     async def check(host: Host) -> None:
@@ -100,7 +100,7 @@ def test_it_stays_within_its_bounds() -> None:
 
 
 @pytest.mark.parametrize("event", ["record_throttling", "record_failure"])
-def test_requests_on_their_way_together_halve_it_once(event: str) -> None:
+def test_requests_in_flight_together_halve_it_once(event: str) -> None:
     """Those that are sent after that may halve it again; then it grows by one a round."""
 
     async def work() -> None:
@@ -160,7 +160,7 @@ def test_rising_latency_decreases_it() -> None:
     )
 
 
-def test_pages_that_take_longer_are_no_rise() -> None:
+def test_slow_pages_are_not_a_rise() -> None:
     """Hits take ten times as long as misses, in no order."""
     chance = random.Random(3)  # noqa: S311
 
@@ -171,7 +171,7 @@ def test_pages_that_take_longer_are_no_rise() -> None:
     run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: 1.0 if chance.random() < 0.1 else 0.1)
 
 
-def test_a_slower_host_is_the_usual_after_a_while() -> None:
+def test_slower_host_becomes_the_baseline() -> None:
     """It is sent less at first, never less than a quarter of the initial number, and then more again."""
     seconds = [0.2]
 
@@ -189,7 +189,7 @@ def test_a_slower_host_is_the_usual_after_a_while() -> None:
     run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: seconds[0])
 
 
-def test_a_fixed_limit_never_changes() -> None:
+def test_fixed_limit_never_changes() -> None:
     """As for couriers that do not adapt."""
 
     async def check(host: Host) -> None:
@@ -242,7 +242,7 @@ class Clients:
 @given(st.lists(st.sampled_from(["take", "give", "cancel", "grow", "halve", "settle"]), max_size=80))
 @example([*["take"] * 3, "settle", "cancel", "give", "settle"])
 @example([*["take"] * 3, "settle", "cancel", "take", "give", "give", "settle"])
-def test_slots_are_given_in_order_and_none_is_lost(steps: list[str]) -> None:
+def test_slots_are_granted_in_order_and_not_lost(steps: list[str]) -> None:
     """Whatever is cancelled when; in the end all are free."""
 
     async def work() -> None:
@@ -269,7 +269,7 @@ def test_slots_are_given_in_order_and_none_is_lost(steps: list[str]) -> None:
     asyncio.run(work())
 
 
-def test_pages_that_fail_do_not_starve_the_others() -> None:
+def test_failing_pages_do_not_starve_others() -> None:
     """A status may be that of the page: it takes the limit to a quarter of the initial one, other errors further."""
     limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=32))
     for second in range(100):

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from unlost.http.resolver import AddressInfo, SystemResolver, literal_address_info
+from unlost.http.pool import AddressInfo, SystemResolver, literal_address_info
 from unlost.http.url import HostPort, is_public_ip, may_be_public_host, parse_url, registered_hosts, resolve_redirect
 from unlost.registry.models import Archive, ArchiveKind
 
@@ -22,7 +22,7 @@ from unlost.registry.models import Archive, ArchiveKind
         ("http://[::1]:8080/", "http://[::1]:8080/"),
     ],
 )
-def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, parsed: str) -> None:
+def test_url_is_normalized_as_sent(address: str, parsed: str) -> None:
     """The host in its usual form, without names and passwords; the rest as it is."""
     assert str(parse_url(address)) == parsed
 
@@ -35,7 +35,7 @@ def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, par
         "http://a b.example/", "http://a\0.example/", "http://a\x7f.example/",
     ],
 )  # fmt: skip
-def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
+def test_invalid_url_is_rejected(address: str) -> None:
     """With ValueError, whatever the parser underneath thinks of it."""
     with pytest.raises(ValueError, match=r"."):
         parse_url(address)
@@ -52,12 +52,12 @@ def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
         ("/web/2014/http://c.example/", "http://a.example/web/2014/http://c.example/"),
     ],
 )
-def test_a_redirect_is_relative_to_where_it_is(location: str, target: str) -> None:
+def test_redirect_is_relative_to_its_url(location: str, target: str) -> None:
     """As browsers read it."""
     assert str(resolve_redirect(location, parse_url("http://a.example/x/y"))) == target
 
 
-def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
+def test_registered_hosts_are_those_of_the_urls() -> None:
     """Templates and files are read as such; the port is that of the scheme."""
     archive = Archive(
         "a",
@@ -103,19 +103,19 @@ def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
         "rubbish",
     ],
 )
-def test_what_is_inside_a_network_is_not_public(address: str) -> None:
+def test_private_address_is_not_public(address: str) -> None:
     """Private, loopback, link-local, shared, multicast, reserved, and what carries one of these inside."""
     assert not is_public_ip(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
-def test_what_is_public_is_public(address: str) -> None:
+def test_public_address_is_public(address: str) -> None:
     """Also by IPv6."""
     assert is_public_ip(address)
     assert may_be_public_host(address)
 
 
-def test_a_name_that_hangs_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few names can be looked up at the same time: one that hangs must not keep those of other archives waiting."""
 
     async def run() -> None:

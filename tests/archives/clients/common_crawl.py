@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.archives.archive_files import digest_of, page, revisit, write
-from tests.archives.collected import a_courier
+from tests.archives.helpers import make_http_client
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
@@ -65,11 +65,11 @@ Asked = Callable[[CommonCrawlClient, FakeCommonCrawl], Coroutine[Any, Any, T]]
 
 @asynccontextmanager
 async def _client(
-    fake: FakeCommonCrawl, data: str, patience: float = 1e6, crawls: int | None = None
+    fake: FakeCommonCrawl, data: str, max_wait: float = 1e6, crawls: int | None = None
 ) -> AsyncIterator[CommonCrawlClient]:
     archive = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx=f"{fake.url}/collinfo.json", replay=data)
-    async with a_courier(max_wait=patience) as courier:
-        yield CommonCrawlClient(archive, courier, max_crawls=crawls)
+    async with make_http_client(max_wait=max_wait) as http_client:
+        yield CommonCrawlClient(archive, http_client, max_crawls=crawls)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A courier for tests of clients, and what an archive lists, up to its end or up to what it raises."""
+"""An HTTP client for tests of clients, and what an archive lists, up to its end or up to what it raises."""
 
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
@@ -13,8 +13,8 @@ from unlost.http.limit_store import MemoryLimitStore
 Listed = TypeVar("Listed")
 
 
-def a_courier(clock: Clock | None = None, **options: Any) -> ArchiveHttpClient:  # noqa: ANN401  those of Courier
-    """Return a courier that waits on virtual time and has accounts of its own."""
+def make_http_client(clock: Clock | None = None, **options: Any) -> ArchiveHttpClient:  # noqa: ANN401  those of Courier
+    """Return an HTTP client that waits on virtual time and has accounts of its own."""
     return ArchiveHttpClient(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
 
 

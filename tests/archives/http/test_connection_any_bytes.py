@@ -88,7 +88,7 @@ def heard(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[obje
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello", [20, 19], True, False)
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", [20, 19], True, False)
 @example(b"HTTP/1.1 200 OK\r\nX Y: 1\r\nContent-Length: 5\r\n\r\nhello", [20, 19], False, False)
-def test_any_bytes_in_any_pieces(text: bytes, sizes: list[int], to_end: bool, is_bodiless: bool) -> None:
+def test_any_bytes_in_any_pieces_are_handled(text: bytes, sizes: list[int], to_end: bool, is_bodiless: bool) -> None:
     """Nothing but what askers know is raised; an answer that is whole is the same, however it comes."""
     whole = heard([text], to_end=to_end, is_bodiless=is_bodiless)
     pieces, rest = [], text
