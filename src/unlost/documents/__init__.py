@@ -6,8 +6,7 @@ Modules, in reading order:
 - `sandbox`: the reader processes, and the messages to them.
 - `worker`: the program that a reader process runs.
 - `pdf`, `postscript`, `office_binary`, `office_xml`, `spreadsheets`, `rtf`: the parsers, which `worker` imports on
-  demand
-  together with their libraries.
+  demand together with their libraries.
 
 Must not import anything of unlost but html and errors.
 

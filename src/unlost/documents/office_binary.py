@@ -1,8 +1,7 @@
 """Text of OLE documents: doc (Word 6 and later, [MS-DOC]) and ppt (PowerPoint 97 and later, [MS-PPT]).
 
 The text of a doc file consists of pieces, listed in a piece table. A ppt file is a tree of records, located by a
-persist
-directory; the text is in the slides, or in an outline that they refer to.
+persist directory; the text is in the slides, or in an outline that they refer to.
 """
 
 import re

@@ -207,8 +207,7 @@ class DocumentReader:
 
     Args:
         processes: Number of documents that are read at once, each in a process of its own. Processes are started on
-            demand,
-            reused, replaced when a document ends one, and ended with the context.
+            demand, reused, replaced when a document ends one, and ended with the context.
         limits: Limits for each document.
     """
 

@@ -96,8 +96,7 @@ if sys.platform != "win32":
         """Arrange that this process ends at the time limit, and when the parent exits.
 
         Signals do that, since they also interrupt libraries. Standard input cannot serve as the pipe: its signal may
-        arrive after
-        all input was read.
+        arrive after all input was read.
         """
         used = resource.getrusage(resource.RUSAGE_SELF)
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]

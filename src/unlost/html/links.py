@@ -84,8 +84,7 @@ def find_urls_in_script(body: bytes, base: str) -> list[str]:
     r"""Return URLs that a script may request, each once, in order of first appearance; at most 10,000.
 
     Candidates are string literals that consist of a URL: HTTP(S) URLs, paths that begin with `/` and end like a file or
-    a
-    folder, and other strings that end like a file; and literals that the script navigates to (`location = "next"`,
+    a folder, and other strings that end like a file; and literals that the script navigates to (`location = "next"`,
     `location.href`, `location.replace()`, `location.assign()`). Operands of `+` and namespace names
     (`http://www.w3.org/2000/svg`) are excluded. The result is a guess.
 
@@ -111,10 +110,8 @@ def find_script_urls(
     r"""Return URLs that scripts may request, each once, in order of first appearance; at most `MAX_SCRIPT_URLS`.
 
     Candidates of a page are strings in inline scripts and event handlers, as `find_urls_in_script` finds them, and
-    values of
-    `data-*` attributes that have the form of a URL and are not links. They are guesses: request one only if it is known
-    to
-    be archived. Invalid input never raises.
+    values of `data-*` attributes that have the form of a URL and are not links. They are guesses: request one only if
+    it is known to be archived. Invalid input never raises.
 
     Args:
         body: An HTML page, JavaScript or JSON. Other types have no candidates.

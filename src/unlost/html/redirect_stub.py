@@ -113,8 +113,7 @@ def redirect_stub_target(body: bytes, mime: str | None, uri: str, charset: str |
     """Return the URL that a page redirects to if the page is nothing but a redirect; None for any other page.
 
     A stub has little text, and either a `<meta http-equiv=refresh>` of at most 10 seconds or a script that sets
-    `location`
-    unconditionally. A page that reloads itself is no stub unless it has no text. Invalid input never raises.
+    `location` unconditionally. A page that reloads itself is no stub unless it has no text. Invalid input never raises.
 
     Args:
         body: The page; see `unlost.html.links.extract_links`, also for `mime` and `charset`.

@@ -17,11 +17,9 @@ class RewriteResult(NamedTuple):
         body: The new body; the input itself if nothing changed.
         changed: Number of links that were replaced, counting each occurrence.
         skipped: Number of links that cannot be replaced because they are too long or too many. The callback was not
-            called
-            for them.
+            called for them.
         transcoded_from: Original encoding of a body that was converted to UTF-8 with a byte order mark; None if it was
-            not.
-            UTF-16 and ISO-2022-JP cannot be edited in place. Declarations in the body are updated.
+            not. UTF-16 and ISO-2022-JP cannot be edited in place. Declarations in the body are updated.
         charset: Current encoding, by its name in the Encoding Standard; None for types without links.
         is_decompressed: Whether a gzipped body was decompressed.
         has_csp: Whether the page has a Content-Security-Policy in a `<meta>` element, which refers to its original URL.
@@ -66,8 +64,7 @@ class LinkDirectory:
             uri: The URL.
             kind: What the link is for.
             target: Path of a file relative to the root of the site, without a colon before its first slash; None leaves
-                the
-                link unchanged.
+                the link unchanged.
             group: Group of the link for `RewriteResult.groups`, 0 to 255.
 
         Raises:
@@ -93,8 +90,7 @@ def rewrite_links(
     """Replace the links that `extract_links` finds in HTML, XHTML, SVG or CSS.
 
     Other types, including sitemaps and feeds, are returned unchanged. Limits are in docs/pages.md. Thread-safe;
-    releases
-    the GIL while it parses a long body.
+    releases the GIL while it parses a long body.
 
     Args:
         body: The body; see `extract_links`, also for `mime`, `base` and `charset`.
@@ -102,27 +98,21 @@ def rewrite_links(
         base: URL of the body.
         charset: Declared charset.
         replace: Called once for each pair of URL and kind, in order of first appearance. Returns the new URL, absolute
-            or
-            relative, in percent-encoded ASCII; None leaves the link unchanged. The fragment of the link is retained
-            unless
-            the new URL has one. Exceptions are passed on.
+            or relative, in percent-encoded ASCII; None leaves the link unchanged. The fragment of the link is retained
+            unless the new URL has one. Exceptions are passed on.
         drop_base: Rename `<base href>` to `data-href`, so that relative URLs are relative to the page. Links that were
-            not
-            replaced, form actions and sources of quotations become absolute if they would resolve to another URL. Links
-            that are only a fragment (`#top`) refer to the page itself.
+            not replaced, form actions and sources of quotations become absolute if they would resolve to another URL.
+            Links that are only a fragment (`#top`) refer to the page itself.
         drop_integrity: On elements with a replaced URL, prefix `integrity` and `crossorigin` with `data-`, since
-            browsers
-            would otherwise reject the replacement.
+            browsers would otherwise reject the replacement.
         drop_csp: Rename `http-equiv` of a Content-Security-Policy `<meta>` element to `data-http-equiv`, so that it has
-            no
-            effect.
+            no effect.
         replace_candidate: Called once for each URL that scripts of the page may request, and returns its replacement,
-            or
-            None to leave it unchanged. Candidates are values of `data-*` attributes that have the form of a URL and are
-            not links, strings in event handlers that consist of a URL, and strings in inline scripts that the script
-            navigates to (`location = "…"`, `location.href`, `location.replace()`, `location.assign()`). They are
-            guesses:
-            return a replacement only for a URL that is known to exist. By default, candidates are not searched.
+            or None to leave it unchanged. Candidates are values of `data-*` attributes that have the form of a URL and
+            are not links, strings in event handlers that consist of a URL, and strings in inline scripts that the
+            script navigates to (`location = "…"`, `location.href`, `location.replace()`, `location.assign()`). They are
+            guesses: return a replacement only for a URL that is known to exist. By default, candidates are not
+            searched.
         directory: Known replacements; `replace` is not called for them, and may add to it.
         page: Path of the new body relative to the root of the site. Targets of the directory are written relative to
             it.

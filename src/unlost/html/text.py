@@ -42,17 +42,13 @@ def extract_text(body: bytes, mime: str | None, base: str, charset: str | None =
     r"""Extract the visible text of a body; None for types without text, such as images or PDF.
 
     Elements that browsers do not display are omitted, except the title. White space and element boundaries that
-    separate
-    words (blocks, line breaks, table cells) become one space or line break; other tags separate nothing. Style sheets
-    and
-    scripts are not evaluated. Invalid input never raises. Limits are in docs/pages.md. Thread-safe; releases the GIL
-    while
-    it parses a long body.
+    separate words (blocks, line breaks, table cells) become one space or line break; other tags separate nothing. Style
+    sheets and scripts are not evaluated. Invalid input never raises. Limits are in docs/pages.md. Thread-safe; releases
+    the GIL while it parses a long body.
 
     Args:
         body: HTML, XHTML, SVG or other XML, whose markup is removed; or CSS, JavaScript, JSON or other `text/*`, which
-            is
-            returned unchanged. Gzipped or not.
+            is returned unchanged. Gzipped or not.
         mime: Declared media type; see `unlost.html.links.extract_links`, also for `base` and `charset`.
         base: URL of the body.
         charset: Declared charset.
@@ -69,15 +65,13 @@ def text_resemblance(first: str, second: str, size: int = 10) -> float:
     """Return the resemblance of two texts from 0.0 to 1.0: shared shingles divided by all shingles.
 
     A shingle is a run of `size` words; a shorter text has one shingle of all its words. Shingles are sets: repetitions
-    do
-    not count. Two texts without words have resemblance 1.0; one with and one without words, 0.0.
+    do not count. Two texts without words have resemblance 1.0; one with and one without words, 0.0.
 
     A word is a run of letters and digits in any script, compared without case. In scripts without spaces between words
     (Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar), each character is a word.
 
     Shingles are compared by 64-bit hashes that are the same on all platforms. Two different texts of a million words
-    share
-    one by accident once in ten million comparisons. Thread-safe; releases the GIL while it compares long texts.
+    share one by accident once in ten million comparisons. Thread-safe; releases the GIL while it compares long texts.
 
     Raises:
         UsageError: `size` is less than 1.

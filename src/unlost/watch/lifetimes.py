@@ -1,8 +1,7 @@
 """Lifetimes of resources on the web and in archives, and statistics over all visits of a site.
 
-    t0 published      ta stored            tr removed            tp purged
-    ├── vulnerable ───┼──── replicated ────┼──── endangered ─────┤
-    ├─────────────── on the web ───────────┤
+    t0 published      ta stored            tr removed            tp purged ├── vulnerable ───┼──── replicated ────┼────
+    endangered ─────┤ ├─────────────── on the web ───────────┤
                       ├──────────── TTL_c, in the archive ───────┤
 
 An observation is valid until the next visit that observed the resource, so all times are start times of visits.
@@ -197,8 +196,7 @@ class SiteSurvey:
         change_rate: How often a download differs from the previous one, as the mean over the resources; None without
             data.
         birth_rate: Share of new resources among those on the web, as the mean over all visits but the first; None
-            without
-            data.
+            without data.
     """
 
     visits: list[FinishedVisit]

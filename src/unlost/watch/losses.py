@@ -233,8 +233,7 @@ class LossHook:
 
         The URL of the site and the kind of loss are appended to the arguments. The environment variables UNLOST_SITE,
         UNLOST_LOSS, UNLOST_REASON and UNLOST_SINCE contain the URL, the kind, the reason and the date. Text that comes
-        from the
-        site is never part of a command line that a shell parses.
+        from the site is never part of a command line that a shell parses.
         """
         # Environment variables and arguments cannot contain NUL.
         variables = {"SITE": url, "LOSS": kind, "REASON": reason, "SINCE": since}

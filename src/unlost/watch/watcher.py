@@ -87,8 +87,7 @@ def estimate_queries(archive: Archive, sizes: list[SiteSize], every: float, shar
     """Return the queries that a watch sends to an archive.
 
     An archive with a listing API is queried page by page, one listing per prefix (a bin with all media types). Any
-    other
-    archive is queried once for each resource.
+    other archive is queried once for each resource.
 
     Args:
         archive: The archive.
