@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.formats.warcs import record
-from tests.measure.made_sites import MadeSite, resource
+from tests.measure.memory_sites import MemorySite, resource
 from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.waiting import wait_until
 from unlost.cli import compare_run
@@ -170,14 +170,14 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def fake(monkeypatch: pytest.MonkeyPatch, original: MadeSite, recovered: MadeSite) -> None:
+def fake(monkeypatch: pytest.MonkeyPatch, original: MemorySite, recovered: MemorySite) -> None:
     """Have these sites read, whatever is there."""
     monkeypatch.setattr(compare_run, "open_site", lambda path, **_: original if path.name == "original" else recovered)
 
 
 def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """An empty site fails the check; that nothing was found is said."""
-    fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([]))
+    fake(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([]))
     assert run(["compare", "original", "recovered"]) == 1
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"None of 1 resource came back.\n")
@@ -188,9 +188,9 @@ def test_an_original_of_nothing_but_damage(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """Why there is nothing to compare with is said before it is."""
-    original = MadeSite([])
+    original = MemorySite([])
     original.problems.add(Problem("bad-gzip", "original", None, 5, "cut"))
-    fake(monkeypatch, original, MadeSite([resource("a.example/")]))
+    fake(monkeypatch, original, MemorySite([resource("a.example/")]))
     assert run(["compare", "original", "recovered"]) == 3
     first, second = capsysbinary.readouterr().err.splitlines()
     assert b"bad-gzip" in first
@@ -212,7 +212,7 @@ def test_one_address_for_both_is_for_folders(tmp_path: Path) -> None:
 
 def test_nothing_in_common(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Most likely somebody compares two sites, or a folder has the wrong address."""
-    fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([resource("b.example/")]))
+    fake(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([resource("b.example/")]))
     assert run(["compare", "original", "recovered"]) == 1
     err = capsysbinary.readouterr().err
     assert b"no URL in common, such as a.example/ and b.example/" in err
@@ -223,7 +223,7 @@ def test_what_could_not_be_read_is_said(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """The rest is compared, and the exit code is 5."""
-    original, recovered = MadeSite([resource("a.example/", b"1")]), MadeSite([resource("a.example/", b"1")])
+    original, recovered = MemorySite([resource("a.example/", b"1")]), MemorySite([resource("a.example/", b"1")])
     original.skipped = {"redirect": 3, "error": 2}
     recovered.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
     fake(monkeypatch, original, recovered)
@@ -249,14 +249,14 @@ def test_texts_that_could_not_be_compared_are_said(
     names = ("a.example/x.pdf", "a.example/y.pdf", "a.example/page")
     original = [resource(name, b"%PDF-1.4", "application/pdf") for name in names[:2]]
     recovered = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
-    fake(monkeypatch, MadeSite(original), MadeSite(recovered))
+    fake(monkeypatch, MemorySite(original), MemorySite(recovered))
     assert run(["compare", "original", "recovered"]) == 0
     assert b"2 texts were not compared: the document is damaged; first: http://a.example/x.pdf" in (
         capsysbinary.readouterr().err
     )
     original.append(resource(names[2], b"unreadable"))
     recovered.append(resource(names[2], b"text"))
-    fake(monkeypatch, MadeSite(original), MadeSite(recovered))
+    fake(monkeypatch, MemorySite(original), MemorySite(recovered))
     assert run(["compare", "original", "recovered"]) == 5
     assert b"1 text was not compared: the file was changed meanwhile" in capsysbinary.readouterr().err
 
@@ -274,8 +274,8 @@ def test_what_is_deflated_is_to_be_taken_out(tmp_path: Path) -> None:
 def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """No terminal acts on an address or a type, wherever it is printed; JSON is ASCII."""
     evil = "\x1b]0;owned\x07\u202e\x9b31m\r\n\t\x00\udcff<script>"
-    original = MadeSite([resource(f"a.example/{evil}", b"1", f"text/{evil}"), resource("a.example/b", b"unreadable")])
-    recovered = MadeSite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
+    original = MemorySite([resource(f"a.example/{evil}", b"1", f"text/{evil}"), resource("a.example/b", b"unreadable")])
+    recovered = MemorySite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
     recovered.skipped = {evil: 1}
     fake(monkeypatch, original, recovered)
     for more in ([], ["--list", "all"], ["--json"], ["--html", "page.html"]):
@@ -296,7 +296,7 @@ def test_whoever_is_not_needed_stops(
     """Where one of the two cannot be read, or somebody interrupts, the other is not read to its end."""
     began: list[float] = []
 
-    def opened(path: Path, *, on_read: Callable[[int], None], **_: object) -> MadeSite:
+    def opened(path: Path, *, on_read: Callable[[int], None], **_: object) -> MemorySite:
         if path.name == "original":
             raise InputError("original: no site at all")
         began.append(time.monotonic())

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.measure.dissertation import TABLE_16, Site
-from tests.measure.made_sites import MadeSite, resource
+from tests.measure.memory_sites import MemorySite, resource
 from unlost.comparison.breakdown import BreakdownRow, breakdowns
 from unlost.comparison.compare import Comparison, TextSimilarity, compare_sites
 from unlost.comparison.site import SiteResource
@@ -13,7 +13,9 @@ TYPES = {"HTML": "text/html", "images": "image/gif", "other": "application/pdf"}
 
 def tables(original: list[SiteResource], recovered: list[SiteResource]) -> dict[str, dict[str, BreakdownRow]]:
     """Return the rows of each table by their labels; half of every changed text is the same."""
-    found = compare_sites(MadeSite(original), MadeSite(recovered), lambda _, __: TextSimilarity(0.5), similar_at=0.5)
+    found = compare_sites(
+        MemorySite(original), MemorySite(recovered), lambda _, __: TextSimilarity(0.5), similar_at=0.5
+    )
     return by_label(found)
 
 

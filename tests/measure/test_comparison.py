@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.measure.made_sites import MadeSite, resource
+from tests.measure.memory_sites import MemorySite, resource
 from unlost.comparison.compare import Comparison, ComparisonOutcome, TextSimilarity, compare_sites
 from unlost.comparison.difference import PenaltyRules
 from unlost.comparison.site import SiteResource
@@ -22,9 +22,9 @@ def halves(_: SiteResource, __: SiteResource) -> TextSimilarity:
     return TextSimilarity(0.5)
 
 
-def site(contents: dict[str, bytes]) -> MadeSite:
+def site(contents: dict[str, bytes]) -> MemorySite:
     """Return a site with these contents, by name."""
-    return MadeSite(resource(name, content) for name, content in contents.items())
+    return MemorySite(resource(name, content) for name, content in contents.items())
 
 
 def outcomes(found: Comparison) -> dict[str, str]:
@@ -58,7 +58,7 @@ def test_what_is_almost_identical(share: float, at: float, is_similar: bool) -> 
 
 def test_only_changed_texts_are_looked_at() -> None:
     """Not identical ones, nor pictures, nor what is only on one side; a PDF that came back as HTML is."""
-    original = MadeSite(
+    original = MemorySite(
         [
             resource("a.example/same", b"same"),
             resource("a.example/picture", b"one", "image/png"),
@@ -70,7 +70,7 @@ def test_only_changed_texts_are_looked_at() -> None:
             resource("a.example/untold", b"one", None),
         ]
     )
-    recovered = MadeSite(
+    recovered = MemorySite(
         [
             resource("a.example/same", b"same"),
             resource("a.example/picture", b"two", "image/png"),
@@ -107,8 +107,8 @@ def test_formats() -> None:
         ("untold", "image/gif", b"2", None, None, None),
         ("identical", "image/gif", b"1", "text/plain", True, False),
     ]
-    original = MadeSite(resource(f"a.example/{row[0]}", b"1", row[1]) for row in rows)
-    recovered = MadeSite(resource(f"a.example/{row[0]}", row[2], row[3], migrated=row[4]) for row in rows)
+    original = MemorySite(resource(f"a.example/{row[0]}", b"1", row[1]) for row in rows)
+    recovered = MemorySite(resource(f"a.example/{row[0]}", row[2], row[3], migrated=row[4]) for row in rows)
     found = {
         each.name.partition("/")[2]: each.migrated for each in compare_sites(original, recovered, halves).resources()
     }
@@ -118,7 +118,7 @@ def test_formats() -> None:
 def test_what_an_archive_holds() -> None:
     """Missing, listed by an archive and never fetched: from s5 on it counts as recovered."""
     original = site({"a.example/A": b"", "a.example/B": b"", "a.example/C": b"", "a.example/D": b""})
-    recovered = MadeSite([resource("a.example/A")], listed=["a.example/A", "a.example/B", "a.example/Z"])
+    recovered = MemorySite([resource("a.example/A")], listed=["a.example/A", "a.example/B", "a.example/Z"])
     found = compare_sites(original, recovered, halves)
     assert [each.name for each in found.resources() if each.held] == ["a.example/B"]
     assert [level.success for level in found.levels][3:] == [0.75, 0.5]
@@ -128,17 +128,17 @@ def test_efficiency() -> None:
     """Recovered resources for each request, with and without added ones; nothing without requests."""
     original = site({"a.example/A": b"1", "a.example/B": b"1"})
     recovered = [resource("a.example/A", b"1"), resource("a.example/Y"), resource("a.example/Z")]
-    found = compare_sites(original, MadeSite(recovered, requests=10), halves)
+    found = compare_sites(original, MemorySite(recovered, requests=10), halves)
     assert (found.efficiency, found.efficiency_without_added) == (0.3, 0.1)
     for requests in (None, 0):
-        found = compare_sites(original, MadeSite(recovered, requests=requests), halves)
+        found = compare_sites(original, MemorySite(recovered, requests=requests), halves)
         assert (found.efficiency, found.efficiency_without_added) == (None, None)
 
 
 def test_penalties_for_single_resources() -> None:
     """The original's type and address count; of what was added, its own."""
-    original = MadeSite([resource("a.example/A", b"1", "application/pdf"), resource("a.example/B", b"1")])
-    recovered = MadeSite([resource("a.example/A", b"2"), resource("a.example/old/C", b"1", "image/png")])
+    original = MemorySite([resource("a.example/A", b"1", "application/pdf"), resource("a.example/B", b"1")])
+    recovered = MemorySite([resource("a.example/A", b"2"), resource("a.example/old/C", b"1", "image/png")])
     found = compare_sites(original, recovered, halves)
     rules = PenaltyRules().with_type_rule("application/pdf=0.5,1,1").with_uri_rule("/old/=1,1,0.2")
     weighed = found.weigh(rules)
@@ -174,8 +174,8 @@ def test_everything_is_somewhere(first: dict[str, bytes], second: dict[str, byte
 def test_order_does_not_depend_on_threads() -> None:
     """Pairs are looked at by several threads at once; each finds its own resource all the same."""
     names = [f"a.example/{number:04d}" for number in range(500)]
-    original = MadeSite(resource(name, b"one") for name in names)
-    recovered = MadeSite(resource(name, b"two") for name in reversed(names))
+    original = MemorySite(resource(name, b"one") for name in names)
+    recovered = MemorySite(resource(name, b"two") for name in reversed(names))
     threads: set[str] = set()
 
     def likeness(first: SiteResource, _: SiteResource) -> TextSimilarity:
@@ -203,8 +203,8 @@ def test_an_interrupt_ends_it() -> None:
     def interrupt(_: int, __: int) -> None:
         raise KeyboardInterrupt
 
-    original = MadeSite(resource(name, b"one") for name in names)
-    recovered = MadeSite(resource(name, b"two") for name in names)
+    original = MemorySite(resource(name, b"one") for name in names)
+    recovered = MemorySite(resource(name, b"two") for name in names)
     with pytest.raises((KeyboardInterrupt, CancelledError)):
         compare_sites(original, recovered, likeness, on_pair=interrupt)
     assert len(looked_at) < 200
@@ -220,8 +220,8 @@ def test_an_interrupt_waits_for_nothing() -> None:
             raise KeyboardInterrupt  # reaches whoever waits for it, as that of a user does
         return TextSimilarity(1.0 if go_on.wait(60) else None)
 
-    original = MadeSite(resource(name, b"one") for name in names)
-    recovered = MadeSite(resource(name, b"two") for name in names)
+    original = MemorySite(resource(name, b"one") for name in names)
+    recovered = MemorySite(resource(name, b"two") for name in names)
     begun = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -235,5 +235,5 @@ def test_sizes_count() -> None:
     """Two bodies with one digest and different sizes are no match, whatever a file says of its digests."""
     one = resource("a.example/A", b"one")
     other = SiteResource(one.name, one.uri, None, None, one.mime, one.digest, 4, None, b"four")
-    found = compare_sites(MadeSite([one]), MadeSite([other]), halves)
+    found = compare_sites(MemorySite([one]), MemorySite([other]), halves)
     assert next(found.resources()).outcome is ComparisonOutcome.CHANGED

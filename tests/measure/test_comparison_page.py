@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.measure.made_sites import MadeSite, made_comparison, resource
+from tests.measure.memory_sites import MemorySite, make_comparison, resource
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
 from unlost.comparison import report as renderer
 from unlost.comparison.compare import Comparison, TextSimilarity, compare_sites
@@ -31,8 +31,8 @@ def mixed() -> Comparison:
     def likeness(first: object, _: object) -> TextSimilarity:
         return TextSimilarity(None, "encrypted") if "paper" in str(first) else TextSimilarity(0.8, partial=True)
 
-    site = MadeSite(recovered, listed=["a.example/scan.pdf"], requests=40)
-    return compare_sites(MadeSite(original), site, likeness)
+    site = MemorySite(recovered, listed=["a.example/scan.pdf"], requests=40)
+    return compare_sites(MemorySite(original), site, likeness)
 
 
 def html_of(comparison: Comparison) -> str:
@@ -123,7 +123,7 @@ def share_of(page: Page, name: str) -> float:
 )
 def test_the_diagram_is_seen(page: Page, tmp_path: Path, counts: tuple[int, int, int, int]) -> None:
     """The browser draws it, and every part has its share of the disc."""
-    visit = Visit(page, tmp_path / "page.html", html_of(made_comparison(*counts)))
+    visit = Visit(page, tmp_path / "page.html", html_of(make_comparison(*counts)))
     box = page.locator("figure > svg").bounding_box()
     assert box is not None
     assert box["width"] == pytest.approx(box["height"], abs=1)
@@ -186,7 +186,7 @@ def test_on_paper(page: Page, tmp_path: Path) -> None:
 
 def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
     """A thousand of each, how many more there are, and where all of them can be had."""
-    visit = Visit(page, tmp_path / "page.html", html_of(made_comparison(1, 1_001, 2_500, 3)))
+    visit = Visit(page, tmp_path / "page.html", html_of(make_comparison(1, 1_001, 2_500, 3)))
     assert page.locator("#missing + ol > li").count() == 1_000
     assert page.locator("#changed + ol > li").count() == 1_000
     assert page.locator("#added + ol > li").count() == 3
@@ -197,7 +197,7 @@ def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
 
 def test_nothing_recovered(page: Page, tmp_path: Path) -> None:
     """Shares of nothing are said to be none, and lists of nothing are not there."""
-    Visit(page, tmp_path / "page.html", html_of(made_comparison(missing=2)))
+    Visit(page, tmp_path / "page.html", html_of(make_comparison(missing=2)))
     text = page.inner_text("main")
     assert "Almost identical among changed texts: n/a" in text
     assert page.locator("#changed, #added").count() == 0

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.measure.availability.made import NOW, standing
+from tests.measure.availability.resources import NOW, availability
 from tests.measure.factors.planted import write_state
-from tests.measure.made_sites import resource
+from tests.measure.memory_sites import resource
 from tests.measure.test_breakdown import tables
 from unlost.check.summary import compute_check_stats
 from unlost.research.factors import FACTOR_COLUMNS, ExternalFactorData, read_factor_rows
@@ -23,7 +23,7 @@ def test_every_command_counts_the_same_path_depth(path: str, depth: int, tmp_pat
     name = page_name(f"http://site.example/{path}")
     assert list(tables([resource(name)], [])["depth"]) == [str(depth)]
 
-    [table] = [each for each in compute_check_stats([standing(path)], NOW).tables if each.name == "depth"]
+    [table] = [each for each in compute_check_stats([availability(path)], NOW).tables if each.name == "depth"]
     assert [row.label for row in table.rows] == [str(depth)]
 
     write_state(tmp_path / "recovery", "site.example", [(1, f"http://{name}", 1, True, "20200101000000")], [], [[]])

@@ -93,7 +93,8 @@ def looks_like_url(value: str) -> bool:
     if not text or re.search(r"[\x00-\x20\"'<>\\^`{|}(]", text) or text[0] in "#?":
         return False
     if scheme := re.match("([^/?#]*?)://", text):
-        return scheme[1].lower() in {"http", "https"}
+        has_host = text[scheme.end() : scheme.end() + 1] not in {"", "?", "#"}
+        return has_host and scheme[1].lower() in {"http", "https"}
     path = re.split("[?#]", text)[0]
     if "/" not in path:
         return is_file(path) and not re.search("[:*]", path)

@@ -5,7 +5,7 @@ from typing import Unpack
 
 import pytest
 
-from tests.pages.dropping import Dropping
+from tests.pages.rewrite_options import RewriteOptions
 from unlost.errors import UsageError
 from unlost.html.links import LinkKind, find_urls_in_script
 from unlost.html.rewrite import RewriteResult, rewrite_links
@@ -19,7 +19,7 @@ def new(
     answers: dict[str, str],
     mime: str | None = "text/html",
     charset: str | None = None,
-    **options: Unpack[Dropping],
+    **options: Unpack[RewriteOptions],
 ) -> RewriteResult:
     """Rewrite a page at BASE; answers are by addresses, those in its folder without it."""
     data = body.encode() if isinstance(body, str) else body

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.pages.dropping import Dropping
+from tests.pages.rewrite_options import RewriteOptions
 from tests.pages.traps import TRAPS
 from unlost import _core
 from unlost.html.links import find_urls_in_script, scan_links
@@ -42,7 +42,7 @@ def test_traps(name: str) -> None:
     body, mime = (TRAPS | MORE)[name]
     before = time.process_time()
     assert rewrite_links(body, mime, BASE, None, lambda *_: None).body == body
-    options = Dropping(drop_base=True, drop_integrity=True, drop_csp=True)
+    options = RewriteOptions(drop_base=True, drop_integrity=True, drop_csp=True)
     rewrite_links(body, mime, BASE, None, lambda *_: "http://new.example/", **options)
     rewrite_links(body, mime, BASE, None, lambda uri, _: "y" if uri.endswith("x") else None, **options)
     find_urls_in_script(body, BASE)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.models import pages as pages_model
 from tests.models import rewriting as model
 from tests.models import scripts as scripts_model
-from tests.pages.dropping import Dropping
+from tests.pages.rewrite_options import RewriteOptions
 from unlost.html.links import Link, LinkKind, extract_links, find_script_urls, find_urls_in_script, scan_links
 from unlost.html.rewrite import RewriteResult, rewrite_links
 
@@ -141,7 +141,7 @@ CODECS = {"windows-874": "cp874", "euc-kr": "cp949", "shift_jis": "cp932"}
 
 
 def ask(
-    body: bytes, mime: str | None, charset: str | None = None, **options: Unpack[Dropping]
+    body: bytes, mime: str | None, charset: str | None = None, **options: Unpack[RewriteOptions]
 ) -> tuple[RewriteResult, list[Link]]:
     """Rewrite without an answer, and return what was asked for."""
     asked: list[Link] = []
@@ -378,6 +378,7 @@ ELEMENTS = st.one_of(
 
 
 @given(st.lists(ELEMENTS, max_size=6).map("".join))
+@example('<p data-x="http://">')
 @example("<p data-x='/about'><p data-x='text/html'><p data-x='image/x.png'><p data-x=about><p data-x='1/2'>")
 @example("<body onload=\"load('a', 'b/x.html')\"><script>'/c/x.html'</script>")
 def test_candidates_of_pages(text: str) -> None:

@@ -1,6 +1,7 @@
-"""Queries archives for what they have of a site.
+"""Queries archives for what they hold of a site.
 
-Archives with a listing API are listed, others are queried for single resources. Samples of captures are classified.
+Archives with a listing API are listed; the others are queried resource by resource. A sample of captures is fetched and
+classified.
 """
 
 import asyncio
@@ -22,11 +23,15 @@ from unlost.quality import PageResponse, classify_page
 from unlost.registry.models import Archive
 
 MAX_LISTED_URLS = 200_000
-"""Of one list, some 85 MB of memory; a list of more is cut, and its archive asked for single addresses instead."""
+"""Maximum URLs of one listing, about 85 MB of memory. A longer listing is cut, and its archive is queried resource by
+resource.
+"""
 
 
 def is_good_capture(capture: Capture) -> bool:
-    """Return whether a capture is of a page, as far as its index tells: no error, no redirect.
+    """Return whether a capture is neither an error nor a redirect, according to the archive's index.
+
+    Captures without a status, and revisits, count as good.
 
     >>> [is_good_capture(Capture("http://a/", "a)/", "20140210000001", status)) for status in (200, 404, None)]
     [True, False, True]
@@ -38,7 +43,14 @@ def is_good_capture(capture: Capture) -> bool:
 
 @dataclass(slots=True)
 class SiteListing:
-    """Captures of a site, added up by key. uris: how each is spelled. rows: how many were listed, of whatever kind."""
+    """The captures that one archive lists for a site, aggregated by URL key.
+
+    Attributes:
+        archive: The archive's id.
+        held: The holding for each key, good captures only.
+        uris: The URL of each key, as first listed.
+        rows: Number of rows read, including captures that are not good.
+    """
 
     archive: str
     held: dict[str, ArchiveHolding] = field(default_factory=dict)
@@ -46,7 +58,7 @@ class SiteListing:
     rows: int = 0
 
     def add(self, capture: Capture) -> None:
-        """Take one capture."""
+        """Add one capture to the listing."""
         self.rows += 1
         if capture.key is None or not is_good_capture(capture):
             return
@@ -58,54 +70,64 @@ class SiteListing:
             )
             return
         is_later = capture.datetime >= before.last
-        # One copy in its own format is enough for it to come back so.
-        kept = False if False in (before.migrated, capture.migrated) else before.migrated
+        # One capture in the original format is enough to recover the resource in that format.
+        is_migrated = False if False in (before.migrated, capture.migrated) else before.migrated
         self.held[capture.key] = ArchiveHolding(
             self.archive,
             before.copies + 1,
             min(before.first, capture.datetime),
             max(before.last, capture.datetime),
             capture.digest if is_later else before.digest,
-            kept,
+            is_migrated,
         )
 
 
 async def fetch_listing(
-    repository: ArchiveClient,
+    client: ArchiveClient,
     prefix: str,
     max_urls: int = MAX_LISTED_URLS,
     on_rows: Callable[[int], object] = lambda _: None,
 ) -> tuple[ListingResult | None, SiteListing]:
-    """Return how a lister query ended, and what was listed; None in the first place if the archive has no such list.
+    """List the captures of a URL prefix.
 
-    Nothing is raised that an archive could cause: what it listed before it failed is right. tell: gets the number of
-    rows now and then.
+    Errors of the archive are not raised: the rows listed before the error are valid.
+
+    Args:
+        client: The client of the archive.
+        prefix: The URL prefix to list.
+        max_urls: Stop after this many distinct URLs.
+        on_rows: Called with the number of rows every 1,000 rows.
+
+    Returns:
+        How the listing ended, and what it contains. The former is None if the archive has no listing API.
     """
-    archive = repository.archive.id
-    found = SiteListing(archive)
+    archive = client.archive.id
+    listing = SiteListing(archive)
     try:
-        async for capture in repository.list_prefix(prefix):
-            found.add(capture)
-            if found.rows % 1_000 == 0:
-                on_rows(found.rows)
-            if len(found.held) > max_urls:
-                return ListingResult(archive, prefix, False, found.rows, 0, f"more than {max_urls:,} addresses"), found
+        async for capture in client.list_prefix(prefix):
+            listing.add(capture)
+            if listing.rows % 1_000 == 0:
+                on_rows(listing.rows)
+            if len(listing.held) > max_urls:
+                return ListingResult(
+                    archive, prefix, False, listing.rows, 0, f"more than {max_urls:,} addresses"
+                ), listing
     except UnsupportedError:
-        return None, found
+        return None, listing
     except ArchiveError as error:
-        return ListingResult(archive, prefix, False, found.rows, 0, str(error)[:300]), found
-    return ListingResult(archive, prefix, True, found.rows), found
+        return ListingResult(archive, prefix, False, listing.rows, 0, str(error)[:300]), listing
+    return ListingResult(archive, prefix, True, listing.rows), listing
 
 
 MAX_FAILURES = 5
-"""So many in a row, and an archive is not asked any more in this visit."""
+"""Consecutive failures after which an archive is not queried again during this visit."""
 UrlProber = Callable[[list[str]], Awaitable[list[LiveResource]]]
-"""Looks at addresses of a living site, and tells what is there."""
+"""Requests URLs of a live site, and returns what each responded."""
 
 
 @dataclass(slots=True)
 class _UnseenResource:
-    """An address that archives list, and the site was not seen to have."""
+    """A URL that archives list and the crawl did not find. The hash `order` decides whether it is sampled."""
 
     order: bytes
     uri: str
@@ -113,34 +135,38 @@ class _UnseenResource:
 
 
 class CheckProgress(Protocol):
-    """Is told how far the asking has come."""
+    """Receives the progress of the queries."""
 
     def listing_finished(self, listed: ListingResult) -> None:
-        """Take how a list ended."""
+        """Report that a listing ended."""
         ...
 
     def queries_done(self, done: int, total: int) -> None:
-        """Take how many single questions were asked, of how many."""
+        """Report how many single-resource queries are done, out of how many."""
         ...
 
 
 class NullProgress:
-    """Tells nobody."""
+    """Ignores all progress."""
 
     def listing_finished(self, listed: ListingResult) -> None:
-        """Take how a list ended."""
+        """Ignore the listing."""
 
     def queries_done(self, done: int, total: int) -> None:
-        """Take how many single questions were asked."""
+        """Ignore the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveAccess:
-    """With what archives are asked.
+    """The clients for querying archives.
 
-    archives: those that might have something, by id. repositories: for lists. asker: for single pages.
-    router: says who may have a page, by maps; of the archives that it knows, all are asked otherwise.
-    keepers: for copies.
+    Attributes:
+        archives: The archives that may hold captures of the site, by id.
+        listing_clients: Clients for CDX listings, by archive id.
+        upstream: Client for queries about single resources.
+        router: Selects the archives to query for a resource, from their MementoMaps; an archive without a map is always
+            queried.
+        capture_clients: Clients that fetch captures, by archive id.
     """
 
     archives: Mapping[str, Archive]
@@ -152,21 +178,26 @@ class ArchiveAccess:
 
 @dataclass(slots=True)
 class ArchiveQueryResult:
-    """What came of asking.
+    """The result of querying archives.
 
-    given_up: archives that were not asked to the end, with the last thing that they said.
+    Attributes:
+        given_up: The archives whose queries were not completed, each with its last error.
     """
 
     given_up: dict[str, str] = field(default_factory=dict)
 
 
 class AvailabilityQuery:
-    """One visit's questions. What was answered is kept in the visit, and not asked again.
+    """Queries archives during one visit. Responses are stored in the visit and not requested again when it resumes.
 
-    sample: how many pages are asked for one by one, at most; None for all. thorough: ask every archive for every page,
-    also where another is known to have it.
-    look: looks at addresses of the site that archives list and it was not seen to have; None if nobody can.
-    beside: how many of them are looked at, at most.
+    Args:
+        visit: The visit in progress.
+        access: The clients.
+        sample: Maximum number of resources that are queried one by one; None for all.
+        thorough: Query every archive for every resource, even if another archive is known to hold it.
+        probe: Requests URLs that archives list and the crawl did not find; None if the site cannot be requested.
+        max_probed: Maximum number of such URLs.
+        progress: Receives the progress.
     """
 
     def __init__(
@@ -191,7 +222,7 @@ class AvailabilityQuery:
         self._result = ArchiveQueryResult()
 
     async def run(self, prefixes: Sequence[str]) -> ArchiveQueryResult:
-        """Ask all archives; return what came of it. prefixes: what to ask for lists of."""
+        """Query all archives. `prefixes` are the URL prefixes to list."""
         await self._fetch_listings(prefixes)
         await self._probe_unseen()
         await self._query_resources()
@@ -200,90 +231,92 @@ class AvailabilityQuery:
     async def _fetch_listings(self, prefixes: Sequence[str]) -> None:
         done = {(each.archive, each.prefix) for each in self._visit.listings() if each.is_whole}
         await run_all(
-            self._fetch_listings_of(repository, [each for each in prefixes if (name, each) not in done])
-            for name, repository in self._access.listing_clients.items()
+            self._fetch_listings_of(client, [each for each in prefixes if (archive, each) not in done])
+            for archive, client in self._access.listing_clients.items()
         )
 
-    async def _fetch_listings_of(self, repository: ArchiveClient, prefixes: Sequence[str]) -> None:
+    async def _fetch_listings_of(self, client: ArchiveClient, prefixes: Sequence[str]) -> None:
         for prefix in prefixes:
-            listed, found = await fetch_listing(repository, prefix)
-            if listed is None:
+            result, listing = await fetch_listing(client, prefix)
+            if result is None:
                 return
-            beside = found.held.keys() - self._visit.filter_seen(list(found.held))
-            listed = replace(listed, beside=len(beside))
-            self._sample_unseen(found, beside)
-            self._visit.record_listing(listed, found.held)
-            self._progress.listing_finished(listed)
-            if not listed.is_whole:
-                # A second list would most likely end the same way, and all of them are needed.
+            unseen = listing.held.keys() - self._visit.filter_seen(list(listing.held))
+            result = replace(result, beside=len(unseen))
+            self._sample_unseen(listing, unseen)
+            self._visit.record_listing(result, listing.held)
+            self._progress.listing_finished(result)
+            if not result.is_whole:
+                # Another listing would most likely fail the same way, and only a complete set of listings counts.
                 return
 
-    def _sample_unseen(self, found: SiteListing, keys: set[str]) -> None:
-        """Choose, of what archives list besides, as many as are looked at: those with the lowest hashes."""
+    def _sample_unseen(self, listing: SiteListing, keys: set[str]) -> None:
+        """Sample the URLs that were listed but not crawled, by the lowest hashes, which is stable and unbiased."""
         if self._probe is None:
             return
         for key in keys:
-            chosen = self._unseen.get(key)
-            if chosen is None:
-                chosen = self._unseen[key] = _UnseenResource(sha256(key.encode()).digest(), found.uris[key])
-            chosen.held.append(found.held[key])
+            resource = self._unseen.get(key)
+            if resource is None:
+                resource = self._unseen[key] = _UnseenResource(sha256(key.encode()).digest(), listing.uris[key])
+            resource.held.append(listing.held[key])
         if len(self._unseen) > self._max_probed:
-            kept = sorted(self._unseen.items(), key=lambda each: each[1].order)[: self._max_probed]
-            self._unseen = dict(kept)
+            sampled = sorted(self._unseen.items(), key=lambda each: each[1].order)[: self._max_probed]
+            self._unseen = dict(sampled)
 
     async def _probe_unseen(self) -> None:
         if self._probe is None or not self._unseen:
             return
-        found = await self._probe([each.uri for each in self._unseen.values()])
-        self._visit.record_live(found)
+        resources = await self._probe([each.uri for each in self._unseen.values()])
+        self._visit.record_live(resources)
         for archive in self._access.archives:
-            of_it = {key: held for key, each in self._unseen.items() for held in each.held if held.archive == archive}
-            self._visit.record_holdings(of_it)
+            holdings = {
+                key: held for key, each in self._unseen.items() for held in each.held if held.archive == archive
+            }
+            self._visit.record_holdings(holdings)
 
     async def _query_resources(self) -> None:
-        """Ask one by one the archives that have not listed the site: each at its own pace, for one page at a time."""
-        left = [name for name in self._access.archives if name not in self._visit.complete_listings()]
-        if not left:
+        """Query the archives without a complete listing, in parallel, each one resource at a time."""
+        remaining = [name for name in self._access.archives if name not in self._visit.complete_listings()]
+        if not remaining:
             return
-        if not self._visit.sample():  # else it goes on with those that were drawn before
+        if not self._visit.sample():  # a resumed visit has one already
             self._visit.draw_sample(self._sample, include_held=self._thorough)
-        questions: dict[str, list[tuple[int, str, str | None, RouteTarget]]] = {name: [] for name in left}
+        queries: dict[str, list[tuple[int, str, str | None, RouteTarget]]] = {name: [] for name in remaining}
         answered = self._visit.answered_queries()
         total = 0
         for number, uri, mime in self._visit.sample():
             route = self._access.router.route(uri, RoutingOptions())
-            asked = {choice.archive.id: choice for choice in route.targets}
-            for name in left:
+            targets = {target.archive.id: target for target in route.targets}
+            for name in remaining:
                 if (number, name) in answered:
                     continue
-                choice = asked.get(name)
-                if choice is None:
-                    # Its map says that it has nothing: maps never deny what is held.
+                target = targets.get(name)
+                if target is None:
+                    # MementoMaps have no false negatives, so this counts as a negative response.
                     self._visit.record_query(number, name, None, has_answered=True)
                 else:
-                    questions[name].append((number, uri, mime, choice))
+                    queries[name].append((number, uri, mime, target))
                     total += 1
         count = 0
 
-        def one_more() -> None:
+        def count_query() -> None:
             nonlocal count
             count += 1
             self._progress.queries_done(count, total)
 
-        await run_all(self._query_archive(name, each, one_more) for name, each in questions.items())
+        await run_all(self._query_archive(name, each, count_query) for name, each in queries.items())
 
     async def _query_archive(
-        self, name: str, questions: list[tuple[int, str, str | None, RouteTarget]], one_more: Callable[[], None]
+        self, name: str, queries: list[tuple[int, str, str | None, RouteTarget]], on_query: Callable[[], None]
     ) -> None:
-        """Ask one archive for pages, one after the other, until it fails too often."""
+        """Query one archive for one resource after the other, until it fails `MAX_FAILURES` times in a row."""
         failures = 0
-        for number, uri, mime, choice in questions:
-            asked = await self._access.upstream.query(uri, choice, float("inf"))
-            one_more()
-            report = asked.report
+        for number, uri, mime, target in queries:
+            result = await self._access.upstream.query(uri, target, float("inf"))
+            on_query()
+            report = result.report
             is_good = report.has_answered or report.outcome == "incomplete"
             self._visit.record_query(
-                number, name, _holding_of_timemap(asked, choice.archive, mime), has_answered=is_good
+                number, name, _holding_of_timemap(result, target.archive, mime), has_answered=is_good
             )
             failures = 0 if is_good else failures + 1
             if report.outcome == "not-now" or failures >= MAX_FAILURES:
@@ -291,9 +324,12 @@ class AvailabilityQuery:
                 return
 
 
-async def run_all(works: Iterable[Coroutine[object, object, None]]) -> None:
-    """Do all at once; when one fails, the others are ended before anybody hears of it: they write into one file."""
-    tasks = [asyncio.create_task(work) for work in works]
+async def run_all(coroutines: Iterable[Coroutine[object, object, None]]) -> None:
+    """Run coroutines concurrently.
+
+    If one fails, cancel the others and wait for them before raising, since they share a database.
+    """
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -302,28 +338,33 @@ async def run_all(works: Iterable[Coroutine[object, object, None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _holding_of_timemap(asked: UpstreamResult, archive: Archive, mime: str | None) -> ArchiveHolding | None:
-    """Return what an archive has of a page, by its TimeMap, which does not tell good copies from others."""
-    first, last = asked.mementos.first, asked.mementos.last
+def _holding_of_timemap(result: UpstreamResult, archive: Archive, mime: str | None) -> ArchiveHolding | None:
+    """Return what an archive holds of a resource according to its TimeMap, which does not distinguish good captures."""
+    first, last = result.mementos.first, result.mementos.last
     if first is None or last is None:
         return None
     return ArchiveHolding(
-        archive.id, len(asked.mementos), first.datetime, last.datetime, None, archive.is_migrated(mime)
+        archive.id, len(result.mementos), first.datetime, last.datetime, None, archive.is_migrated(mime)
     )
 
 
 GOOD_CAPTURE = ""
-"""Stands for a copy that nothing speaks against."""
-_MAX_ARCHIVES = 2  # that are asked for copies of one page, those with the newest first
-_CONCURRENT_PAGES = 4  # pages
-_MAX_CLASSIFIED_BYTES = 1 << 20  # bytes of a copy whose words are looked at
-_MAX_CAPTURE_FAILURES = 3  # in a row, after which an archive is not asked for copies any more
+"""The verdict on a resource that has a good capture."""
+_MAX_ARCHIVES = 2  # per page; the archives with the newest captures come first
+_CONCURRENT_PAGES = 4
+_MAX_CLASSIFIED_BYTES = 1 << 20  # of a capture's body
+_MAX_CAPTURE_FAILURES = 3  # consecutive; then no more captures are requested from the archive
 
 
 class CaptureSampler:
-    """Fetches copies of pages that are on the web and in archives, drawn as good as at random, and judges them.
+    """Fetches captures of a pseudo-random sample of pages, and classifies them.
 
-    repositories: whom to ask. most: how many pages. What was judged before is not fetched again.
+    Only pages that are on the web and in archives are sampled. Pages that already have a verdict are not fetched again.
+
+    Args:
+        visit: The visit in progress.
+        repositories: Clients that fetch captures, by archive id.
+        max_pages: Size of the sample.
     """
 
     def __init__(self, visit: CurrentVisit, repositories: Mapping[str, ArchiveClient], max_pages: int) -> None:
@@ -333,59 +374,66 @@ class CaptureSampler:
         self._failures: dict[str, int] = {}
 
     async def classify_sample(self, archives: tuple[str, ...]) -> None:
-        """Judge them, and keep what came of it. What an archive fails to give is not judged: a later run may."""
-        there = [
-            (sha256(standing.live.key.encode("utf-8", "surrogatepass")).digest(), number, standing)
-            for number, standing in self._visit.numbered_availabilities(archives)
-            if standing.is_classifiable
+        """Classify the sample and store the verdicts.
+
+        A page whose captures cannot be fetched gets no verdict, so that a later run tries it again.
+        """
+        candidates = [
+            (sha256(availability.live.key.encode("utf-8", "surrogatepass")).digest(), number, availability)
+            for number, availability in self._visit.numbered_availabilities(archives)
+            if availability.is_classifiable
         ]
-        there.sort(key=lambda each: each[0])
-        known = self._visit.verdicts()
-        left = iter([(number, each) for _, number, each in there[: self._max_pages] if number not in known])
+        candidates.sort(key=lambda each: each[0])
+        classified = self._visit.verdicts()
+        remaining = iter(
+            [(number, each) for _, number, each in candidates[: self._max_pages] if number not in classified]
+        )
 
         async def work() -> None:
-            for number, standing in left:
-                verdict = await self._verdict(standing)
+            for number, availability in remaining:
+                verdict = await self._verdict(availability)
                 if verdict is not None:
                     self._visit.record_verdict(number, verdict)
 
         await run_all(work() for _ in range(_CONCURRENT_PAGES))
 
-    async def _verdict(self, standing: ResourceAvailability) -> str | None:
-        """Return what is wrong with the copies of a page, in a word, `GOOD` if one is good; None if nobody can tell.
+    async def _verdict(self, availability: ResourceAvailability) -> str | None:
+        """Return the verdict on a page: `GOOD_CAPTURE` if one capture is good, None if a capture could not be fetched.
 
-        Of each archive its last copy is fetched, and its first one if that is bad.
+        From each archive the last capture is fetched, then the first one if the last is bad.
         """
-        first_word: str | None = None
-        for held in sorted(standing.held, key=lambda each: each.last, reverse=True)[:_MAX_ARCHIVES]:
-            for date in dict.fromkeys((held.last, held.first)):
-                word = await self._classify_capture(held.archive, standing.live.uri, date)
-                if word is None:
+        first_verdict: str | None = None
+        for holding in sorted(availability.held, key=lambda each: each.last, reverse=True)[:_MAX_ARCHIVES]:
+            for date in dict.fromkeys((holding.last, holding.first)):
+                verdict = await self._classify_capture(holding.archive, availability.live.uri, date)
+                if verdict is None:
                     return None
-                if word == GOOD_CAPTURE:
+                if verdict == GOOD_CAPTURE:
                     return GOOD_CAPTURE
-                first_word = first_word or word
-        return first_word
+                first_verdict = first_verdict or verdict
+        return first_verdict
 
     async def _classify_capture(self, archive: str, uri: str, date: str) -> str | None:
-        repository = self._repositories.get(archive)
-        if repository is None or self._failures.get(archive, 0) >= _MAX_CAPTURE_FAILURES:
+        client = self._repositories.get(archive)
+        if client is None or self._failures.get(archive, 0) >= _MAX_CAPTURE_FAILURES:
             return None
         try:
-            copy = await repository.get(uri, date)
+            capture = await client.get(uri, date)
         except (ArchiveError, UriError):
             self._failures[archive] = self._failures.get(archive, 0) + 1
             return None
         self._failures[archive] = 0
-        return "absent" if copy is None else await asyncio.to_thread(_classify_body, copy)
+        return "absent" if capture is None else await asyncio.to_thread(_classify_body, capture)
 
 
-def _classify_body(copy: FetchedCapture) -> str:
-    capture = copy.capture
-    with copy.body:
-        copy.body.seek(0)
-        body = copy.body.read(_MAX_CLASSIFIED_BYTES)
+def _classify_body(fetched: FetchedCapture) -> str:
+    capture = fetched.capture
+    with fetched.body:
+        fetched.body.seek(0)
+        body = fetched.body.read(_MAX_CLASSIFIED_BYTES)
     if capture.status is not None and not 200 <= capture.status < 300:
         return "error"
-    found = classify_page(PageResponse(capture.uri, capture.datetime, capture.status, capture.mime, body, copy.headers))
-    return GOOD_CAPTURE if found is None else found.kind.value
+    verdict = classify_page(
+        PageResponse(capture.uri, capture.datetime, capture.status, capture.mime, body, fetched.headers)
+    )
+    return GOOD_CAPTURE if verdict is None else verdict.kind.value

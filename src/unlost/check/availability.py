@@ -1,4 +1,4 @@
-"""The state of one resource on the web and in archives, how stale its captures are, and the score of a site."""
+"""Availability of one resource on the web and in archives, staleness of its captures, and the score of a site."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from unlost.uri.names import page_name, path_depth
 
 
 class AvailabilityState(StrEnum):
-    """What is to be expected of a resource, by where it is: on the web, in an archive, in both, in neither."""
+    """Where a resource is available: on the web, in archives, in both, or in neither."""
 
     REPLICATED = "replicated"
     """On the web and in an archive."""
     ENDANGERED = "endangered"
-    """In an archive only: it is lost if that loses it."""
+    """In an archive only: lost if the archive loses it."""
     VULNERABLE = "vulnerable"
-    """On the web only: it is lost if the site is."""
+    """On the web only: lost if the site is lost."""
     UNRECOVERABLE = "unrecoverable"
     """In neither."""
     UNKNOWN = "unknown"
-    """No archive is known to have it, and not all of them have said that they do not."""
+    """Not known to be in an archive, and not all archives have responded."""
 
 
 def derive_state(is_live: bool, is_held: bool | None) -> AvailabilityState:
-    """Return the state of a resource. is_held: whether an archive has it; None if nobody can tell.
+    """Return the state of a resource. `is_held` is whether an archive holds it; None if that is unknown.
 
     >>> [derive_state(live, held).value for live in (True, False) for held in (True, False)]
     ['replicated', 'vulnerable', 'endangered', 'unrecoverable']
@@ -45,9 +45,7 @@ def derive_state(is_live: bool, is_held: bool | None) -> AvailabilityState:
 
 
 def is_live_resource(resource: LiveResource) -> bool:
-    """Return whether a resource is on the web: it was fetched with a good status.
-
-    What robots.txt forbids to fetch counts as there: the site leads to it, and nobody may look.
+    """Return whether a resource is on the web: it was fetched with a 2xx status, or robots.txt forbids to fetch it.
 
     >>> [is_live_resource(LiveResource("http://a/", "a)/", CrawlOutcome.FETCHED, status)) for status in (200, 404)]
     [True, False]
@@ -58,7 +56,7 @@ def is_live_resource(resource: LiveResource) -> bool:
 
 
 def is_countable(resource: LiveResource) -> bool:
-    """Return whether an address stands for a resource at all: redirects, and what a crawl left out, do not.
+    """Return whether a crawled URL counts as a resource: redirects and URLs that the crawl excluded do not.
 
     >>> [is_countable(LiveResource("http://a/", "a)/", CrawlOutcome.FETCHED, status)) for status in (301, 404)]
     [False, True]
@@ -72,9 +70,9 @@ _DAY = 86_400.0
 
 
 def staleness_days(last_modified: str | None, stored: str | None) -> float | None:
-    """Return how many days after it was stored a resource was changed; 0 if it was not. None if nobody can tell.
+    """Return how many days after its capture a resource was modified; 0 if it was not, None if a date is missing.
 
-    last_modified, stored: 14 digits. As servers tell it: a wrong date of theirs gives a wrong number here.
+    Dates have 14 digits. `Last-Modified` is used as the server sent it: a wrong date there gives a wrong number here.
 
     >>> staleness_days("20240110000000", "20240103120000"), staleness_days("20240101000000", "20240301000000")
     (6.5, 0.0)
@@ -83,17 +81,19 @@ def staleness_days(last_modified: str | None, stored: str | None) -> float | Non
     if last_modified is None or stored is None:
         return None
     try:
-        changed, kept = dates.to_datetime(last_modified), dates.to_datetime(stored)
+        modified_time, stored_time = dates.to_datetime(last_modified), dates.to_datetime(stored)
     except DateError:
         return None
-    return max(0.0, (changed - kept).total_seconds() / _DAY)
+    return max(0.0, (modified_time - stored_time).total_seconds() / _DAY)
 
 
 @dataclass(frozen=True, slots=True)
 class StalenessStats:
-    """How stale copies are, in days; the numbers from `mean` on are of those that are stale by a day or more.
+    """How stale captures are, in days. The values from `mean` on cover the captures that are stale by at least a day.
 
-    known: of how many it can be told. stale: how many of these are stale by a day or more.
+    Attributes:
+        known: Number of captures of known staleness.
+        stale: Number of those that are stale by at least a day.
     """
 
     known: int
@@ -106,12 +106,12 @@ class StalenessStats:
 
     @property
     def share(self) -> float | None:
-        """The share that is stale; None of nothing."""
+        """The share of stale captures; None if none has a known staleness."""
         return self.stale / self.known if self.known else None
 
 
 def summarize_staleness(days: Iterable[float]) -> StalenessStats:
-    """Return what copies have in common, by the days that each is stale.
+    """Return statistics of the staleness of captures, in days.
 
     >>> summarize_staleness([0.0, 0.5, 2.0, 6.0])
     StalenessStats(known=4, stale=2, mean=4.0, median=4.0, deviation=2.0, least=2.0, most=6.0)
@@ -125,11 +125,15 @@ def summarize_staleness(days: Iterable[float]) -> StalenessStats:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveHolding:
-    """What one archive has of a resource: copies that are good, as far as it tells.
+    """The good captures that one archive has of a resource.
 
-    copies: how many. first, last: when the first and the last of them was stored, 14 digits.
-    digest: of the last copy; None if the archive does not tell. migrated: whether the archive changed its format; None
-        if nobody says.
+    Attributes:
+        archive: The archive's id.
+        copies: Number of captures.
+        first: Date of the first capture, 14 digits.
+        last: Date of the last capture, 14 digits.
+        digest: Digest of the last capture; None if the archive does not list digests.
+        migrated: Whether the archive converted the capture to another format; None if unknown.
     """
 
     archive: str
@@ -142,13 +146,15 @@ class ArchiveHolding:
 
 @dataclass(frozen=True, slots=True)
 class ResourceAvailability:
-    """One resource. What is derived from it is said by its properties.
+    """One resource on the web and in archives.
 
-    live: as the web has it. held: what archives have, each once.
-    is_settled: whether all archives have said what they have, or cannot have any; if not, others may have it, too.
-    is_drawn: whether archives were asked for this one alone, since it was among those that were drawn.
-    first_seen: when it was first seen on the web, 14 digits; None if nobody watched.
-    verdict: what is wrong with the copies that were fetched, in a word; empty if one is good, None if none was fetched.
+    Attributes:
+        live: The resource as crawled.
+        held: The holdings, one for each archive.
+        is_settled: Whether every archive has responded. Otherwise further archives may hold the resource.
+        is_sampled: Whether archives were queried for this resource, as part of the sample.
+        first_seen: When it was first seen on the web, 14 digits; None if the site was not watched.
+        verdict: Why its fetched captures are bad; empty if one is good, None if none was fetched.
     """
 
     live: LiveResource
@@ -160,92 +166,98 @@ class ResourceAvailability:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is on the web."""
+        """Whether the resource is on the web."""
         return is_live_resource(self.live)
 
     @property
     def is_held(self) -> bool | None:
-        """Whether an archive has it; None if nobody can tell. Copies that were found to be none do not count."""
+        """Whether an archive has a good capture; None if unknown."""
         if self.held:
             return not self.verdict
         return False if self.is_settled else None
 
     @property
     def is_classifiable(self) -> bool:
-        """Whether its copies can be looked into: it is a page, on the web, and in an archive."""
+        """Whether its captures can be classified: it is an HTML page, on the web, and in an archive."""
         return self.is_live and bool(self.held) and format_of(self.mime) == "html"
 
     @property
     def state(self) -> AvailabilityState:
-        """Whether it would come back."""
+        """The availability state."""
         return derive_state(self.is_live, self.is_held)
 
     @property
     def copies(self) -> int:
-        """How many copies are known."""
+        """Number of captures in all archives."""
         return sum(each.copies for each in self.held)
 
     @property
     def last_capture(self) -> str | None:
-        """When the last copy was stored."""
+        """Date of the last capture, 14 digits; None if there is none."""
         return max((each.last for each in self.held), default=None)
 
     @property
     def stale_days(self) -> float | None:
-        """How many days the last copy is behind; None if nobody can tell, or there is none."""
+        """How many days the last capture is out of date.
+
+        None if unknown, without a capture, or if the resource is not on the web.
+        """
         return staleness_days(self.live.last_modified, self.last_capture) if self.is_live else None
 
     @property
     def is_migrated(self) -> bool | None:
-        """Whether every copy is in another format than the original; None if nobody says, or there is no copy."""
-        told = [each.migrated for each in self.held]
-        if False in told:
+        """Whether every capture is in another format than the original; None if unknown or without a capture."""
+        values = [each.migrated for each in self.held]
+        if False in values:
             return False
-        return True if told and None not in told else None
+        return True if values and None not in values else None
 
     @property
     def is_same(self) -> bool | None:
-        """Whether an archive's last copy has the very bytes that are on the web; None if nobody can tell."""
-        told = [each.digest for each in self.held if each.digest is not None]
-        if self.live.digest is None or not told:
+        """Whether an archive's last capture has the digest of the resource on the web; None if a digest is missing."""
+        digests = [each.digest for each in self.held if each.digest is not None]
+        if self.live.digest is None or not digests:
             return None
-        return self.live.digest in told
+        return self.live.digest in digests
 
     @property
     def mime(self) -> str:
-        """Its media type; `unknown` if nobody told."""
+        """The media type; `unknown` if the server sent none."""
         return self.live.mime or UNKNOWN_TYPE
 
     @property
     def depth(self) -> int:
-        """Its path depth."""
+        """Path depth of the URL."""
         return path_depth(page_name(self.live.uri))
 
     @property
     def folder(self) -> str:
-        """The first folder of its path, with the host: `http://a.example/b/` for all that is below."""
+        """The URL of the first folder of the path, such as `http://a.example/b/`."""
         parts = urlsplit(self.live.uri)
         first, slash, _ = parts.path.lstrip("/").partition("/")
         return f"{parts.scheme}://{parts.netloc}/{first + '/' if slash else ''}"
 
     @property
     def has_query(self) -> bool:
-        """Whether its address has a query."""
+        """Whether the URL has a query."""
         return "?" in self.live.uri.partition("#")[0]
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether robots.txt keeps everybody from it."""
+        """Whether robots.txt forbids to fetch the resource."""
         return self.live.outcome is CrawlOutcome.FORBIDDEN
 
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityScore:
-    """How much of what is on the web would come back.
+    """How many of the resources on the web could be recovered from archives.
 
-    live: how many resources are on the web. held: how many of them are known to be in an archive.
-    absent: of how many all archives said that they have nothing. drawn, hits: of those that no list has, how many were
-        asked for and answered about, and how many of these some archive has.
+    Attributes:
+        live: Number of resources on the web.
+        held: Number of those known to be in an archive.
+        absent: Number of those that no archive holds, according to all archives.
+        sampled: Number of resources that no listing contains, that were sampled, and that all archives responded about.
+        hits: Number of sampled resources that an archive holds.
     """
 
     live: int
@@ -256,14 +268,14 @@ class AvailabilityScore:
 
     @property
     def unknown(self) -> int:
-        """Of how many nobody can tell."""
+        """Number of resources of unknown availability."""
         return self.live - self.held - self.absent
 
     @property
     def share(self) -> float | None:
-        """The share, estimated if something is unknown; None of nothing, or if nothing is known at all.
+        """The recoverable share, an estimate if some resources are unknown; None without resources or without a sample.
 
-        >>> Score(live=100, held=60, absent=10, drawn=20, hits=10).share
+        >>> AvailabilityScore(live=100, held=60, absent=10, sampled=20, hits=10).share
         0.75
         """
         if not self.live:
@@ -276,11 +288,11 @@ class AvailabilityScore:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Between which shares it lies, with a probability of 95 %; one point if nothing is unknown. None of nothing.
+        """The 95 % Wilson interval of the share; a single point if nothing is unknown, None without resources.
 
-        >>> Score(live=4, held=3, absent=1, drawn=2, hits=1).interval
+        >>> AvailabilityScore(live=4, held=3, absent=1, sampled=2, hits=1).interval
         (0.75, 0.75)
-        >>> [round(end, 2) for end in Score(live=100, held=60, absent=10, drawn=20, hits=10).interval]
+        >>> [round(end, 2) for end in AvailabilityScore(live=100, held=60, absent=10, sampled=20, hits=10).interval]
         [0.67, 0.83]
         """
         if not self.live:
@@ -292,12 +304,12 @@ class AvailabilityScore:
 
     @property
     def _listed(self) -> int:
-        """How many are known to be held without having been drawn."""
+        """Number of resources known to be held without sampling."""
         return self.held - self.hits
 
     @property
     def _population(self) -> int:
-        """How many there are from which were drawn: also those of which nobody can tell after all."""
+        """Size of the population that was sampled, including resources whose queries failed."""
         return self.sampled + self.unknown
 
 
@@ -308,3 +320,4 @@ STATE_ORDER = (
     AvailabilityState.UNRECOVERABLE,
     AvailabilityState.UNKNOWN,
 )
+"""States in the order of reports, the safest first."""

@@ -1,4 +1,7 @@
-"""Checks one site: crawled or known from a copy, then archives, then statistics. Resumes an interrupted visit."""
+"""Checks one site: crawls it or reads a local copy, queries archives, computes statistics.
+
+Resumes interrupted visits.
+"""
 
 from base64 import b32encode
 from collections import Counter
@@ -32,24 +35,28 @@ from unlost.errors import InputError, UriError
 from unlost.problems import Problems
 
 MIN_URLS_FOR_LISTING = 5
-"""From so many addresses of a host on its list is asked for; fewer cost less when asked for one by one."""
+"""Minimum URLs of a host for a CDX listing of it; for fewer, single queries are cheaper."""
 
 
 def read_copied_resources(path: Path) -> tuple[Iterator[LiveResource], Problems]:
-    """Return the resources of a copy of a site (WARC, WACZ, a folder of them), as being on the web, and what was bad.
+    """Return the resources in a local copy of a site as live resources, and what could not be read.
 
-    Nobody is asked whether they still are. Raises InputError, OSError.
+    The copy is a WARC, a WACZ, or a folder of them. Nothing is requested from the web.
+
+    Raises:
+        InputError: The copy has no resources, or cannot be read.
+        OSError: The copy cannot be read.
     """
     site = open_site(path)
     if not site.resources:
         raise InputError(f"{path}: no resource of a site is in it")
 
-    def each() -> Iterator[LiveResource]:
+    def live_resources() -> Iterator[LiveResource]:
         for resource in site.resources.values():
             try:
                 key = addresses.key(resource.uri)
             except UriError:
-                continue  # a name that is none cannot be asked for
+                continue  # archives cannot be queried for an invalid URL
             yield LiveResource(
                 resource.uri,
                 key,
@@ -62,11 +69,11 @@ def read_copied_resources(path: Path) -> tuple[Iterator[LiveResource], Problems]
                 resource.modified,
             )
 
-    return each(), site.problems
+    return live_resources(), site.problems
 
 
 def hosts_to_list(uris: Iterable[str]) -> list[str]:
-    """Return the hosts of which archives are asked for lists: those with several of the addresses.
+    """Return the hosts to list in archives: those with at least `MIN_URLS_FOR_LISTING` of the URLs.
 
     >>> hosts_to_list([f"http://a.example/{number}" for number in range(5)] + ["http://b.example/"])
     ['http://a.example/']
@@ -79,7 +86,7 @@ def hosts_to_list(uris: Iterable[str]) -> list[str]:
 
 
 def folder_url(url: str) -> str:
-    """Return the folder of an address: what is below it is the site.
+    """Return the URL of the folder that contains a URL. Everything below it belongs to the site.
 
     >>> folder_url("http://a.example/b/c.html?d"), folder_url("http://a.example")
     ('http://a.example/b/', 'http://a.example/')
@@ -89,43 +96,42 @@ def folder_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{folder}/"
 
 
-_BATCH_SIZE = 200  # resources that are kept together
-_MAX_VISIT_AGE_SECONDS = 86_400.0  # seconds after which a visit that did not end is begun anew: what it saw may be gone
+_BATCH_SIZE = 200  # resources per transaction
+_MAX_VISIT_AGE_SECONDS = 86_400.0  # an older unfinished visit is restarted, since the site may have changed
 
 
 class SiteSource(Protocol):
-    """Whoever knows what a site has.
-
-    knows_links: whether links are followed, so that what nothing leads to can be told.
-    look: looks at single addresses; None if nobody can.
-    """
+    """Provides the resources of a site, by crawling it or from a local copy."""
 
     @property
     def knows_links(self) -> bool:
-        """Whether links are followed."""
+        """Whether links are followed, so that pages without incoming links can be detected."""
         ...
 
     @property
     def probe(self) -> UrlProber | None:
-        """What looks at single addresses; None if nobody can."""
+        """Requests single URLs of the site; None if the site cannot be requested."""
         ...
 
     def resources(self) -> AsyncIterator[LiveResource]:
-        """Yield what the site has; of one that was yielded twice the second counts."""
+        """Yield the resources; if one is yielded twice, the second counts."""
         ...
 
     def prefixes(self) -> Sequence[str]:
-        """Return what archives are asked for lists of, once all resources were yielded."""
+        """Return the URL prefixes to list in archives. Valid after all resources were yielded."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """How thoroughly archives are asked.
+    """How thoroughly archives are queried.
 
-    sample: how many pages are asked for one by one, at most; None for all. thorough: ask every archive for every page.
-    beside: how many addresses that archives list, and the site was not seen to have, are looked at.
-    judge: of how many pages copies are fetched and judged.
+    Attributes:
+        sample: Maximum number of resources that are queried one by one; None for all.
+        thorough: Query every archive for every resource.
+        max_probed: Maximum number of URLs that archives list and the crawl did not find, and that are requested from
+            the site.
+        max_classified: Number of pages whose captures are fetched and classified.
     """
 
     sample: int | None = 200
@@ -136,9 +142,16 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a visit came to.
+    """The result of a visit.
 
-    left_over: archives that did not say all that they have to say, each with why.
+    Attributes:
+        visit: The visit.
+        current: The tables of the visit.
+        archives: Ids of the archives that were queried.
+        stats: The statistics.
+        listings: How each CDX listing ended.
+        incomplete: The archives whose queries were not completed, each with the reason.
+        now: Start of the visit, 14 digits.
     """
 
     visit: SiteVisit
@@ -151,7 +164,7 @@ class CheckResult:
 
 
 async def resume_or_begin_visit(history: VisitHistory, clock: Clock) -> tuple[SiteVisit, int]:
-    """Return the visit that goes on, or begin one; and how many visits lost their dates, since the clock went back."""
+    """Return the unfinished visit, or begin one; and how many visits lost their dates since the clock was set back."""
     now = clock.now()
     visit = history.unfinished_visit()
     if visit is not None and 0 <= now - visit.time < _MAX_VISIT_AGE_SECONDS:
@@ -167,12 +180,12 @@ async def check_site(
     options: CheckOptions,
     progress: CheckProgress | None = None,
 ) -> CheckResult:
-    """See what a site has, ask archives for it, and return what came of it. The visit is not ended."""
-    present = history.current_visit(visit)
+    """Crawl a site, query archives for its resources, and compute the statistics. Does not finish the visit."""
+    current = history.current_visit(visit)
     if visit.stage is VisitStage.BEGUN:
-        await _crawl(present, site)
-    asking = AvailabilityQuery(
-        present,
+        await _crawl(current, site)
+    query = AvailabilityQuery(
+        current,
         access,
         sample=options.sample,
         thorough=options.thorough,
@@ -180,42 +193,47 @@ async def check_site(
         max_probed=options.max_probed,
         progress=progress,
     )
-    result = await asking.run(site.prefixes())
+    result = await query.run(site.prefixes())
     archives = tuple(access.archives)
     if options.max_classified:
-        await CaptureSampler(present, access.capture_clients, options.max_classified).classify_sample(archives)
+        await CaptureSampler(current, access.capture_clients, options.max_classified).classify_sample(archives)
     now = dates.from_epoch(str(int(visit.time)))
-    figures = compute_check_stats(present.availabilities(archives), now, knows_links=site.knows_links)
-    lists = tuple(present.listings())
-    return CheckResult(visit, present, archives, figures, lists, _incomplete_archives(lists, result), now)
+    stats = compute_check_stats(current.availabilities(archives), now, knows_links=site.knows_links)
+    listings = tuple(current.listings())
+    return CheckResult(visit, current, archives, stats, listings, _incomplete_archives(listings, result), now)
 
 
-async def _crawl(present: CurrentVisit, site: SiteSource) -> None:
+async def _crawl(current: CurrentVisit, site: SiteSource) -> None:
     batch: list[LiveResource] = []
     async for resource in site.resources():
         batch.append(resource)
         if len(batch) >= _BATCH_SIZE:
-            present.record_live(batch)
+            current.record_live(batch)
             batch.clear()
-    present.record_live(batch)
-    present.mark_crawled()
+    current.record_live(batch)
+    current.mark_crawled()
 
 
-def _incomplete_archives(lists: Sequence[ListingResult], result: ArchiveQueryResult) -> dict[str, str]:
-    """Return which archives did not say all: those that were given up; a list that was cut is made up for by asking."""
-    messages = {each.archive: each.message or "its list was cut" for each in lists if not each.is_whole}
+def _incomplete_archives(listings: Sequence[ListingResult], result: ArchiveQueryResult) -> dict[str, str]:
+    """Return the archives that were given up. A listing that was cut is no loss: single queries replaced it."""
+    messages = {each.archive: each.message or "its list was cut" for each in listings if not each.is_whole}
     return {name: messages.get(name, message) for name, message in result.given_up.items()}
 
 
 _MAX_BODY_BYTES = 8 << 20
-"""Of one body: enough to find its links and tell whether it changed; nothing is kept."""
+"""Bytes of a body that are read, enough to extract links and compute a digest. Bodies are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteCrawlOptions:
-    """In whose name a site is visited, and how.
+    """How a site is crawled.
 
-    folder: for what a crawl remembers, so that it can go on; its parent must be there.
+    Attributes:
+        folder: Directory for the state of the crawl, so that it can resume. Its parent must exist.
+        clock: The clock.
+        contact: Contact for the User-Agent header.
+        proxies: Whether the proxies of the environment are used.
+        on_event: Receives the events of the crawl.
     """
 
     folder: Path
@@ -226,11 +244,17 @@ class SiteCrawlOptions:
 
 
 class CrawledSite:
-    """A site that is crawled by a plan.
+    """A site that is crawled.
 
-    prefixes: what archives list of it; by default the hosts that are seen. must_answer: whether to raise InputError if
-    nothing of it could be fetched. is_sitemap: whether only what sitemaps name counts; none is an InputError.
-    result: how the crawl ended, once it has.
+    Args:
+        plan: What to crawl.
+        options: How to crawl it.
+        prefixes: URL prefixes to list in archives; the hosts that are found by default.
+        must_answer: Raise InputError if nothing could be fetched.
+        is_sitemap: Count only URLs that sitemaps list, and raise InputError if there are none.
+
+    Attributes:
+        result: How the crawl ended; None before.
     """
 
     def __init__(
@@ -256,28 +280,28 @@ class CrawledSite:
 
     @property
     def probe(self) -> UrlProber | None:
-        """What looks at single addresses."""
+        """Requests single URLs of the site."""
         return self._probe_urls
 
     async def resources(self) -> AsyncIterator[LiveResource]:
-        """Crawl the site, or go on where that was interrupted, and yield what it has."""
+        """Crawl the site, or resume the crawl, and yield its resources."""
         self.result = await self._crawl(self._plan, self._options.folder)
         if self._must_answer and not self.result.counts[CrawlOutcome.FETCHED]:
             raise self._forget_crawl(self._no_response_error())
-        # By their keys: what a sitemap names may have led to another spelling, with https for example.
-        named = {each.key for each in self._read() if each.is_in_sitemap} if self._is_sitemap else set()
-        if self._is_sitemap and not named:
-            text = (
+        # Compared by key, since a URL in a sitemap may redirect to another form of itself, such as https.
+        sitemap_keys = {each.key for each in self._read() if each.is_in_sitemap} if self._is_sitemap else set()
+        if self._is_sitemap and not sitemap_keys:
+            message = (
                 f"{self._plan.starts[0]}: no sitemap names a page of it: robots.txt would say where one is, or it "
                 "would be at /sitemap.xml; without --sitemap links are followed"
             )
-            raise self._forget_crawl(InputError(text))
+            raise self._forget_crawl(InputError(message))
         for each in self._read():
-            if not self._is_sitemap or each.key in named:
+            if not self._is_sitemap or each.key in sitemap_keys:
                 yield each
 
     def _forget_crawl(self, error: InputError) -> InputError:
-        """Forget a crawl that came to nothing, so that the next one sees what was mended meanwhile."""
+        """Delete the state of a failed crawl, so that the next run starts again and sees what was fixed."""
         rmtree(self._options.folder, ignore_errors=True)
         return error
 
@@ -285,13 +309,13 @@ class CrawledSite:
         return read_resources(self._options.folder)
 
     def prefixes(self) -> Sequence[str]:
-        """Return what archives are asked for lists of."""
+        """Return the URL prefixes to list in archives."""
         if self._prefixes is not None:
             return self._prefixes
         return hosts_to_list(self._uris())
 
     def _no_response_error(self) -> InputError:
-        """Return in words why nothing was fetched."""
+        """Return an error that says why nothing was fetched."""
         first = next(self._read(), None)
         what, reason = (first.uri, first.reason) if first is not None else ("the site", None)
         if first is not None and first.outcome is CrawlOutcome.FORBIDDEN and reason == "robots":
@@ -307,7 +331,7 @@ class CrawledSite:
                 yield each.uri
 
     async def _probe_urls(self, uris: list[str]) -> list[LiveResource]:
-        """Look at single addresses, and follow nothing."""
+        """Request single URLs without following links."""
         folder = self._options.folder.with_name(f"{self._options.folder.name}-beside")
         if folder.exists():
             rmtree(folder)
@@ -321,20 +345,20 @@ class CrawledSite:
             rmtree(folder, ignore_errors=True)
 
     async def _crawl(self, plan: CrawlConfig, folder: Path) -> CrawlResult:
-        visiting = self._options
+        options = self._options
         return await crawl(
             plan,
             folder,
-            visiting.clock,
-            contact=visiting.contact,
+            options.clock,
+            contact=options.contact,
             write_warcs=False,
-            on_event=visiting.on_event,
-            use_proxies=visiting.proxies,
+            on_event=options.on_event,
+            use_proxies=options.proxies,
         )
 
 
 class CopiedSite:
-    """A site that is known from a copy of it: nobody is visited."""
+    """A site that is read from a local copy; nothing is requested from the web."""
 
     knows_links = False
     probe: UrlProber | None = None
@@ -343,10 +367,10 @@ class CopiedSite:
         self._resources = resources
 
     async def resources(self) -> AsyncIterator[LiveResource]:
-        """Yield what the copy has."""
+        """Yield the resources of the copy."""
         for each in self._resources:
             yield each
 
     def prefixes(self) -> Sequence[str]:
-        """Return the hosts of which archives are asked for lists."""
+        """Return the hosts to list in archives."""
         return hosts_to_list(each.uri for each in self._resources)

@@ -1,5 +1,5 @@
 # ruff: noqa: S608  what is put into statements are names of our own tables and columns
-"""All visits of a site: begun, ended, and what they observed, stored as runs of equal observations."""
+"""All visits of a site, and what they observed, stored as runs of equal observations."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,10 +13,12 @@ from unlost.sqlite import decode_text, encode_text, transaction
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one visit saw of a resource.
+    """What one visit observed of a resource.
 
-    time: of the visit, in seconds since 1970. is_live: whether it was on the web. is_held: whether the archive had it.
-    None if that was not found out.
+    Attributes:
+        time: Start of the visit, in seconds since 1970.
+        is_live: Whether the resource was on the web; None if unknown.
+        is_held: Whether the archive held it; None if unknown.
     """
 
     time: float
@@ -25,18 +27,23 @@ class Observation:
 
 
 ANY_ARCHIVE = ""
-"""Stands in spans for all archives together."""
+"""The id, in the table of spans, that means any archive."""
 _VISIT_COLUMNS = "id, site, time, stage, before"
 _SITE_RESOURCES = "SELECT id FROM resource WHERE site = ?"
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedVisit:
-    """One visit that is over.
+    """A finished visit.
 
-    time: when it was begun, in seconds since 1970. is_dated: whether that can be believed: if the clock went back
-    afterwards, it cannot. states: how many resources were in which. fresh: how many were on the web that were never
-    seen before. look, reason: how the site looked, in a word and in words.
+    Attributes:
+        id: The visit's id.
+        time: Start of the visit, in seconds since 1970.
+        is_dated: Whether `time` is reliable: it is not if the clock was set back afterwards.
+        states: Number of resources in each state.
+        new_resources: Number of resources on the web that no earlier visit saw.
+        look: Health of the site, a value of `SiteHealth`; None if it was not checked.
+        reason: Explanation of the health.
     """
 
     id: int
@@ -49,7 +56,7 @@ class FinishedVisit:
 
 
 class VisitHistory:
-    """The visits of one site. clock times are seconds since 1970."""
+    """The visits of one site. Times are in seconds since 1970."""
 
     def __init__(self, file: VisitDatabase, site: int) -> None:
         self._file = file
@@ -57,7 +64,7 @@ class VisitHistory:
         self.site = site
 
     def unfinished_visit(self) -> SiteVisit | None:
-        """Return the visit that was begun and has not ended; None if there is none."""
+        """Return the unfinished visit; None if there is none."""
         row = self._data.execute(
             f"SELECT {_VISIT_COLUMNS} FROM visit WHERE site = ? AND stage <> ? ORDER BY id DESC LIMIT 1",
             (self.site, VisitStage.DONE),
@@ -65,14 +72,15 @@ class VisitHistory:
         return None if row is None else _make_visit(row)
 
     def begin_visit(self, now: float) -> tuple[SiteVisit, int]:
-        """Begin a visit; return it, and how many visits lost their dates since the clock had gone back behind them.
+        """Begin a visit, and delete the data of an unfinished one.
 
-        What a visit left that did not end is forgotten.
+        Returns:
+            The visit, and how many earlier visits lost their dates because the clock was set back before them.
         """
         with transaction(self._data):
             self._clear_last_visit()
             self._data.execute("DELETE FROM visit WHERE site = ? AND stage <> ?", (self.site, VisitStage.DONE))
-            struck = self._data.execute(
+            undated = self._data.execute(
                 "UPDATE visit SET is_dated = 0 WHERE site = ? AND is_dated AND time >= ?", (self.site, now)
             ).rowcount
             before = self._data.execute("SELECT max(id) FROM visit WHERE site = ?", (self.site,)).fetchone()[0]
@@ -80,54 +88,60 @@ class VisitHistory:
                 f"INSERT INTO visit (site, time, stage, before) VALUES (?, ?, ?, ?) RETURNING {_VISIT_COLUMNS}",
                 (self.site, now, VisitStage.BEGUN, before),
             ).fetchone()
-        return _make_visit(row), int(struck)
+        return _make_visit(row), int(undated)
 
     def discard_visit(self, visit: SiteVisit) -> None:
-        """Forget a visit that is not over, and everything that it saw."""
+        """Delete an unfinished visit and everything it observed."""
         with transaction(self._data):
             self._clear_last_visit()
             self._data.execute("DELETE FROM visit WHERE id = ? AND stage <> ?", (visit.id, VisitStage.DONE))
 
     def current_visit(self, visit: SiteVisit) -> CurrentVisit:
-        """Return the tables of a visit that goes on."""
+        """Return the tables of the visit in progress."""
         return CurrentVisit(self._file, visit)
 
     def finish_visit(
         self, visit: SiteVisit, archives: Iterable[str], also: Callable[[], object] = lambda: None
     ) -> Counter[AvailabilityState]:
-        """End a visit: put what it saw behind what others saw, all at once; return how many are in which state.
+        """Finish a visit: add its observations to the history, in one transaction.
 
-        also: what else is to be changed with it, or not at all.
+        Args:
+            visit: The visit.
+            archives: Ids of the archives that were queried.
+            also: Runs in the same transaction.
+
+        Returns:
+            The number of resources in each state.
         """
         states: Counter[AvailabilityState] = Counter()
-        asked_of = tuple(archives)
+        queried = tuple(archives)
         with transaction(self._data):
-            present = self.current_visit(visit)
-            whole = present.complete_listings()
-            answered = present.answered_queries()
-            fresh = 0
-            for number, standing in present.numbered_availabilities(asked_of):
-                states[standing.state] += 1
-                live = standing.live
+            current = self.current_visit(visit)
+            listed_archives = current.complete_listings()
+            answered = current.answered_queries()
+            new_resources = 0
+            for number, availability in current.numbered_availabilities(queried):
+                states[availability.state] += 1
+                live = availability.live
                 is_good = is_live_resource(live) and live.outcome is CrawlOutcome.FETCHED
-                fresh += is_good and self._count_download(number, visit.id, live.digest, live.mime)
-                self._extend_span("live_span", (number,), "is_live", visit, standing.is_live)
-                if standing.is_held is not None:
-                    self._extend_span("held_span", (number, ANY_ARCHIVE), "is_held", visit, standing.is_held)
-                has = {each.archive for each in standing.held}
-                for archive in asked_of:
-                    if archive in has or archive in whole or (number, archive) in answered:
-                        self._extend_span("held_span", (number, archive), "is_held", visit, archive in has)
+                new_resources += is_good and self._count_download(number, visit.id, live.digest, live.mime)
+                self._extend_span("live_span", (number,), "is_live", visit, availability.is_live)
+                if availability.is_held is not None:
+                    self._extend_span("held_span", (number, ANY_ARCHIVE), "is_held", visit, availability.is_held)
+                holders = {each.archive for each in availability.held}
+                for archive in queried:
+                    if archive in holders or archive in listed_archives or (number, archive) in answered:
+                        self._extend_span("held_span", (number, archive), "is_held", visit, archive in holders)
             self._data.execute(
                 "UPDATE visit SET stage = ?, fresh = ?, replicated = ?, endangered = ?, vulnerable = ?, "
                 "unrecoverable = ?, unknown = ? WHERE id = ?",
-                (VisitStage.DONE, fresh, *(states[state] for state in AvailabilityState), visit.id),
+                (VisitStage.DONE, new_resources, *(states[state] for state in AvailabilityState), visit.id),
             )
             also()
         return states
 
     def finished_visits(self) -> list[FinishedVisit]:
-        """Return all visits that are over, in their order."""
+        """Return all finished visits in order."""
         rows = self._data.execute(
             "SELECT id, time, is_dated, fresh, look, reason, replicated, endangered, vulnerable, unrecoverable, "
             "unknown FROM visit WHERE site = ? AND stage = ? ORDER BY id",
@@ -139,29 +153,29 @@ class VisitHistory:
                 time,
                 bool(is_dated),
                 Counter(dict(zip(AvailabilityState, counts, strict=True))),
-                fresh,
+                new_resources,
                 look,
                 decode_text(reason),
             )
-            for number, time, is_dated, fresh, look, reason, *counts in rows
+            for number, time, is_dated, new_resources, look, reason, *counts in rows
         ]
 
     def last_time(self) -> float | None:
-        """Return when the last visit was that is over; None if there was none."""
+        """Return when the last finished visit began; None if there is none."""
         row = self._data.execute(
             "SELECT time FROM visit WHERE site = ? AND stage = ? ORDER BY id DESC LIMIT 1", (self.site, VisitStage.DONE)
         ).fetchone()
         return None if row is None else float(row[0])
 
     def known_urls(self, limit: int) -> list[str]:
-        """Return addresses that were on the web at some visit, those that were first seen first."""
+        """Return URLs that were on the web at some visit, the earliest seen first."""
         rows = self._data.execute(
             "SELECT uri FROM resource WHERE site = ? AND first_live IS NOT NULL ORDER BY id LIMIT ?", (self.site, limit)
         )
         return [decode_text(uri) for (uri,) in rows]
 
     def archives(self) -> list[str]:
-        """Return the archives that have ever answered."""
+        """Return the archives that have ever responded."""
         rows = self._data.execute(
             f"SELECT DISTINCT archive FROM held_span WHERE resource IN ({_SITE_RESOURCES}) AND archive <> ? ORDER "
             "BY archive",
@@ -170,27 +184,27 @@ class VisitHistory:
         return [str(archive) for (archive,) in rows]
 
     def observations(self, archive: str = ANY_ARCHIVE) -> Iterator[tuple[str, str | None, list[Observation]]]:
-        """Yield the address and the type of every resource that was ever on the web, and what dated visits saw of it.
+        """Yield the URL, the media type and the observations of every resource that was ever on the web.
 
-        archive: of which one; all together if none is named.
+        Only dated visits count. `archive` is the archive whose holdings are observed, by default any archive.
         """
         times = {each.id: each.time for each in self.finished_visits() if each.is_dated}
         for number, uri, mime in self._data.execute(
             "SELECT id, uri, mime FROM resource WHERE site = ? AND first_live IS NOT NULL ORDER BY id", (self.site,)
         ).fetchall():
-            lives = dict(self._dated_values("live_span", "is_live", "resource = ?", (number,), times))
-            holds = dict(
+            live_by_visit = dict(self._dated_values("live_span", "is_live", "resource = ?", (number,), times))
+            held_by_visit = dict(
                 self._dated_values("held_span", "is_held", "resource = ? AND archive = ?", (number, archive), times)
             )
-            found = [
-                Observation(time, lives.get(visit), holds.get(visit))
+            observations = [
+                Observation(time, live_by_visit.get(visit), held_by_visit.get(visit))
                 for visit, time in times.items()
-                if visit in lives or visit in holds
+                if visit in live_by_visit or visit in held_by_visit
             ]
-            yield decode_text(uri), decode_text(mime), found
+            yield decode_text(uri), decode_text(mime), observations
 
     def changes(self) -> Iterator[tuple[str, int, int]]:
-        """Yield the address of each resource, how often it was downloaded, and how often it had changed since."""
+        """Yield the URL, the number of downloads and the number of changes between them of each resource."""
         for uri, downloads, changes in self._data.execute(
             "SELECT uri, downloads, changes FROM resource WHERE site = ? AND downloads > 0 ORDER BY id", (self.site,)
         ):
@@ -199,19 +213,19 @@ class VisitHistory:
     def _dated_values(
         self, table: str, value: str, where: str, arguments: tuple[object, ...], times: dict[int, float]
     ) -> Iterator[tuple[int, bool]]:
-        """Yield which dated visits saw something, and what."""
-        order = list(times)
+        """Yield the id of each dated visit that observed a value, and the value."""
+        visits = list(times)
         spans = self._data.execute(f"SELECT first, last, {value} FROM {table} WHERE {where} ORDER BY first", arguments)
-        place = 0
-        for first, last, is_so in spans:
-            while place < len(order) and order[place] < first:
-                place += 1
-            while place < len(order) and order[place] <= last:
-                yield order[place], bool(is_so)
-                place += 1
+        index = 0
+        for first, last, observed in spans:
+            while index < len(visits) and visits[index] < first:
+                index += 1
+            while index < len(visits) and visits[index] <= last:
+                yield visits[index], bool(observed)
+                index += 1
 
     def _count_download(self, number: int, visit: int, digest: str | None, mime: str | None) -> bool:
-        """Count a download; return whether the resource was never seen before."""
+        """Count a download; return whether no earlier visit saw the resource."""
         first, before = self._data.execute("SELECT first_live, digest FROM resource WHERE id = ?", (number,)).fetchone()
         has_changed = None not in (before, digest) and before != digest
         self._data.execute(
@@ -221,21 +235,23 @@ class VisitHistory:
         )
         return first is None
 
-    def _extend_span(self, table: str, place: tuple[object, ...], value: str, visit: SiteVisit, is_so: bool) -> None:
-        """Let the span that ended with the visit before go on, if that saw the same; else begin one."""
-        names = ("resource", "archive")[: len(place)]
+    def _extend_span(self, table: str, key: tuple[object, ...], value: str, visit: SiteVisit, observed: bool) -> None:
+        """Extend the span that ends at the previous visit if the value is unchanged; otherwise begin a new one."""
+        names = ("resource", "archive")[: len(key)]
         where = " AND ".join(f"{name} = ?" for name in names)
-        done = self._data.execute(
+        cursor = self._data.execute(
             f"UPDATE {table} SET last = ? WHERE {where} AND last = ? AND {value} = ?",
-            (visit.id, *place, visit.before, is_so),
+            (visit.id, *key, visit.before, observed),
         )
-        if not done.rowcount:
+        if not cursor.rowcount:
             columns = ", ".join((*names, "first", "last", value))
             marks = ", ".join("?" * (len(names) + 3))
-            self._data.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", (*place, visit.id, visit.id, is_so))
+            self._data.execute(
+                f"INSERT INTO {table} ({columns}) VALUES ({marks})", (*key, visit.id, visit.id, observed)
+            )
 
     def _clear_last_visit(self) -> None:
-        """Forget what the last visit has left of its own."""
+        """Delete the data of the last visit that is not part of the history."""
         for table in ("live", "held", "asked", "judged"):
             self._data.execute(f"DELETE FROM {table} WHERE resource IN ({_SITE_RESOURCES})", (self.site,))
         self._data.execute("DELETE FROM listed WHERE site = ?", (self.site,))

@@ -1,4 +1,4 @@
-"""The result of a check in sentences, as JSON, SVG and an HTML page."""
+"""The result of a check as text, JSON, SVG and an HTML page."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,22 +12,25 @@ from unlost.report.format import format_count, format_share
 from unlost.report.html_templates import make_template_environment
 from unlost.statistics import wilson_interval
 
-"""From what is safest on."""
-_WIDTH = 1000.0  # of a bar, in its own units
+_WIDTH = 1000.0  # of a bar, in units of its viewBox
 _HEIGHT = 100.0
-_MAX_COLUMNS = 400  # more are narrower than a line of the screen: neighbours are added up
+_MAX_COLUMNS = 400  # more would be narrower than a pixel
 
 
 def draw_state_bar(states: Counter[AvailabilityState]) -> str:
-    """Return one bar as an SVG element: each state has its share of the width. Nothing of others is in it."""
+    """Return one stacked bar as an SVG element, with each state's share of the width. It contains no untrusted text."""
     total = states.total()
-    shapes, at = [], 0.0
+    shapes, left = [], 0.0
     for state in STATE_ORDER:
         if states[state]:
             width = _WIDTH * states[state] / total
-            place = f'x="{_format_number(at)}" y="0" width="{_format_number(width)}" height="{_format_number(_HEIGHT)}"'
-            shapes.append(f'<rect class="{state.value}" {place}><title>{state.value}: {states[state]:,}</title></rect>')
-            at += width
+            geometry = (
+                f'x="{_format_number(left)}" y="0" width="{_format_number(width)}" height="{_format_number(_HEIGHT)}"'
+            )
+            shapes.append(
+                f'<rect class="{state.value}" {geometry}><title>{state.value}: {states[state]:,}</title></rect>'
+            )
+            left += width
     return _svg(
         "states",
         "States of the resources",
@@ -38,22 +41,23 @@ def draw_state_bar(states: Counter[AvailabilityState]) -> str:
 
 
 def draw_state_columns(visits: Sequence[tuple[str, Counter[AvailabilityState]]]) -> str:
-    """Return a column for each visit as an SVG element, the highest for the most resources; labels are titles.
+    """Return one stacked column for each visit as an SVG element. The tallest column has the most resources.
 
-    visits: in their order, each with what it is called.
+    Args:
+        visits: The visits in order, each with the label for its tooltip.
     """
     shown = _thin_out(visits)
-    most = max((states.total() for _, states in shown), default=0)
+    max_total = max((states.total() for _, states in shown), default=0)
     shapes = []
-    for at, (label, states) in enumerate(shown):
+    for index, (label, states) in enumerate(shown):
         top = _HEIGHT
         for state in STATE_ORDER:
             if states[state]:
-                height = _HEIGHT * states[state] / most
+                height = _HEIGHT * states[state] / max_total
                 top -= height
-                place = f'x="{10 * at}" y="{_format_number(top)}" width="10" height="{_format_number(height)}"'
-                words = f"{label}: {states[state]:,} {state.value}"
-                shapes.append(f'<rect class="{state.value}" {place}><title>{words}</title></rect>')
+                geometry = f'x="{10 * index}" y="{_format_number(top)}" width="10" height="{_format_number(height)}"'
+                label_text = f"{label}: {states[state]:,} {state.value}"
+                shapes.append(f'<rect class="{state.value}" {geometry}><title>{label_text}</title></rect>')
     last = describe_states(shown[-1][1]) if shown else "No visits."
     text = f"{len(visits):,} visits; at the last: {last}"
     return _svg(
@@ -62,13 +66,13 @@ def draw_state_columns(visits: Sequence[tuple[str, Counter[AvailabilityState]]])
 
 
 def _thin_out(visits: Sequence[tuple[str, Counter[AvailabilityState]]]) -> list[tuple[str, Counter[AvailabilityState]]]:
-    """Return at most so many visits as can be seen: the last of each run of them."""
+    """Return at most `_MAX_COLUMNS` visits: the last of each run of consecutive ones."""
     step = -(-len(visits) // _MAX_COLUMNS) or 1
     return [visits[min(at + step, len(visits)) - 1] for at in range(0, len(visits), step)]
 
 
 def describe_states(states: Counter[AvailabilityState]) -> str:
-    """Return in a sentence what is drawn.
+    """Return the states as text, for screen readers.
 
     >>> describe_states(Counter({AvailabilityState.REPLICATED: 3, AvailabilityState.VULNERABLE: 1}))
     '3 replicated, 1 vulnerable.'
@@ -80,10 +84,10 @@ def describe_states(states: Counter[AvailabilityState]) -> str:
     )
 
 
-def _svg(name: str, title: str, text: str, box: str, shapes: Sequence[str]) -> str:
+def _svg(name: str, title: str, text: str, view_box: str, shapes: Sequence[str]) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" viewBox="{box}" preserveAspectRatio="none" role="img" '
-        f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{title}</title>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" viewBox="{view_box}" preserveAspectRatio="none" '
+        f'role="img" aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{title}</title>'
         f'<desc id="{name}-text">{text}</desc>{"".join(shapes)}</svg>'
     )
 
@@ -99,7 +103,7 @@ STATE_TEXTS: Mapping[AvailabilityState, str] = {
     AvailabilityState.UNRECOVERABLE: "gone from the web, in no archive",
     AvailabilityState.UNKNOWN: "not asked for, or not answered by all archives",
 }
-"""What each state means."""
+"""Description of each state."""
 _VERDICT_TEXTS = {
     "soft-404": "not found, in words",
     "parked": "parked",
@@ -128,7 +132,7 @@ _ADVICE_TEXTS: Mapping[Hindrance | None, tuple[str, str]] = {
 
 
 def format_percentage(value: float) -> str:
-    """Return a share with as many digits as an interval deserves.
+    """Return a share with one decimal place.
 
     >>> format_percentage(0.6789), format_percentage(1.0)
     ('67.9 %', '100 %')
@@ -137,15 +141,15 @@ def format_percentage(value: float) -> str:
 
 
 def check_headline(score: AvailabilityScore) -> str:
-    """Return what everybody wants to know first.
+    """Return the headline: how much of the site could be recovered.
 
-    >>> headline(Score(100, 68, 32, 0, 0))
+    >>> check_headline(AvailabilityScore(100, 68, 32, 0, 0))
     'If the site were lost now, 68 of 100 resources would come back: 68 %.'
-    >>> headline(Score(live=100, held=60, absent=10, drawn=20, hits=10))
+    >>> check_headline(AvailabilityScore(live=100, held=60, absent=10, sampled=20, hits=10))
     'If the site were lost now, about 75 % of 100 resources would come back: between 66.9 % and 83.1 %, judged by 20.'
-    >>> headline(Score(live=10, held=4, absent=5, drawn=0, hits=0))[:70]
+    >>> check_headline(AvailabilityScore(live=10, held=4, absent=5, sampled=0, hits=0))[:70]
     'If the site were lost now, between 40 % and 50 % of 10 resources would'
-    >>> headline(Score(0, 0, 0, 0, 0))
+    >>> check_headline(AvailabilityScore(0, 0, 0, 0, 0))
     'Nothing of the site is on the web.'
     """
     if not score.live:
@@ -159,12 +163,12 @@ def check_headline(score: AvailabilityScore) -> str:
             "archives answered."
         )
     if not score.unknown:
-        many = (
+        share_text = (
             f"{score.held:,} of {format_count(score.live, 'resource')}"
             if score.held
             else f"none of {format_count(score.live, 'resource')}"
         )
-        return f"If the site were lost now, {many} would come back: {format_share(score.share)}."
+        return f"If the site were lost now, {share_text} would come back: {format_share(score.share)}."
     return (
         f"If the site were lost now, about {format_share(score.share)} of {format_count(score.live, 'resource')} "
         "would come back: "
@@ -172,33 +176,33 @@ def check_headline(score: AvailabilityScore) -> str:
     )
 
 
-def check_remarks(figures: CheckStats) -> list[str]:
-    """Return the sentences that follow: about what is gone already, formats, and how old copies are."""
-    found = []
-    gone = figures.states[AvailabilityState.ENDANGERED], figures.states[AvailabilityState.UNRECOVERABLE]
+def check_remarks(stats: CheckStats) -> list[str]:
+    """Return the sentences after the headline: about resources that are gone, formats, and staleness."""
+    remarks = []
+    gone = stats.states[AvailabilityState.ENDANGERED], stats.states[AvailabilityState.UNRECOVERABLE]
     if any(gone):
-        are = "is" if sum(gone) == 1 else "are"
-        found.append(f"{sum(gone):,} more {are} not on the web any more, of which archives have {gone[0]:,}.")
-    if figures.migrated:
-        found.append(f"{figures.migrated:,} would come back only in another format than they have.")
-    if figures.judged:
-        found.append(_describe_sample(figures))
-    stale = figures.stale
+        verb = "is" if sum(gone) == 1 else "are"
+        remarks.append(f"{sum(gone):,} more {verb} not on the web any more, of which archives have {gone[0]:,}.")
+    if stats.migrated:
+        remarks.append(f"{stats.migrated:,} would come back only in another format than they have.")
+    if stats.judged:
+        remarks.append(_describe_sample(stats))
+    stale = stats.stale
     if stale.known:
         text = (
             f"Copies that are older than the page, of those whose age can be told: {stale.stale:,} of {stale.known:,}"
         )
         text += f", by {stale.median:.0f} days in the middle and {stale.most:.0f} at most." if stale.stale else "."
-        found.append(text)
-    return found
+        remarks.append(text)
+    return remarks
 
 
-def _describe_sample(figures: CheckStats) -> str:
-    """Return what came of looking into copies."""
-    bad, judged, total = figures.bad.total(), figures.judged, figures.judgeable
+def _describe_sample(stats: CheckStats) -> str:
+    """Return the result of classifying captures."""
+    bad, judged, total = stats.bad.total(), stats.judged, stats.judgeable
     text = f"Copies of {judged:,} of {format_count(total, 'page')} that archives have were looked into: "
     if bad:
-        why = ", ".join(f"{_VERDICT_TEXTS.get(word, word)} {count:,}" for word, count in figures.bad.most_common())
+        why = ", ".join(f"{_VERDICT_TEXTS.get(word, word)} {count:,}" for word, count in stats.bad.most_common())
         text += f"{bad:,} would not come back, for want of a good one ({why})"
     else:
         text += "all are good"
@@ -209,24 +213,24 @@ def _describe_sample(figures: CheckStats) -> str:
 
 
 def describe_advice(advice: Advice) -> str:
-    """Return what to do, and what it would bring.
+    """Return a piece of advice as a sentence, with the number of resources that it would save.
 
     >>> describe_advice(Advice(Hindrance.ROBOTS, 12, 9))
     'Let archives fetch what robots.txt forbids: 12 are forbidden by robots.txt, of which 9 would be saved.'
     """
-    what, why = _ADVICE_TEXTS[advice.hindrance]
-    are = "is" if advice.affected == 1 else "are"
+    action, condition = _ADVICE_TEXTS[advice.hindrance]
+    verb = "is" if advice.affected == 1 else "are"
     if advice.hindrance is None:
-        return f"{what}: {advice.affected:,} {are} {why}."
-    return f"{what}: {advice.affected:,} {are} {why}, of which {advice.saved:,} would be saved."
+        return f"{action}: {advice.affected:,} {verb} {condition}."
+    return f"{action}: {advice.affected:,} {verb} {condition}, of which {advice.saved:,} would be saved."
 
 
-def availability_to_json(standing: ResourceAvailability) -> dict[str, object]:
-    """Return what is known of one resource. Days are numbers, dates 14 digits; null where nobody can tell."""
-    live = standing.live
+def availability_to_json(availability: ResourceAvailability) -> dict[str, object]:
+    """Return one resource as a JSON object. Staleness is in days, dates have 14 digits, unknown values are null."""
+    live = availability.live
     return {
         "uri": live.uri,
-        "state": standing.state.value,
+        "state": availability.state.value,
         "outcome": live.outcome.value,
         "status": live.status,
         "mime": live.mime,
@@ -234,48 +238,48 @@ def availability_to_json(standing: ResourceAvailability) -> dict[str, object]:
         "hops": live.hops,
         "in_sitemap": live.is_in_sitemap,
         "noarchive": live.is_noarchive,
-        "captures": standing.copies,
-        "last_stored": standing.last_capture,
-        "stale_days": standing.stale_days,
-        "migrated": standing.is_migrated,
-        "same": standing.is_same,
-        "verdict": standing.verdict,
+        "captures": availability.copies,
+        "last_stored": availability.last_capture,
+        "stale_days": availability.stale_days,
+        "migrated": availability.is_migrated,
+        "same": availability.is_same,
+        "verdict": availability.verdict,
         "archives": {
             each.archive: {"captures": each.copies, "first": each.first, "last": each.last, "migrated": each.migrated}
-            for each in standing.held
+            for each in availability.held
         },
     }
 
 
 def check_to_json(
-    url: str, now: str, figures: CheckStats, lists: Sequence[ListingResult], left_over: Mapping[str, str]
+    url: str, now: str, stats: CheckStats, listings: Sequence[ListingResult], incomplete: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return what is known of all of them together."""
-    score = figures.score
+    """Return the result of a check as a JSON object."""
+    score = stats.score
     return {
         "checked": url,
         "at": now,
-        "states": _states_to_json(figures.states),
+        "states": _states_to_json(stats.states),
         "score": score.share,
         "interval": None if score.interval is None else list(score.interval),
         "live": score.live,
         "asked_one_by_one": score.sampled,
-        "canonical": figures.canonical,
-        "migrated": figures.migrated,
-        "same": figures.same,
-        "staleness": asdict(figures.stale),
-        "held_by": {str(number): count for number, count in sorted(figures.by_archives.items())},
+        "canonical": stats.canonical,
+        "migrated": stats.migrated,
+        "same": stats.same,
+        "staleness": asdict(stats.stale),
+        "held_by": {str(number): count for number, count in sorted(stats.by_archives.items())},
         "judged": {
-            "count": figures.bad.total(),
-            "of": figures.judged,
-            "pages": figures.judgeable,
-            "interval": list(wilson_interval(figures.bad.total(), figures.judged, figures.judgeable)),
+            "count": stats.bad.total(),
+            "of": stats.judged,
+            "pages": stats.judgeable,
+            "interval": list(wilson_interval(stats.bad.total(), stats.judged, stats.judgeable)),
         },
-        "bad": dict(figures.bad),
-        "archives": [asdict(use) for use in figures.archives],
+        "bad": dict(stats.bad),
+        "archives": [asdict(use) for use in stats.archives],
         "tables": {
             table.name: [{"label": row.label, "share": row.share, **_states_to_json(row.states)} for row in table.rows]
-            for table in figures.tables
+            for table in stats.tables
         },
         "advice": [
             {
@@ -285,10 +289,10 @@ def check_to_json(
                 "examples": list(each.examples),
                 "words": describe_advice(each),
             }
-            for each in figures.advice
+            for each in stats.advice
         ],
-        "lists": [asdict(each) for each in lists],
-        "left_over": dict(left_over),
+        "lists": [asdict(each) for each in listings],
+        "left_over": dict(incomplete),
     }
 
 
@@ -297,50 +301,53 @@ def _states_to_json(states: Counter[AvailabilityState]) -> dict[str, int]:
 
 
 MAX_LISTED = 500
-"""How many resources of a state a page lists; a page of more is slow to open."""
+"""Maximum resources of each state that the HTML page lists, since a longer page is slow to open."""
 _LISTED_STATES = (AvailabilityState.VULNERABLE, AvailabilityState.ENDANGERED, AvailabilityState.UNRECOVERABLE)
 
 
 def render_check_page(
     title: str,
     now: str,
-    figures: CheckStats,
+    stats: CheckStats,
     availabilities: Iterable[ResourceAvailability],
     incomplete: Mapping[str, str],
 ) -> str:
-    """Return the page: HTML with everything in it, the same for the same check. Everything in it is escaped.
+    """Return the HTML page, with everything inline. The same check gives the same bytes.
 
-    title: what was checked. now: when, 14 digits. left_over: archives that did not say all, each with why.
+    Args:
+        title: The site that was checked.
+        now: Start of the visit, 14 digits.
+        stats: The statistics.
+        availabilities: All resources.
+        incomplete: The archives whose queries were not completed, each with the reason.
     """
     listed: dict[AvailabilityState, list[ResourceAvailability]] = {state: [] for state in _LISTED_STATES}
-    for standing in availabilities:
-        rows = listed.get(standing.state)
+    for availability in availabilities:
+        rows = listed.get(availability.state)
         if rows is not None and len(rows) < MAX_LISTED:
-            rows.append(standing)
+            rows.append(availability)
     return (
         make_template_environment("unlost.check")
         .get_template("check.html")
         .render(
             title=title,
             now=now,
-            figures=figures,
-            headline=check_headline(figures.score),
-            remarks=check_remarks(figures),
-            bar=draw_state_bar(figures.states),
-            described=describe_states(figures.states),
+            figures=stats,
+            headline=check_headline(stats.score),
+            remarks=check_remarks(stats),
+            bar=draw_state_bar(stats.states),
+            described=describe_states(stats.states),
             states=[
-                (state.value, figures.states[state], STATE_TEXTS[state])
-                for state in STATE_ORDER
-                if figures.states[state]
+                (state.value, stats.states[state], STATE_TEXTS[state]) for state in STATE_ORDER if stats.states[state]
             ],
-            columns=[state for state in STATE_ORDER if figures.states[state]],
-            advice=[(describe_advice(each), each.examples) for each in figures.advice],
+            columns=[state for state in STATE_ORDER if stats.states[state]],
+            advice=[(describe_advice(each), each.examples) for each in stats.advice],
             left_over=dict(incomplete),
             lists=[
                 (
                     state.value,
                     STATE_TEXTS[state],
-                    figures.states[state],
+                    stats.states[state],
                     [_describe_resource(each) for each in islice(rows, MAX_LISTED)],
                 )
                 for state, rows in listed.items()
@@ -350,13 +357,13 @@ def render_check_page(
     )
 
 
-def _describe_resource(standing: ResourceAvailability) -> tuple[str, str]:
-    """Return an address, and in a few words what else is known of it."""
-    parts = [standing.mime]
-    if standing.held:
-        parts.append(f"{standing.copies:,} copies, the last of {(standing.last_capture or '')[:8]}")
-    if standing.is_forbidden:
+def _describe_resource(availability: ResourceAvailability) -> tuple[str, str]:
+    """Return the URL and a short description."""
+    parts = [availability.mime]
+    if availability.held:
+        parts.append(f"{availability.copies:,} copies, the last of {(availability.last_capture or '')[:8]}")
+    if availability.is_forbidden:
         parts.append("forbidden by robots.txt")
-    if standing.live.is_noarchive:
+    if availability.live.is_noarchive:
         parts.append("noarchive")
-    return standing.live.uri, ", ".join(parts)
+    return availability.live.uri, ", ".join(parts)

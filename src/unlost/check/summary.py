@@ -1,4 +1,4 @@
-"""Statistics of a check in one pass over its resources, and advice on what would make more of the site recoverable."""
+"""Statistics of a check in one pass over its resources, and advice on how to make more of the site recoverable."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -17,18 +17,21 @@ from unlost.check.availability import (
 from unlost.media_types import group_of
 
 DEEP_HOPS = 4
-"""From how many links from the beginning on a page counts as deep."""
+"""Links from the home page, from which on a page counts as deep."""
 DEEP_PATH = 5
-"""From how many segments of its path on it does."""
+"""Path segments from which on a page counts as deep."""
 NEW_DAYS = 30
-"""For how many days an address is new. These three only make groups: what a change would save is told by comparing a
-group with the rest of the site, not by the numbers here."""
-_MAX_ADVICE = 5  # pieces of advice: more are not taken
+"""Days during which a URL counts as new.
+
+These three constants only define groups. The benefit of a change is estimated by comparing a group with the rest of the
+site, and does not depend on them directly.
+"""
+_MAX_ADVICE = 5  # pieces of advice in a report
 _MAX_EXAMPLES = 3
 
 
 class Hindrance(StrEnum):
-    """What keeps archives from a resource, the surest first: one that has several counts for the first."""
+    """Why archives may lack a resource, the most certain reason first. A resource counts for its first reason only."""
 
     ROBOTS = "robots"
     NOARCHIVE = "noarchive"
@@ -40,12 +43,14 @@ class Hindrance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One change.
+    """One recommended change.
 
-    hindrance: what it does away with; None for handing addresses to archives.
-    affected: how many vulnerable resources it is about. saved: how many of these are expected to be in an archive then:
-        if as many of the group were as of those resources that nothing hinders.
-    examples: some of their addresses.
+    Attributes:
+        hindrance: The hindrance that it removes; None for submitting URLs to archives.
+        affected: Number of vulnerable resources with the hindrance.
+        saved: Number of those that are expected to be archived without it, at the rate of resources without any
+            hindrance.
+        examples: Some of their URLs.
     """
 
     hindrance: Hindrance | None
@@ -62,99 +67,109 @@ class _HindranceGroup:
 
 
 class Advisor:
-    """Is told every resource that is on the web, and says what would help most.
+    """Collects the resources on the web, and recommends changes.
 
-    now: 14 digits, to tell what is new. knows_links: whether links were followed: a list of addresses has none.
+    Args:
+        now: Date of the check, 14 digits; decides which URLs are new.
+        knows_links: Whether links were followed. A plain list of URLs has no unlinked pages.
     """
 
     def __init__(self, now: str, *, knows_links: bool = True) -> None:
         self._signs = {
-            each: is_so for each, is_so in _HINDRANCE_TESTS.items() if knows_links or each is not Hindrance.UNLINKED
+            each: test for each, test in _HINDRANCE_TESTS.items() if knows_links or each is not Hindrance.UNLINKED
         }
         self._since = dates.from_datetime(dates.to_datetime(now) - timedelta(days=NEW_DAYS))
         self._groups: dict[Hindrance | None, _HindranceGroup] = {}
 
-    def add(self, standing: ResourceAvailability) -> None:
-        """Take one resource; what is not on the web, or of which nothing is known, is passed over."""
-        is_held = standing.is_held
-        if not standing.is_live or is_held is None:
+    def add(self, availability: ResourceAvailability) -> None:
+        """Add one resource. Resources that are not on the web or of unknown availability are ignored."""
+        is_held = availability.is_held
+        if not availability.is_live or is_held is None:
             return
-        group = self._groups.setdefault(self._hindrance(standing), _HindranceGroup())
+        group = self._groups.setdefault(self._hindrance(availability), _HindranceGroup())
         if is_held:
             group.held += 1
             return
         group.absent += 1
         if len(group.examples) < _MAX_EXAMPLES:
-            group.examples.append(standing.live.uri)
+            group.examples.append(availability.live.uri)
 
     def advice(self) -> list[Advice]:
-        """Return what would help, the most helpful first; last, if anything is vulnerable, to hand it to archives."""
-        free = self._groups.get(None, _HindranceGroup())
-        usual = free.held / (free.held + free.absent) if free.held + free.absent else 1.0
-        found = []
+        """Return the advice, the most effective first. The last piece is to submit all vulnerable URLs to archives."""
+        unhindered = self._groups.get(None, _HindranceGroup())
+        base_rate = (
+            unhindered.held / (unhindered.held + unhindered.absent) if unhindered.held + unhindered.absent else 1.0
+        )
+        advice = []
         for hindrance, group in self._groups.items():
             if hindrance is not None and group.absent:
-                more = usual * (group.held + group.absent) - group.held
-                saved = min(group.absent, max(0, round(more)))
-                found.append(Advice(hindrance, group.absent, saved, tuple(group.examples)))
+                expected = base_rate * (group.held + group.absent) - group.held
+                saved = min(group.absent, max(0, round(expected)))
+                advice.append(Advice(hindrance, group.absent, saved, tuple(group.examples)))
         order = list(Hindrance)
-        found.sort(key=lambda each: (-each.saved, -each.affected, order.index(each.hindrance or Hindrance.NEW)))
+        advice.sort(key=lambda each: (-each.saved, -each.affected, order.index(each.hindrance or Hindrance.NEW)))
         vulnerable = sum(group.absent for group in self._groups.values())
-        last = [Advice(None, vulnerable, vulnerable, tuple(free.examples))] if vulnerable else []
-        return [*found[:_MAX_ADVICE], *last]
+        last = [Advice(None, vulnerable, vulnerable, tuple(unhindered.examples))] if vulnerable else []
+        return [*advice[:_MAX_ADVICE], *last]
 
-    def _hindrance(self, standing: ResourceAvailability) -> Hindrance | None:
-        return next((hindrance for hindrance, is_so in self._signs.items() if is_so(standing, self._since)), None)
-
-
-def _is_new(standing: ResourceAvailability, since: str) -> bool:
-    """Return whether an address is new: seen first, or, where nobody watched, changed last within some days."""
-    told = [each for each in (standing.first_seen, standing.live.last_modified) if each is not None]
-    return bool(told) and min(told) > since
+    def _hindrance(self, availability: ResourceAvailability) -> Hindrance | None:
+        return next((hindrance for hindrance, test in self._signs.items() if test(availability, self._since)), None)
 
 
-def _is_deep(standing: ResourceAvailability, _: str) -> bool:
-    hops = standing.live.hops
-    return (hops is not None and hops >= DEEP_HOPS) or standing.depth >= DEEP_PATH
+def _is_new(availability: ResourceAvailability, since: str) -> bool:
+    """Return whether a URL is new: first seen, or on unwatched sites last modified, after `since`."""
+    known_dates = [each for each in (availability.first_seen, availability.live.last_modified) if each is not None]
+    return bool(known_dates) and min(known_dates) > since
+
+
+def _is_deep(availability: ResourceAvailability, _: str) -> bool:
+    hops = availability.live.hops
+    return (hops is not None and hops >= DEEP_HOPS) or availability.depth >= DEEP_PATH
 
 
 _HINDRANCE_TESTS: dict[Hindrance, Callable[[ResourceAvailability, str], bool]] = {
-    Hindrance.ROBOTS: lambda standing, _: standing.is_forbidden,
-    Hindrance.NOARCHIVE: lambda standing, _: standing.live.is_noarchive,
-    Hindrance.UNLINKED: lambda standing, _: standing.live.hops is None and not standing.live.is_in_sitemap,
-    Hindrance.QUERY: lambda standing, _: standing.has_query,
+    Hindrance.ROBOTS: lambda availability, _: availability.is_forbidden,
+    Hindrance.NOARCHIVE: lambda availability, _: availability.live.is_noarchive,
+    Hindrance.UNLINKED: lambda availability, _: availability.live.hops is None and not availability.live.is_in_sitemap,
+    Hindrance.QUERY: lambda availability, _: availability.has_query,
     Hindrance.DEEP: _is_deep,
     Hindrance.NEW: _is_new,
 }
 
 
-_MAX_ROWS = 20  # of a table
-_MAX_DEPTH = 10  # the last row of depths
-_MAX_LABEL_LENGTH = 120  # of a label
+_MAX_ROWS = 20
+_MAX_DEPTH = 10  # deeper paths share one row
+_MAX_LABEL_LENGTH = 120
 
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityRow:
-    """Resources that have something in common, by their states."""
+    """Resources with a common property, counted by state."""
 
     label: str
     states: Counter[AvailabilityState]
 
     @property
     def total(self) -> int:
-        """How many they are."""
+        """Number of resources."""
         return self.states.total()
 
     @property
     def share(self) -> float | None:
-        """The share of those on the web, and of which it is known, that would come back; None of nothing."""
+        """The recoverable share of the resources on the web whose availability is known; None if there are none."""
         back, lost = self.states[AvailabilityState.REPLICATED], self.states[AvailabilityState.VULNERABLE]
         return back / (back + lost) if back + lost else None
 
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityTable:
-    """Rows by one property. name: one word, for programs. title: for people."""
+    """Resources grouped by one property.
+
+    Attributes:
+        name: Machine-readable name.
+        title: Human-readable title.
+        rows: The groups.
+    """
 
     name: str
     title: str
@@ -163,10 +178,14 @@ class AvailabilityTable:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUse:
-    """What one archive has of the resources of a site.
+    """What one archive holds of a site.
 
-    resources: how many it has. only: how many nobody else is known to have. copies: of all of them.
-    stale: how stale its copies of what is on the web are.
+    Attributes:
+        archive: The archive's id.
+        resources: Number of resources that it holds.
+        only: Number of those that no other archive is known to hold.
+        copies: Number of captures.
+        stale: Staleness of its captures of resources on the web.
     """
 
     archive: str
@@ -178,15 +197,22 @@ class ArchiveUse:
 
 @dataclass(frozen=True, slots=True)
 class CheckStats:
-    """All numbers of one check.
+    """The statistics of a check.
 
-    states: how many resources are in which state. score: how much of what is on the web would come back.
-    stale: how old the copies of that are. canonical, migrated: of those that would come back, how many in their own
-        format, and how many only in another one. same: how many with the very bytes that are on the web now.
-    tables: by type, depth and folder. archives: what each has. advice: what would help.
-    by_archives: how many resources are held by just so many archives, of those that are held.
-    judged: of how many pages copies were fetched, of `judgeable` that are HTML, on the web and in archives. bad: how
-        many of these have none that is good, by the reason.
+    Attributes:
+        states: Number of resources in each state.
+        score: How much of what is on the web could be recovered.
+        stale: Staleness of the captures of recoverable resources.
+        canonical: Number of recoverable resources that an archive holds in the original format.
+        migrated: Number of recoverable resources that archives hold only in another format.
+        same: Number of recoverable resources with a capture of exactly the current bytes.
+        tables: Resources by media type, path depth and folder.
+        archives: What each archive holds.
+        advice: Recommended changes.
+        by_archives: Number of resources held by exactly n archives, for each n above 0.
+        judged: Number of pages whose captures were classified.
+        judgeable: Number of pages that could be classified: HTML, on the web, and in archives.
+        bad: Number of classified pages without a good capture, by verdict.
     """
 
     states: Counter[AvailabilityState]
@@ -205,7 +231,7 @@ class CheckStats:
 
     @property
     def total(self) -> int:
-        """How many resources there are."""
+        """Number of resources."""
         return self.states.total()
 
 
@@ -218,9 +244,13 @@ class _ArchiveTotals:
 
 
 class CheckStatsBuilder:
-    """Takes resources one by one. Memory grows with the number of labels and by a number for each resource.
+    """Computes the statistics from one resource after the other.
 
-    now: 14 digits. knows_links: whether links were followed.
+    Memory grows with the number of labels, plus one number per resource.
+
+    Args:
+        now: Date of the check, 14 digits.
+        knows_links: Whether links were followed.
     """
 
     def __init__(self, now: str, *, knows_links: bool = True) -> None:
@@ -234,44 +264,44 @@ class CheckStatsBuilder:
         self._bad: Counter[str] = Counter()
         self._advisor = Advisor(now, knows_links=knows_links)
 
-    def add(self, standing: ResourceAvailability) -> None:
-        """Count one resource."""
-        state = standing.state
+    def add(self, availability: ResourceAvailability) -> None:
+        """Add one resource."""
+        state = availability.state
         self._states[state] += 1
         for name, label in _LABELS.items():
             rows = self._labelled[name]
-            text = label(standing)[:_MAX_LABEL_LENGTH]
+            text = label(availability)[:_MAX_LABEL_LENGTH]
             rows.setdefault(text, Counter())[state] += 1
-        self._take_copies(standing)
-        self._judged += standing.verdict is not None
-        self._judgeable += standing.is_classifiable
-        if standing.verdict:
-            self._bad[standing.verdict] += 1
-        if standing.is_live:
-            self._advisor.add(standing)
-            if standing.is_sampled and standing.is_held is not None:
+        self._take_copies(availability)
+        self._judged += availability.verdict is not None
+        self._judgeable += availability.is_classifiable
+        if availability.verdict:
+            self._bad[availability.verdict] += 1
+        if availability.is_live:
+            self._advisor.add(availability)
+            if availability.is_sampled and availability.is_held is not None:
                 self._drawn += 1
-                self._hits += standing.is_held
+                self._hits += availability.is_held
         if state is AvailabilityState.REPLICATED:
-            self._formats[standing.is_migrated] += 1
-            self._same += standing.is_same is True
-            if (days := standing.stale_days) is not None:
+            self._formats[availability.is_migrated] += 1
+            self._same += availability.is_same is True
+            if (days := availability.stale_days) is not None:
                 self._days.append(days)
 
-    def _take_copies(self, standing: ResourceAvailability) -> None:
-        if standing.held:
-            self._by_archives[len(standing.held)] += 1
-        for held in standing.held:
+    def _take_copies(self, availability: ResourceAvailability) -> None:
+        if availability.held:
+            self._by_archives[len(availability.held)] += 1
+        for held in availability.held:
             use = self._uses.setdefault(held.archive, _ArchiveTotals())
             use.resources += 1
-            use.only += len(standing.held) == 1
+            use.only += len(availability.held) == 1
             use.copies += held.copies
-            days = ResourceAvailability(standing.live, (held,)).stale_days
+            days = ResourceAvailability(availability.live, (held,)).stale_days
             if days is not None:
                 use.days.append(days)
 
     def build(self) -> CheckStats:
-        """Return the numbers of all that was taken."""
+        """Return the statistics of all resources that were added."""
         live = (
             sum(self._states[each] for each in (AvailabilityState.REPLICATED, AvailabilityState.VULNERABLE))
             + self._unknown_live()
@@ -307,16 +337,16 @@ class CheckStatsBuilder:
         return self._labelled["web"].get("on the web", Counter())[AvailabilityState.UNKNOWN]
 
 
-def _depth(standing: ResourceAvailability) -> str:
-    return str(standing.depth) if standing.depth < _MAX_DEPTH else f"{_MAX_DEPTH} or more"
+def _depth(availability: ResourceAvailability) -> str:
+    return str(availability.depth) if availability.depth < _MAX_DEPTH else f"{_MAX_DEPTH} or more"
 
 
 _LABELS: dict[str, Callable[[ResourceAvailability], str]] = {
-    "web": lambda standing: "on the web" if standing.is_live else "not on the web",
-    "group": lambda standing: group_of(standing.mime),
-    "type": lambda standing: standing.mime,
+    "web": lambda availability: "on the web" if availability.is_live else "not on the web",
+    "group": lambda availability: group_of(availability.mime),
+    "type": lambda availability: availability.mime,
     "depth": _depth,
-    "folder": lambda standing: standing.folder,
+    "folder": lambda availability: availability.folder,
 }
 _TITLES = {
     "web": "On the web",
@@ -327,26 +357,26 @@ _TITLES = {
 }
 
 
-def _rows(name: str, found: dict[str, Counter[AvailabilityState]]) -> tuple[AvailabilityRow, ...]:
-    """Return the rows: depths in their order, others by size; those beyond a number are one row."""
-    rows = [AvailabilityRow(label, states) for label, states in found.items()]
+def _rows(name: str, groups: dict[str, Counter[AvailabilityState]]) -> tuple[AvailabilityRow, ...]:
+    """Return the rows, depths in ascending order and others by size. Rows beyond `_MAX_ROWS` are merged into one."""
+    rows = [AvailabilityRow(label, states) for label, states in groups.items()]
     if name == "depth":
         return tuple(sorted(rows, key=lambda row: int(row.label.partition(" ")[0])))
     rows.sort(key=lambda row: (-row.total, row.label))
     shown, rest = rows[:_MAX_ROWS], rows[_MAX_ROWS:]
     if rest:
-        together: Counter[AvailabilityState] = Counter()
+        others: Counter[AvailabilityState] = Counter()
         for row in rest:
-            together += row.states
-        shown.append(AvailabilityRow(f"{len(rest):,} others", together))
+            others += row.states
+        shown.append(AvailabilityRow(f"{len(rest):,} others", others))
     return tuple(shown)
 
 
 def compute_check_stats(
     availabilities: Iterable[ResourceAvailability], now: str, *, knows_links: bool = True
 ) -> CheckStats:
-    """Return the numbers of a site. now: 14 digits; knows_links: whether links were followed."""
-    counting = CheckStatsBuilder(now, knows_links=knows_links)
-    for standing in availabilities:
-        counting.add(standing)
-    return counting.build()
+    """Return the statistics of a site. See `CheckStatsBuilder` for the arguments."""
+    builder = CheckStatsBuilder(now, knows_links=knows_links)
+    for availability in availabilities:
+        builder.add(availability)
+    return builder.build()

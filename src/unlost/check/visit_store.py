@@ -1,5 +1,5 @@
 # ruff: noqa: S608  what is put into statements are names of our own tables and columns
-"""The SQLite file of visits, opened by one process at a time, and the tables of the visit in progress."""
+"""The SQLite database of visits, opened by one process at a time, and the tables of the visit in progress."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ from unlost.problems import unreadable_error_for_errno
 from unlost.sqlite import decode_text, encode_text, os_error_of, transaction
 
 SCHEMA_VERSION = 1
-"""Of the tables."""
-_APPLICATION_ID = 0x756E6C77  # "unlw": so that another program's database is not taken for one of ours
-_CACHE_KIB = 16 << 10  # of the file, in memory, however large it is
-# What stands behind `live` is of the visit that goes on, or was the last; the spans are of all visits. A span is a run
-# of visits, one after the other, that saw the same: so the file grows with what changes, not with the days.
+"""Version of the schema, stored in `user_version`."""
+_APPLICATION_ID = 0x756E6C77  # "unlw": identifies the database as ours
+_CACHE_KIB = 16 << 10  # page cache of SQLite, whatever the size of the file
+# `live`, `held`, `asked` and `listed` belong to the current or the last visit; the spans belong to all visits. A span
+# is a run of consecutive visits with the same observation, so the file grows with changes and not with time.
 _SCHEMA = """
 CREATE TABLE site (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE);
 CREATE TABLE visit (
@@ -74,30 +74,35 @@ CREATE TABLE loss (
 );
 """
 _ADDED_TABLES = "CREATE TABLE IF NOT EXISTS judged (resource INTEGER PRIMARY KEY, verdict TEXT NOT NULL)"
-"""What the first files did not have."""
+"""A table that the first databases lack; created when one is opened for writing."""
 
 
 class VisitDatabase:
-    """The file. Use it as a context manager, or close it.
+    """The database. A context manager.
 
-    Raises InputError for a file of another kind or version, a link in its place, and where another process has it;
-    OSError where it cannot be written. is_read_only: only for looking: nothing is made or changed.
+    Args:
+        file: Path of the database.
+        is_read_only: Open for reading only: nothing is created or changed.
+
+    Raises:
+        InputError: The file is of another kind or version, is a symbolic link, or is locked by another process.
+        OSError: The file cannot be written.
     """
 
     def __init__(self, file: Path, *, is_read_only: bool = False) -> None:
         self.path = file
-        besides = [file.with_name(f"{file.name}-{end}") for end in ("journal", "wal", "shm")]
-        for each in (file, *besides):
+        companions = [file.with_name(f"{file.name}-{end}") for end in ("journal", "wal", "shm")]
+        for each in (file, *companions):
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it, or name another file")
         if is_read_only and not file.exists():
             raise unreadable_error_for_errno(file, ENOENT, "nothing was watched into it yet")
         with translate_sqlite_errors(file):
-            # What a killed process left has to be put into the file before anybody can read it; where nothing was left,
-            # it is read as it stands, since anything else would write beside it.
-            reading = "mode=rw" if besides[1].exists() else "immutable=1"
-            where = f"{file.absolute().as_uri()}?{reading if is_read_only else 'mode=rwc'}"
-            self.connection = sqlite3.connect(where, uri=True, isolation_level=None, timeout=0)
+            # A WAL that a killed process left must be replayed, which needs write access. Without one, the file is
+            # opened as immutable: any other mode creates files next to it.
+            mode = "mode=rw" if companions[1].exists() else "immutable=1"
+            database_uri = f"{file.absolute().as_uri()}?{mode if is_read_only else 'mode=rwc'}"
+            self.connection = sqlite3.connect(database_uri, uri=True, isolation_level=None, timeout=0)
             try:
                 _prepare_database(self.connection, file, is_read_only=is_read_only)
             except BaseException:
@@ -105,26 +110,26 @@ class VisitDatabase:
                 raise
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return the database itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the database."""
         self.close()
 
     def close(self) -> None:
-        """Let others have it."""
+        """Close the database and release its lock."""
         self.connection.close()
 
     def get_or_add_site(self, url: str) -> int:
-        """Return the number of a site, which is noted if it is new."""
+        """Return the id of a site, which is added if it is new."""
         row = self.connection.execute("SELECT id FROM site WHERE url = ?", (url,)).fetchone()
         if row is None:
             row = self.connection.execute("INSERT INTO site (url) VALUES (?) RETURNING id", (url,)).fetchone()
         return int(row[0])
 
     def sites(self) -> list[tuple[int, str]]:
-        """Return all sites: their numbers and addresses, in the order in which they came."""
+        """Return the id and the URL of all sites, in the order in which they were added."""
         return [
             (int(number), str(url)) for number, url in self.connection.execute("SELECT id, url FROM site ORDER BY id")
         ]
@@ -132,7 +137,7 @@ class VisitDatabase:
 
 @contextmanager
 def translate_sqlite_errors(file: Path) -> Iterator[None]:
-    """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk."""
+    """Translate SQLite errors to InputError, or to OSError if the disk is full."""
     try:
         yield
     except sqlite3.Error as error:
@@ -150,10 +155,10 @@ def _prepare_database(connection: sqlite3.Connection, file: Path, *, is_read_onl
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     connection.execute("PRAGMA temp_store = MEMORY")
     if not is_read_only:
-        # From the first change on nobody else has it: two processes would visit the site twice.
+        # Exclusive from the first write on, so that two processes do not visit the site twice.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
-        # A power cut may take the last answers, which are asked for again; a kill takes nothing.
+        # A power failure may lose the last responses, which are then requested again; a killed process loses nothing.
         connection.execute("PRAGMA synchronous = NORMAL")
         with transaction(connection):
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -180,11 +185,11 @@ _LIVE_COLUMNS = (
 _LIVE_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _LIVE_COLUMNS.split(", "))
 _QUALIFIED_LIVE_COLUMNS = ", ".join(f"live.{name}" for name in _LIVE_COLUMNS.split(", "))
 _FROM_LIVE = "live JOIN resource ON resource.id = live.resource WHERE resource.site = ?"
-_BATCH_ROWS = 500  # rows at once
+_BATCH_ROWS = 500  # keys per query
 
 
 class VisitStage(StrEnum):
-    """How far a visit has come."""
+    """Progress of a visit."""
 
     BEGUN = "begun"
     CRAWLED = "crawled"
@@ -193,7 +198,15 @@ class VisitStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SiteVisit:
-    """One visit of a site. time: when it was begun, in seconds since 1970. before: the visit before it."""
+    """One visit of a site.
+
+    Attributes:
+        id: The visit's id.
+        site: The site's id.
+        time: Start of the visit, in seconds since 1970.
+        stage: Progress of the visit.
+        before: Id of the previous visit; None for the first.
+    """
 
     id: int
     site: int
@@ -204,9 +217,15 @@ class SiteVisit:
 
 @dataclass(frozen=True, slots=True)
 class ListingResult:
-    """How a lister query ended.
+    """How a CDX listing ended.
 
-    is_whole: whether everything was listed. rows: captures. beside: addresses that it has and the site was not seen to.
+    Attributes:
+        archive: The archive's id.
+        prefix: The URL prefix that was listed.
+        is_whole: Whether the listing is complete.
+        rows: Number of rows.
+        beside: Number of listed URLs that the crawl did not find.
+        message: The error; None if the listing is complete.
     """
 
     archive: str
@@ -218,7 +237,7 @@ class ListingResult:
 
 
 class CurrentVisit:
-    """The tables of the visit that goes on."""
+    """The tables of the visit in progress."""
 
     def __init__(self, file: VisitDatabase, visit: SiteVisit) -> None:
         self.visit = visit
@@ -228,9 +247,10 @@ class CurrentVisit:
         return transaction(self._data)
 
     def record_live(self, resources: Sequence[LiveResource]) -> None:
-        """Keep what was seen on the web.
+        """Store crawled resources.
 
-        Addresses with one key are one resource, and the best answer counts: `http://` often redirects to `https://`.
+        URLs with the same key are one resource, of which the best response counts: `http://` often redirects to
+        `https://`.
         """
         with self._transaction():
             for each in resources:
@@ -245,25 +265,30 @@ class CurrentVisit:
                     )
 
     def mark_crawled(self) -> None:
-        """Note that all was seen that there is to see."""
+        """Record that the crawl is complete."""
         self._data.execute("UPDATE visit SET stage = ? WHERE id = ?", (VisitStage.CRAWLED, self.visit.id))
 
     def count_seen(self) -> int:
-        """Return how many addresses were seen."""
+        """Return the number of crawled resources."""
         return int(self._data.execute(f"SELECT count(*) FROM {_FROM_LIVE}", (self.visit.site,)).fetchone()[0])
 
     def filter_seen(self, keys: Sequence[str]) -> set[str]:
-        """Return which of these were seen on the web, or at least looked for."""
-        found: set[str] = set()
+        """Return those of the keys that were crawled, whatever the outcome."""
+        seen: set[str] = set()
         for start in range(0, len(keys), _BATCH_ROWS):
-            part = keys[start : start + _BATCH_ROWS]
-            marks = ", ".join("?" * len(part))
-            rows = self._data.execute(f"SELECT key FROM {_FROM_LIVE} AND key IN ({marks})", (self.visit.site, *part))
-            found.update(str(key) for (key,) in rows)
-        return found
+            batch = keys[start : start + _BATCH_ROWS]
+            placeholders = ", ".join("?" * len(batch))
+            rows = self._data.execute(
+                f"SELECT key FROM {_FROM_LIVE} AND key IN ({placeholders})", (self.visit.site, *batch)
+            )
+            seen.update(str(key) for (key,) in rows)
+        return seen
 
     def record_listing(self, result: ListingResult, held: Mapping[str, ArchiveHolding]) -> None:
-        """Keep what an archive lists, by key, and how that ended: all at once. Only what was seen is kept."""
+        """Store a listing and how it ended, in one transaction.
+
+        Holdings of resources that were not crawled are dropped.
+        """
         with self._transaction():
             numbers = dict(self._seen_numbers(held))
             self._insert_holdings((numbers[key], each) for key, each in held.items() if key in numbers)
@@ -281,13 +306,13 @@ class CurrentVisit:
             )
 
     def record_holdings(self, held: Mapping[str, ArchiveHolding]) -> None:
-        """Keep what an archive has, by key, of what was seen meanwhile."""
+        """Store holdings by key. Holdings of resources that were not crawled are dropped."""
         with self._transaction():
             numbers = dict(self._seen_numbers(held))
             self._insert_holdings((numbers[key], each) for key, each in held.items() if key in numbers)
 
     def listings(self) -> list[ListingResult]:
-        """Return how all lister queries ended."""
+        """Return how all listings ended."""
         rows = self._data.execute(
             "SELECT archive, prefix, is_whole, rows, beside, message FROM listed WHERE site = ? ORDER BY 1, 2",
             (self.visit.site,),
@@ -298,29 +323,33 @@ class CurrentVisit:
         ]
 
     def record_query(self, resource: int, archive: str, held: ArchiveHolding | None, *, has_answered: bool) -> None:
-        """Keep what one archive said of one resource."""
+        """Store the response of one archive about one resource."""
         with self._transaction():
             if held is not None:
                 self._insert_holdings([(resource, held)])
             self._data.execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", (resource, archive, has_answered))
 
     def draw_sample(self, max_size: int | None, *, include_held: bool) -> None:
-        """Choose which resources archives are asked for one by one.
+        """Choose the resources that archives are queried for one by one.
 
-        most: how many; None for all. also_held: whether those are, too, that an archive is known to have.
-        Those with the lowest hashes of their keys are chosen: the same ones at every visit, and as good as at random.
+        Resources with the lowest hashes of their keys are chosen: a pseudo-random sample that is the same at every
+        visit.
+
+        Args:
+            max_size: Size of the sample; None for all resources.
+            include_held: Whether resources that an archive is known to hold may be sampled.
         """
         rows = self._data.execute(
             f"SELECT resource, key, {_QUALIFIED_LIVE_COLUMNS} FROM {_FROM_LIVE}", (self.visit.site,)
         ).fetchall()
         held = {number for (number,) in self._data.execute("SELECT DISTINCT resource FROM held")}
-        there = [
+        candidates = [
             (sha256(str(key).encode("utf-8", "surrogatepass")).digest(), number)
             for number, key, *fields in rows
             if is_countable(_make_live_resource(str(key), fields)) and (include_held or number not in held)
         ]
-        there.sort()
-        chosen = there if max_size is None else there[:max_size]
+        candidates.sort()
+        chosen = candidates if max_size is None else candidates[:max_size]
         with self._transaction():
             self._data.execute(
                 "UPDATE live SET is_drawn = 0 WHERE resource IN (SELECT id FROM resource WHERE site = ?)",
@@ -331,7 +360,7 @@ class CurrentVisit:
             )
 
     def sample(self) -> list[tuple[int, str, str | None]]:
-        """Return those that were chosen: number, address, media type; in an order that says nothing of them."""
+        """Return id, URL and media type of the sampled resources."""
         rows = self._data.execute(
             f"SELECT live.resource, live.uri, live.mime FROM {_FROM_LIVE} AND is_drawn ORDER BY live.resource",
             (self.visit.site,),
@@ -339,11 +368,11 @@ class CurrentVisit:
         return [(int(number), decode_text(uri), decode_text(mime)) for number, uri, mime in rows]
 
     def record_verdict(self, number: int, verdict: str) -> None:
-        """Keep what is wrong with the copies of a resource, in a word; empty if nothing is."""
+        """Store why the captures of a resource are bad; empty if one is good."""
         self._data.execute("INSERT OR REPLACE INTO judged VALUES (?, ?)", (number, verdict))
 
     def verdicts(self) -> dict[int, str]:
-        """Return what came of judging copies, by the number of the resource."""
+        """Return the verdicts by resource id."""
         rows = self._data.execute(
             "SELECT judged.resource, verdict FROM judged JOIN resource ON resource.id = judged.resource WHERE site = ?",
             (self.visit.site,),
@@ -351,7 +380,7 @@ class CurrentVisit:
         return {int(number): str(verdict) for number, verdict in rows}
 
     def answered_queries(self) -> set[tuple[int, str]]:
-        """Return which archives have answered which single questions: number of the resource, and archive."""
+        """Return the resource id and the archive of every query that was answered."""
         rows = self._data.execute(
             "SELECT asked.resource, archive FROM asked JOIN resource ON resource.id = asked.resource "
             "WHERE site = ? AND has_answered",
@@ -360,17 +389,17 @@ class CurrentVisit:
         return {(int(number), str(archive)) for number, archive in rows}
 
     def availabilities(self, archives: Iterable[str]) -> Iterator[ResourceAvailability]:
-        """Yield all resources that count, by address, with what these archives have of them.
+        """Yield all countable resources, by URL key, with their holdings.
 
-        archives: those that might have it: a resource is settled if each has listed the site, or answered for it.
+        A resource is settled if each of `archives` has listed the whole site, or responded about the resource.
         """
-        for _, standing in self.numbered_availabilities(archives):
-            yield standing
+        for _, availability in self.numbered_availabilities(archives):
+            yield availability
 
     def numbered_availabilities(self, archives: Iterable[str]) -> Iterator[tuple[int, ResourceAvailability]]:
-        """Yield the same, each with its number."""
-        asked_of = frozenset(archives)
-        whole, verdicts = self.complete_listings(), self.verdicts()
+        """Yield all countable resources as `availabilities` does, each with its id."""
+        queried = frozenset(archives)
+        listed, verdicts = self.complete_listings(), self.verdicts()
         rows = self._data.execute(
             "SELECT resource.id, key, (SELECT time FROM visit WHERE id = first_live), is_drawn, "
             f"{_QUALIFIED_LIVE_COLUMNS} "
@@ -379,7 +408,7 @@ class CurrentVisit:
         ).fetchall()
         for number, key, first, is_drawn, *fields in rows:
             live = _make_live_resource(str(key), fields)
-            # What was there once and is a redirect now has gone; what was left out was not looked at.
+            # A redirect counts only if it was a resource at an earlier visit: then the resource is gone.
             if live.outcome is CrawlOutcome.EXCLUDED or (first is None and not is_countable(live)):
                 continue
             held = tuple(
@@ -390,20 +419,20 @@ class CurrentVisit:
                     (number,),
                 )
             )
-            answers = self._archives_answered(number)
-            is_settled = asked_of <= whole | answers
-            seen_first = None if first is None else dates.from_epoch(str(int(first)))
+            answered = self._archives_answered(number)
+            is_settled = queried <= listed | answered
+            first_seen = None if first is None else dates.from_epoch(str(int(first)))
             yield (
                 int(number),
-                ResourceAvailability(live, held, is_settled, bool(is_drawn), seen_first, verdicts.get(int(number))),
+                ResourceAvailability(live, held, is_settled, bool(is_drawn), first_seen, verdicts.get(int(number))),
             )
 
     def complete_listings(self) -> frozenset[str]:
-        """Return which archives have listed all of the site."""
-        found: dict[str, bool] = {}
+        """Return the archives that have listed the whole site."""
+        complete: dict[str, bool] = {}
         for each in self.listings():
-            found[each.archive] = found.get(each.archive, True) and each.is_whole
-        return frozenset(archive for archive, is_whole in found.items() if is_whole)
+            complete[each.archive] = complete.get(each.archive, True) and each.is_whole
+        return frozenset(archive for archive, is_whole in complete.items() if is_whole)
 
     def _archives_answered(self, number: int) -> set[str]:
         rows = self._data.execute("SELECT archive FROM asked WHERE resource = ? AND has_answered", (number,))
@@ -419,14 +448,14 @@ class CurrentVisit:
         )
 
     def _seen_numbers(self, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
-        """Yield the numbers of those that were seen, by key."""
+        """Yield key and id of those of the keys that were crawled."""
         for key in keys:
             row = self._data.execute(f"SELECT id FROM {_FROM_LIVE} AND key = ?", (self.visit.site, key)).fetchone()
             if row is not None:
                 yield key, int(row[0])
 
     def _get_or_add_resource(self, resource: LiveResource) -> int:
-        """Return the number of a resource, which is noted if it is new."""
+        """Return the id of a resource, which is added if it is new."""
         row = self._data.execute(
             "INSERT INTO resource (site, key, uri) VALUES (?, ?, ?) "
             "ON CONFLICT (site, key) DO UPDATE SET uri = uri RETURNING id",
@@ -440,7 +469,7 @@ class CurrentVisit:
 
 
 def _response_rank(resource: LiveResource) -> int:
-    """Return which of several answers at one key counts: a page, then what is forbidden, then what is missing."""
+    """Rank the responses at one key: a page, then one that robots.txt forbids, then an error."""
     if not is_countable(resource):
         return 0
     if is_live_resource(resource):

@@ -1,4 +1,4 @@
-"""A comparison by media type, path depth, query and age."""
+"""The result of a comparison by media type, path depth, query and age."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -14,9 +14,9 @@ from unlost.errors import DateError
 from unlost.media_types import UNKNOWN_TYPE, group_of
 from unlost.uri.names import path_depth
 
-_MAX_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
-_MAX_LABEL_LENGTH = 80  # of a type
-_MAX_DEPTH = 10  # the last row of depths
+_MAX_TYPES = 40  # rows of media types; there are hardly more real ones, but servers may send anything
+_MAX_LABEL_LENGTH = 80
+_MAX_DEPTH = 10  # deeper paths share one row
 
 _DAY = 86_400  # seconds
 _AGES = ((7, "under a week"), (30, "a week to a month"), (365, "a month to a year"), (5 * 365, "1 to 5 years"))
@@ -26,10 +26,17 @@ _OLDER = "over 5 years"
 
 @dataclass(frozen=True, slots=True)
 class BreakdownRow:
-    """Resources of the original that have something in common, and what became of them.
+    """Resources of the original with a common property, counted by outcome.
 
-    similar: of the changed. held: of the missing. migrated, canonical: of those that came back: in another format, or
-    in their own; the format of the rest is not known.
+    Attributes:
+        label: The property.
+        identical: Recovered unchanged.
+        changed: Recovered with changes.
+        similar: Changed, but with almost identical text.
+        missing: Not recovered.
+        held: Missing, but known to be in an archive.
+        canonical: Recovered in the original format.
+        migrated: Recovered in another format. The format of the other recovered resources is unknown.
     """
 
     label: str
@@ -43,17 +50,17 @@ class BreakdownRow:
 
     @property
     def original(self) -> int:
-        """How many the original has."""
+        """Number of resources in the original."""
         return self.identical + self.changed + self.missing
 
     @property
     def recovered(self) -> int:
-        """How many came back, changed or not."""
+        """Number of resources that were recovered, changed or not."""
         return self.identical + self.changed
 
     @property
     def share(self) -> float | None:
-        """The share that came back; None of nothing.
+        """The recovered share; None without resources.
 
         >>> BreakdownRow("images", identical=1, changed=1, missing=2).share
         0.5
@@ -63,9 +70,13 @@ class BreakdownRow:
 
 @dataclass(frozen=True, slots=True)
 class BreakdownTable:
-    """Rows by one property. What was added is in none: the original has nothing of it.
+    """Resources grouped by one property. Added resources are not counted, since the original does not have them.
 
-    name: one word, for programs. title: for people. has_formats: whether it tells canonical and migrated ones apart.
+    Attributes:
+        name: Machine-readable name.
+        title: Human-readable title.
+        rows: The groups.
+        has_formats: Whether `canonical` and `migrated` are meaningful.
     """
 
     name: str
@@ -80,13 +91,13 @@ _QUERIES = ("without ?", "with ?")
 _ALL_AGES = (*(label for _, label in _AGES), _OLDER, UNKNOWN_TYPE)
 
 _OutcomeKey = tuple[ComparisonOutcome, bool, bool, bool | None]
-"""What became of a resource: its outcome, whether it is similar, held, migrated. There are few different ones."""
+"""Outcome of a resource, and whether it is similar, held, migrated. Only a few combinations occur."""
 
 _IDENTICAL: _OutcomeKey = (ComparisonOutcome.IDENTICAL, False, False, False)
 
 
 class _ResourceGroup(NamedTuple):
-    """What tables tell resources apart by."""
+    """The properties by which resources are grouped."""
 
     mime: str | None
     depth: str
@@ -95,54 +106,56 @@ class _ResourceGroup(NamedTuple):
 
 
 def breakdowns(comparison: Comparison) -> tuple[BreakdownTable, ...]:
-    """Return the tables: by group of types, type, depth, query and age."""
+    """Return the tables by media type group, media type, depth, query and age."""
     columns = comparison.original.columns()
-    fates = {each.name: (each.outcome, each.similar, each.held, each.migrated) for each in comparison.different}
+    outcomes = {each.name: (each.outcome, each.similar, each.held, each.migrated) for each in comparison.different}
     labels = zip(columns.mimes, map(_depth, columns.names), map(_query, columns.uris), age_labels(columns), strict=True)
-    # There are far fewer kinds than resources, so all tables are made from these.
-    counted = Counter(zip(labels, (fates.get(name, _IDENTICAL) for name in columns.names), strict=True))
-    kinds = [(_ResourceGroup(*kind), fate, count) for (kind, fate), count in counted.items()]
+    # There are far fewer combinations than resources, so they are counted once for all tables.
+    counts = Counter(zip(labels, (outcomes.get(name, _IDENTICAL) for name in columns.names), strict=True))
+    groups = [(_ResourceGroup(*group), outcome, count) for (group, outcome), count in counts.items()]
 
     def rows(label: Callable[[_ResourceGroup], str]) -> dict[str, BreakdownRow]:
-        return _group_rows((label(kind), fate, count) for kind, fate, count in kinds)
+        return _group_rows((label(group), outcome, count) for group, outcome, count in groups)
 
     return (
         BreakdownTable(
-            "group", "HTML, images, other", _in_order(rows(lambda kind: group_of(_mime(kind))), _GROUPS), True
+            "group", "HTML, images, other", _in_order(rows(lambda group: group_of(_mime(group))), _GROUPS), True
         ),
-        BreakdownTable("type", "Media type", _most_frequent(rows(lambda kind: _mime(kind)[:_MAX_LABEL_LENGTH])), True),
-        BreakdownTable("depth", "Depth of the path", _in_order(rows(lambda kind: kind.depth), _DEPTHS)),
-        BreakdownTable("query", "Query", _in_order(rows(lambda kind: kind.query), _QUERIES)),
-        BreakdownTable("age", "Age", _in_order(rows(lambda kind: kind.age), _ALL_AGES)),
+        BreakdownTable(
+            "type", "Media type", _most_frequent(rows(lambda group: _mime(group)[:_MAX_LABEL_LENGTH])), True
+        ),
+        BreakdownTable("depth", "Depth of the path", _in_order(rows(lambda group: group.depth), _DEPTHS)),
+        BreakdownTable("query", "Query", _in_order(rows(lambda group: group.query), _QUERIES)),
+        BreakdownTable("age", "Age", _in_order(rows(lambda group: group.age), _ALL_AGES)),
     )
 
 
 def _group_rows(labelled: Iterable[tuple[str, _OutcomeKey, int]]) -> dict[str, BreakdownRow]:
-    """Return the rows by their labels. Equal ones are counted first, and then added: most are."""
-    counted: Counter[tuple[str, _OutcomeKey]] = Counter()
-    for label, fate, count in labelled:
-        counted[label, fate] += count
-    found: dict[str, BreakdownRow] = {}
-    for (label, fate), count in counted.items():
-        found[label] = _add_rows(found.get(label, BreakdownRow(label)), _make_row(fate, count))
-    return found
+    """Return the rows by label. Equal outcomes are counted before rows are added, since most are equal."""
+    counts: Counter[tuple[str, _OutcomeKey]] = Counter()
+    for label, outcome, count in labelled:
+        counts[label, outcome] += count
+    rows: dict[str, BreakdownRow] = {}
+    for (label, outcome), count in counts.items():
+        rows[label] = _add_rows(rows.get(label, BreakdownRow(label)), _make_row(outcome, count))
+    return rows
 
 
-def _make_row(fate: _OutcomeKey, count: int) -> BreakdownRow:
-    outcome, similar, held, migrated = fate
-    is_back = outcome is not ComparisonOutcome.MISSING
+def _make_row(key: _OutcomeKey, count: int) -> BreakdownRow:
+    outcome, similar, held, migrated = key
+    is_recovered = outcome is not ComparisonOutcome.MISSING
     return BreakdownRow(
         "",
         **{outcome.value: count},
         similar=count if similar else 0,
         held=count if held else 0,
-        canonical=count if is_back and migrated is False else 0,
-        migrated=count if is_back and migrated is True else 0,
+        canonical=count if is_recovered and migrated is False else 0,
+        migrated=count if is_recovered and migrated is True else 0,
     )
 
 
 def _add_rows(first: BreakdownRow, second: BreakdownRow) -> BreakdownRow:
-    """Return both as one row, with the label of the first."""
+    """Return the sum of two rows, with the label of the first."""
     return replace(first, **{name: getattr(first, name) + getattr(second, name) for name in _COUNTED})
 
 
@@ -150,16 +163,16 @@ _COUNTED = ("identical", "changed", "similar", "missing", "held", "canonical", "
 
 
 def _in_order(rows: Mapping[str, BreakdownRow], order: Iterable[str]) -> tuple[BreakdownRow, ...]:
-    """Return the rows that have anything in them."""
+    """Return the rows in a fixed order."""
     return tuple(rows[label] for label in order if label in rows)
 
 
 def _most_frequent(rows: Mapping[str, BreakdownRow]) -> tuple[BreakdownRow, ...]:
-    """Return the rows, the most frequent first; rare ones are one row if there are very many."""
+    """Return the rows by size. Rows beyond `_MAX_TYPES` are merged into one."""
     ordered = sorted(rows.values(), key=lambda row: (-row.original, row.label))
-    shown, rest = ordered[:_MAX_TYPES], ordered[_MAX_TYPES:]
-    if rest:
-        shown.append(reduce(_add_rows, rest, BreakdownRow(f"{len(rest):,} other types")))
+    shown, others = ordered[:_MAX_TYPES], ordered[_MAX_TYPES:]
+    if others:
+        shown.append(reduce(_add_rows, others, BreakdownRow(f"{len(others):,} other types")))
     return tuple(shown)
 
 
@@ -171,42 +184,45 @@ def _query(uri: str) -> str:
     return "with ?" if "?" in uri.partition("#")[0] else "without ?"
 
 
-def _mime(kind: _ResourceGroup) -> str:
-    return kind.mime or UNKNOWN_TYPE
+def _mime(group: _ResourceGroup) -> str:
+    return group.mime or UNKNOWN_TYPE
 
 
 def age_labels(columns: ResourceColumns) -> list[str]:
-    """Return in words how old each resource of a site was when that was last looked at.
+    """Return the age of each resource as text.
 
-    That is the latest date of a copy in it; in a folder, where there are none, the latest change. Ages are counted from
-    the older of a resource's copy and its last change; `unknown` without either.
+    The age is counted from the older of a resource's capture date and its last modification, until the latest capture
+    of the site; in a directory, which has no captures, until the latest modification. It is `unknown` without any date.
     """
-    seen = list(map(_date_seconds, columns.datetimes))
-    changed = list(map(_date_seconds, columns.modified))
-    last = max(filter(None, seen), default=None) or max(filter(None, changed), default=None)
-    return [_age(one or other, other or one, last) for one, other in zip(seen, changed, strict=True)]
+    captured = list(map(_date_seconds, columns.datetimes))
+    modified = list(map(_date_seconds, columns.modified))
+    last = max(filter(None, captured), default=None) or max(filter(None, modified), default=None)
+    return [
+        _age(capture or modification, modification or capture, last)
+        for capture, modification in zip(captured, modified, strict=True)
+    ]
 
 
-def _age(seen: int | None, changed: int | None, last: int | None) -> str:
-    """Return in words how long before the last moment the first of two was."""
-    if seen is None or changed is None or last is None:
+def _age(captured: int | None, modified: int | None, last: int | None) -> str:
+    """Return the age at `last` of a resource, given two dates in seconds."""
+    if captured is None or modified is None or last is None:
         return UNKNOWN_TYPE
-    return _ALL_AGES[bisect_right(_LIMITS, last - min(seen, changed))]
+    return _ALL_AGES[bisect_right(_LIMITS, last - min(captured, modified))]
 
 
 def _date_seconds(digits: int) -> int | None:
-    """Return a number of 14 digits as seconds, which are never 0; None for what is no date: servers write anything."""
+    """Return a date of 14 digits in seconds, never 0; None for an invalid date, since servers send any."""
     minute, second = divmod(digits, 100)
     seconds = _seconds(minute)
-    # A leap second is the second before it, as in `unlost.dates`.
+    # A leap second counts as the second before it, as in `unlost.dates`.
     return None if seconds is None or second > 60 else seconds + min(second, 59)
 
 
 @lru_cache(maxsize=1 << 16)
 def _seconds(minute: int) -> int | None:
-    """Return the seconds from the day before the year 1 to a minute of 12 digits; None if it is none."""
+    """Return the seconds from the day before year 1 until a minute of 12 digits; None if it is invalid."""
     try:
-        found = to_datetime(f"{minute:012d}00")
+        parsed = to_datetime(f"{minute:012d}00")
     except DateError:
         return None
-    return found.toordinal() * _DAY + found.hour * 3_600 + found.minute * 60
+    return parsed.toordinal() * _DAY + parsed.hour * 3_600 + parsed.minute * 60

@@ -28,13 +28,13 @@ from unlost.html.text import ExtractedText, extract_text, text_resemblance
 from unlost.media_types import is_textual
 
 SIMILARITY_THRESHOLD = 0.75
-"""From which share of shingles on two texts are almost identical: what the measure was defined with."""
-_THREADS = 4  # at most: each may have a large body in memory
-_QUEUED_PER_THREAD = 8  # pairs waiting for each thread, so that none is idle and few are in memory
+"""Share of common shingles from which on two texts are almost identical; part of the measure's definition."""
+_THREADS = 4  # maximum, since each may have a large body in memory
+_QUEUED_PER_THREAD = 8  # pairs queued for each thread, to keep it busy with bounded memory
 
 
 class ComparisonOutcome(StrEnum):
-    """What became of a resource."""
+    """The outcome for a resource."""
 
     IDENTICAL = "identical"
     CHANGED = "changed"
@@ -44,12 +44,13 @@ class ComparisonOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextSimilarity:
-    """How much text two versions have in common.
+    """How much text two versions of a resource share.
 
-    share: of all 10-word shingles of both, from 0 to 1; None if that cannot be told.
-    reason: one word why it cannot: `encrypted`, `damaged`, `too-long`, `too-big`, `no-ghostscript`, `no-text`,
-        `no-words`, `unreadable`.
-    partial: whether a text was so long that only its beginning was looked at.
+    Attributes:
+        share: Share of common 10-word shingles, from 0 to 1; None if unknown.
+        reason: Error code if `share` is None: `encrypted`, `damaged`, `too-long`, `too-big`, `no-ghostscript`,
+            `no-text`, `no-words`, `unreadable`.
+        partial: Whether only the beginning of a very long text was compared.
     """
 
     share: float | None
@@ -58,14 +59,18 @@ class TextSimilarity:
 
 
 class ComparedResource(NamedTuple):
-    """What became of one resource: a named tuple, as a `Resource` is.
+    """The outcome for one resource. A named tuple, as is `SiteResource`.
 
-    original, recovered: it, in each of the two sites; None where it is not.
-    textual: whether it is text, PDF, PostScript or an Office document.
-    similarity: of a changed textual one; None of all others.
-    similar: whether that is enough for almost identical.
-    migrated: of what came back: in another format than the original (True), in the same (False), not known (None).
-    held: whether it is missing although an archive is known to hold it.
+    Attributes:
+        name: Name by which the resources are matched.
+        outcome: The outcome.
+        original: The resource in the original site; None if added.
+        recovered: The resource in the recovered site; None if missing.
+        textual: Whether it is text, PDF, PostScript or an Office document.
+        similarity: Similarity of a changed textual resource; None for all others.
+        similar: Whether it is almost identical.
+        migrated: Whether a recovered resource is in another format than the original; None if unknown.
+        held: Whether it is missing although an archive is known to hold it.
     """
 
     name: str
@@ -80,31 +85,33 @@ class ComparedResource(NamedTuple):
 
     @property
     def resource(self) -> SiteResource:
-        """The original, else what was added."""
-        found = self.original or self.recovered
-        assert found is not None, "it is in one of the two"  # noqa: S101
-        return found
+        """The original resource; the recovered one if it was added."""
+        resource = self.original or self.recovered
+        assert resource is not None, "it is in one of the two"  # noqa: S101
+        return resource
 
     @property
     def uri(self) -> str:
-        """Its address, as the original spells it."""
+        """The URL in the original's spelling."""
         return self.resource.uri
 
     @property
     def mime(self) -> str:
-        """Its media type, as the original has it; `unknown` if nobody told one."""
+        """The media type in the original; `unknown` if it was not declared."""
         return declared_type(self.resource)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All resources of two sites, and what they add up to.
+    """The result of comparing two sites.
 
-    original, recovered: the resources of each.
-    identical: the names of those that are; most are of most sites, and nothing else is kept for them.
-    different: all others, by name.
-    similar_at: from which share on texts are almost identical.
-    requests: how many it took to recover the site; None if nobody counted.
+    Attributes:
+        original: Resources of the original site.
+        recovered: Resources of the recovered site.
+        identical: Names of the identical resources. Most resources are, and only their names are stored.
+        different: All other resources, by name.
+        similar_at: Share of common shingles from which on texts are almost identical.
+        requests: Number of requests that the recovery took; None if unknown.
     """
 
     original: SiteResources
@@ -115,7 +122,7 @@ class Comparison:
     requests: int | None = None
 
     def resources(self) -> Iterator[ComparedResource]:
-        """Yield all of them, by name."""
+        """Yield all resources by name."""
         identical = (
             _match_resource(name, self.original[name], self.recovered[name]) for name in sorted(self.identical)
         )
@@ -123,41 +130,41 @@ class Comparison:
 
     @cached_property
     def counts(self) -> ResourceCounts:
-        """How many are identical, changed, missing, added."""
-        found = dict.fromkeys(ComparisonOutcome, 0)
+        """Number of identical, changed, missing and added resources."""
+        counts = dict.fromkeys(ComparisonOutcome, 0)
         for each in self.different:
-            found[each.outcome] += 1
-        found[ComparisonOutcome.IDENTICAL] = len(self.identical)
-        return ResourceCounts(**{outcome.value: count for outcome, count in found.items()})
+            counts[each.outcome] += 1
+        counts[ComparisonOutcome.IDENTICAL] = len(self.identical)
+        return ResourceCounts(**{outcome.value: count for outcome, count in counts.items()})
 
     @cached_property
     def similar(self) -> int:
-        """How many of the changed ones are almost identical."""
+        """Number of changed resources that are almost identical."""
         return sum(each.similar for each in self.different)
 
     @cached_property
     def changed_texts(self) -> int:
-        """How many of the changed ones are textual."""
+        """Number of changed resources that are textual."""
         return sum(each.textual and each.outcome is ComparisonOutcome.CHANGED for each in self.different)
 
     @cached_property
     def held(self) -> int:
-        """How many of the missing ones an archive is known to hold."""
+        """Number of missing resources that an archive is known to hold."""
         return sum(each.held for each in self.different)
 
     @cached_property
     def migrated(self) -> int:
-        """How many of the original's came back in another format."""
+        """Number of resources that were recovered in another format."""
         return sum(each.migrated is True and each.outcome is ComparisonOutcome.CHANGED for each in self.different)
 
     @property
     def almost_identical(self) -> float | None:
-        """The share of almost identical ones among the changed textual ones; None if there is none."""
+        """Share of almost identical resources among the changed textual ones; None if there are none."""
         return self.similar / self.changed_texts if self.changed_texts else None
 
     @property
     def difference(self) -> SiteDifference:
-        """The difference vector, nothing weighed."""
+        """The difference vector without penalties."""
         return SiteDifference.of(self.counts)
 
     @property
@@ -167,31 +174,31 @@ class Comparison:
 
     @property
     def efficiency(self) -> float | None:
-        """Recovered resources for each request; None if nobody counted."""
+        """Recovered resources per request; None if the number of requests is unknown."""
         return self.counts.recovered / self.requests if self.requests else None
 
     @property
     def efficiency_without_added(self) -> float | None:
-        """The same, where only what the original has is counted."""
+        """The efficiency without added resources."""
         return self.counts.back / self.requests if self.requests else None
 
     @cached_property
     def unread(self) -> Mapping[str, tuple[int, str]]:
-        """Texts that could not be compared: how many, by the reason, with the first address of each."""
-        found: dict[str, tuple[int, str]] = {}
+        """Texts that could not be compared: their number and the first URL, by error code."""
+        unread: dict[str, tuple[int, str]] = {}
         for each in self.different:
             if each.similarity is not None and each.similarity.reason is not None:
-                count, first = found.get(each.similarity.reason, (0, each.uri))
-                found[each.similarity.reason] = (count + 1, first)
-        return dict(sorted(found.items()))
+                count, first = unread.get(each.similarity.reason, (0, each.uri))
+                unread[each.similarity.reason] = (count + 1, first)
+        return dict(sorted(unread.items()))
 
     @property
     def partial(self) -> int:
-        """How many texts were so long that only their beginnings were compared."""
+        """Number of texts of which only the beginning was compared."""
         return sum(each.similarity is not None and each.similarity.partial for each in self.different)
 
     def weigh(self, rules: PenaltyRules) -> SiteDifference:
-        """Return the difference vector with the penalties that the rules have for each resource."""
+        """Return the difference vector with the penalties that the rules assign to each resource."""
         weights: dict[ComparisonOutcome, list[float]] = {outcome: [] for outcome in ComparisonOutcome}
         for each in self.different:
             penalties = rules.penalties_for(each.mime, each.uri)
@@ -212,11 +219,15 @@ def compare_sites(
     similar_at: float = SIMILARITY_THRESHOLD,
     on_pair: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Match two sites by the names of their resources; return what became of each.
+    """Match two sites by the names of their resources.
 
-    likeness: how much text two versions of a resource have in common; it is called from several threads, only for
-        changed ones that are textual, and must not raise. `unlost.comparison.compare` has one.
-    on_pair: told how many of how many such pairs have been looked at.
+    Args:
+        original: The original site.
+        recovered: The recovered site.
+        similarity: Compares the texts of two versions, such as `TextComparer.similarity`. Called from several threads,
+            only for changed textual resources; must not raise.
+        similar_at: Share of common shingles from which on texts are almost identical.
+        on_pair: Called with the number of compared pairs and their total.
     """
     first, second = original.resources, recovered.resources
     versions = _versions(second)
@@ -225,16 +236,20 @@ def compare_sites(
         _match_resource(name, first.get(name), second.get(name), recovered.listed)
         for name in sorted({*first, *second} - identical)
     ]
-    pairs = [at for at, each in enumerate(different) if each.textual and each.outcome is ComparisonOutcome.CHANGED]
-    for done, (at, found) in enumerate(_compute_in_order(similarity, different, pairs), start=1):
-        different[at] = _with_similarity(different[at], found, similar_at)
+    positions = [
+        position
+        for position, each in enumerate(different)
+        if each.textual and each.outcome is ComparisonOutcome.CHANGED
+    ]
+    for done, (position, result) in enumerate(_compute_in_order(similarity, different, positions), start=1):
+        different[position] = _with_similarity(different[position], result, similar_at)
         if on_pair is not None:
-            on_pair(done, len(pairs))
+            on_pair(done, len(positions))
     return Comparison(first, second, identical, tuple(different), similar_at, recovered.requests)
 
 
 def _versions(resources: SiteResources) -> dict[str, tuple[bytes, int]]:
-    """Return for each name what two copies have in common if and only if they are identical."""
+    """Return a key for each resource that is equal for identical versions only."""
     columns = resources.columns()
     return dict(zip(columns.names, zip(columns.digests, columns.sizes, strict=True), strict=True))
 
@@ -242,10 +257,10 @@ def _versions(resources: SiteResources) -> dict[str, tuple[bytes, int]]:
 def _match_resource(
     name: str, first: SiteResource | None, second: SiteResource | None, listed: Collection[str] = frozenset()
 ) -> ComparedResource:
-    """Return what became of a resource. listed: the names of what archives are known to hold."""
+    """Return the outcome for a resource. `listed` are the names of resources that archives are known to hold."""
     if first is None or second is None:
-        found = first or second
-        textual = found is not None and is_textual(likely_type(found))
+        resource = first or second
+        textual = resource is not None and is_textual(likely_type(resource))
         if second is None:
             return ComparedResource(name, ComparisonOutcome.MISSING, first, None, textual, held=name in listed)
         return ComparedResource(name, ComparisonOutcome.ADDED, None, second, textual, migrated=second.migrated)
@@ -256,45 +271,45 @@ def _match_resource(
     return ComparedResource(name, ComparisonOutcome.CHANGED, first, second, textual, migrated=migrated)
 
 
-def _with_similarity(each: ComparedResource, found: TextSimilarity, similar_at: float) -> ComparedResource:
-    similar = found.share is not None and found.share >= similar_at
-    return each._replace(similarity=found, similar=similar)
+def _with_similarity(resource: ComparedResource, similarity: TextSimilarity, similar_at: float) -> ComparedResource:
+    similar = similarity.share is not None and similarity.share >= similar_at
+    return resource._replace(similarity=similarity, similar=similar)
 
 
 def _compute_in_order(
-    likeness: Callable[[SiteResource, SiteResource], TextSimilarity],
+    similarity: Callable[[SiteResource, SiteResource], TextSimilarity],
     different: list[ComparedResource],
-    pairs: list[int],
+    positions: list[int],
 ) -> Iterator[tuple[int, TextSimilarity]]:
-    """Yield what was found for each pair, in order, looked at by some threads."""
+    """Yield the similarity of each pair in order, computed by several threads."""
     threads = min(_THREADS, os.cpu_count() or 1)
-    waiting: deque[tuple[int, Future[TextSimilarity]]] = deque()
+    pending: deque[tuple[int, Future[TextSimilarity]]] = deque()
     pool = ThreadPoolExecutor(threads, "compare")
-    is_done = False
+    is_complete = False
     try:
-        for at in pairs:
-            first, second = different[at].original, different[at].recovered
+        for position in positions:
+            first, second = different[position].original, different[position].recovered
             assert first is not None, "a changed one is in both"  # noqa: S101
             assert second is not None, "a changed one is in both"  # noqa: S101
-            waiting.append((at, pool.submit(likeness, first, second)))
-            if len(waiting) >= threads * _QUEUED_PER_THREAD:
-                done, future = waiting.popleft()
+            pending.append((position, pool.submit(similarity, first, second)))
+            if len(pending) >= threads * _QUEUED_PER_THREAD:
+                done, future = pending.popleft()
                 yield done, future.result()
-        while waiting:
-            done, future = waiting.popleft()
+        while pending:
+            done, future = pending.popleft()
             yield done, future.result()
-        is_done = True
+        is_complete = True
     finally:
-        # Whoever interrupts waits for nothing: documents may take long, and are given up by whoever reads them.
-        pool.shutdown(wait=is_done, cancel_futures=True)
+        # After an interrupt, do not wait: documents may take long, and their reader aborts them.
+        pool.shutdown(wait=is_complete, cancel_futures=True)
 
 
 _WORD = re.compile(r"[^\W_]")
-_MAX_BODY_BYTES = 32 << 20  # of a body: one is in memory for each thread; pages and most documents are far below it
+_MAX_BODY_BYTES = 32 << 20  # each thread has a body in memory; pages and most documents are far smaller
 
 
 class TextComparer:
-    """Looks at the text of resources of two sites. Use it as a context manager; it may be used by several threads."""
+    """Compares the text of resources of two sites. A context manager; thread-safe."""
 
     def __init__(self, original: Site, recovered: Site) -> None:
         self._original = original
@@ -302,21 +317,22 @@ class TextComparer:
         self._documents = DocumentReader()
 
     def __enter__(self) -> Self:
-        """Get ready to read documents."""
+        """Enter the context of the document reader."""
         self._documents.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End what reads documents."""
+        """End the document reader."""
         self._documents.__exit__(kind, error, trace)
 
     def similarity(self, original: SiteResource, recovered: SiteResource) -> TextSimilarity:
-        """Return how much text an original and its recovered version have in common; why not, if that is not known.
+        """Return how much text two versions of a resource share, or why that is unknown.
 
-        Never raises for what is in them. Two texts without any word, such as scanned pages, are `no-words`: nothing
-        says that they are alike.
+        Never raises for their content.
+
+        Two texts without words, such as scanned pages, are `no-words`: nothing indicates that they are alike.
         """
         first = self._text(self._original, original)
         if isinstance(first, str):
@@ -330,7 +346,7 @@ class TextComparer:
         return TextSimilarity(text_resemblance(first.text, second.text), None, partial)
 
     def _text(self, site: Site, resource: SiteResource) -> ExtractedText | str:
-        """Return the text of a resource, or in one word why there is none."""
+        """Return the text of a resource, or an error code."""
         if resource.size > _MAX_BODY_BYTES:
             return "too-big"
         try:
@@ -341,9 +357,9 @@ class TextComparer:
             kind = detect_document_kind(body.content, mime, resource.uri)
             if kind is not None:
                 return self._documents.extract_text(body.content, kind)
-            found = extract_text(body.content, mime, resource.uri, body.charset)
+            text = extract_text(body.content, mime, resource.uri, body.charset)
         except DocumentError as error:
             return error.kind
         except (InputError, OSError):
             return "unreadable"
-        return "no-text" if found is None else found
+        return "no-text" if text is None else text

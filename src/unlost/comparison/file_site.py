@@ -1,6 +1,6 @@
-"""Sites stored as plain files: folders as wget or a web server has them, exports, and ZIP and tar files.
+"""Sites stored as plain files: mirrors of wget or a web server, exports, and ZIP and tar files.
 
-Nothing is unpacked into the file system by its name, and links are not followed.
+Files are not extracted to paths given by their names, and symbolic links are not followed.
 """
 
 import base64
@@ -39,7 +39,7 @@ from unlost.export.manifest import MANIFEST_NAME, read_manifest
 from unlost.problems import Problem, Problems
 from unlost.uri.names import page_name
 
-# What may stand in the path and query of an address as it is; `%` is looked at by itself.
+# Characters that are not escaped in path and query of a URL; `%` is handled separately.
 _URL_SAFE = "/?&=+:@!$'()*,;~-._[]"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"(?:[\w-]+\.)+[\w-]+(?:[:+][0-9]{1,5})?|localhost(?:[:+][0-9]{1,5})?|\[[0-9A-Fa-f:.]+\]")
@@ -48,7 +48,7 @@ _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:[:+]\d+)?")
 
 
 def is_host_name(name: str) -> bool:
-    """Return whether the name of a folder is that of a host, perhaps with a port, as wget writes it.
+    """Return whether a directory name is a host name, optionally with a port, as wget writes it.
 
     >>> [is_host_name(name) for name in ("www.example.com", "localhost:8080", "127.0.0.1+8080", "css", "v1.0", ".git")]
     [True, True, True, False, False, False]
@@ -59,7 +59,7 @@ def is_host_name(name: str) -> bool:
 
 
 def parse_base_url(text: str) -> str:
-    """Return the address of a folder, which ends in a slash, of what somebody gave. Raises UsageError.
+    """Return the URL of a directory, with a final slash, for the value of `--base`. Raises UsageError.
 
     >>> parse_base_url("example.com/a?x"), parse_base_url("https://example.com")
     ('http://example.com/a/', 'https://example.com/')
@@ -74,9 +74,11 @@ def parse_base_url(text: str) -> str:
 
 
 def url_of_path(path: str, base: str | None) -> str:
-    """Return the address of a file, by its path with slashes below the folder of a site.
+    """Return the URL of a file.
 
-    base: the address of that folder; None if the first part of the path is the host.
+    Args:
+        path: Path of the file relative to the root of the site, with slashes.
+        base: URL of the root; None if the first component of the path is the host.
 
     >>> url_of_path("www.example.com/a b.php?x=1&y=é%2f", None)
     'http://www.example.com/a%20b.php?x=1&y=%C3%A9%2f'
@@ -94,19 +96,19 @@ def _escape_path(path: str) -> str:
 
 
 _CHUNK_BYTES = 1 << 18
-# Not waiting for whoever would write into a pipe, and not led elsewhere by a link that was put in a file's place.
+# O_NONBLOCK: do not wait for the writer of a pipe. O_NOFOLLOW: the file may have been replaced by a symbolic link.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# What HTTrack leaves beside the hosts: itself, and pages of its own.
+# Directory of HTTrack, which also writes pages of its own next to the directories of hosts.
 _HTTRACK = "hts-cache"
 
 
 class SiteFiles(Protocol):
-    """The files of a site, in a folder or a package."""
+    """The files of a site, in a directory or a package."""
 
-    def walk(self, reading: "FileSiteReader") -> Iterator[tuple[str, int]]:
-        """Yield regular files by their paths with slashes, and when each was changed (14 digits, or `NONE`).
+    def walk(self, reader: "FileSiteReader") -> Iterator[tuple[str, int]]:
+        """Yield the paths of regular files, with slashes, and their modification dates (14 digits, or `NO_DATE`).
 
-        What is no regular file, or cannot be read, is reported to `reading`. Raises OSError, InputError.
+        Other files, and unreadable ones, are reported to `reader`. Raises OSError, InputError.
         """
         ...
 
@@ -116,22 +118,22 @@ class SiteFiles(Protocol):
 
 
 class FileSite:
-    """A site that was read from files: a `Site`."""
+    """A site that was read from files; a `Site`."""
 
     listed: frozenset[str] = frozenset()
     requests: int | None = None
 
-    def __init__(self, source: SiteFiles, reading: "FileSiteReader") -> None:
-        """Take what was read from a source of files."""
-        self.resources: SiteResources = reading.table
-        self.skipped: Mapping[str, int] = dict(reading.skipped)
-        self.problems = reading.problems
+    def __init__(self, source: SiteFiles, reader: "FileSiteReader") -> None:
+        """Create a site from a finished reader."""
+        self.resources: SiteResources = reader.table
+        self.skipped: Mapping[str, int] = dict(reader.skipped)
+        self.problems = reader.problems
         self._source = source
-        self._table = reading.table
-        self._files = reading.files
+        self._table = reader.table
+        self._files = reader.files
 
     def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
-        """Return the body of one of its resources, at most so many bytes. Raises InputError, OSError."""
+        """Return at most `max_bytes` of the body of a resource. Raises InputError, OSError."""
         file = self._files[self._table.locate(resource.place)[0]]
         try:
             with self._source.open(file) as opened:
@@ -148,11 +150,20 @@ def read_folder(
     ignore_case: bool = False,
     on_read: Callable[[int], object] | None = None,
 ) -> FileSite:
-    """Return the site in a folder. Links are not followed.
+    """Read the site in a directory. Symbolic links are not followed.
 
-    base: the address of the folder; without it, the names of the folders in it are those of hosts. Raises UsageError if
-    they are not, InputError if there are no files, OSError if the folder itself cannot be read. A folder that `unlost
-    export` wrote has a manifest with the URL of each file, and needs no base.
+    A directory that `unlost export` has written has a manifest with the URL of each file, and needs no base.
+
+    Args:
+        root: The directory.
+        base: URL of the directory; without it, its subdirectories must be named after hosts.
+        ignore_case: Whether resource names are case-insensitive.
+        on_read: Called with the number of bytes read so far.
+
+    Raises:
+        UsageError: `base` is required.
+        InputError: The directory has no files.
+        OSError: The directory cannot be read.
     """
     source = _FolderFiles(root)
     manifest = None
@@ -173,36 +184,40 @@ def read_file_site(
     ignore_case: bool,
     on_read: Callable[[int], object] | None,
 ) -> FileSite:
-    """Return the site that files are. name: of the folder or package, for messages. Raises as `read_folder` does."""
-    address = None if base is None else parse_base_url(base)
-    reading = FileSiteReader(source, name, address, manifest, on_read or (lambda _: None), ignore_case=ignore_case)
-    for path, changed in source.walk(reading):
-        reading.read_file(path, changed)
-    if not reading.files and not reading.skipped and not reading.problems.total:
+    """Read the site that consists of these files.
+
+    `name` is the directory or package in messages. Raises as `read_folder`.
+    """
+    base_url = None if base is None else parse_base_url(base)
+    reader = FileSiteReader(source, name, base_url, manifest, on_read or (lambda _: None), ignore_case=ignore_case)
+    for path, modified in source.walk(reader):
+        reader.read_file(path, modified)
+    if not reader.files and not reader.skipped and not reader.problems.total:
         raise InputError(f"{name}: no files in it")
-    return FileSite(source, reading)
+    return FileSite(source, reader)
 
 
 class ExportManifestIndex:
-    """What the manifest of an export says, by the paths of files. Raises InputError for what is no manifest."""
+    """The manifest of an export, indexed by path. Raises InputError for an invalid manifest."""
 
     def __init__(self, name: str, lines: Iterable[bytes]) -> None:
         self.header, entries = read_manifest(name, lines)
         self._entries = {entry.path: entry for entry in entries}
 
     def url_of(self, path: str) -> str:
-        """Return the URL of a file; of one that was added to the export, by its path. Raises UriError."""
+        """Return the URL of a file. That of a file added after the export is derived from its path. Raises UriError."""
         entry = self._entries.get(path)
         return url_of_path(path, self.header.base) if entry is None else entry.url
 
     def is_site_file(self, path: str) -> bool:
-        """Return whether a file belongs to the site: not the manifest, nor files for web servers."""
+        """Return whether a file belongs to the site: neither the manifest nor a configuration file for web servers."""
         return path != MANIFEST_NAME and path not in self.header.hosting
 
     def match_capture(self, path: str, digest: bytes, size: int) -> tuple[bytes, int, int]:
-        """Return digest, size and date of the capture that became a file; its own, without a date, if it was changed.
+        """Return digest, size and date of the capture that a file was exported from.
 
-        digest, size: of the file. Links that were rewritten do not count as a change of the capture.
+        Rewritten links do not count as a change. If the file was changed after the export, its own digest and size are
+        returned, without a date.
         """
         entry = self._entries.get(path)
         if entry is None or entry.file_size != size or _decode_sha1(entry.file_digest) != digest:
@@ -211,7 +226,7 @@ class ExportManifestIndex:
         return _decode_sha1(entry.digest), entry.size, moment
 
     def mime(self, path: str) -> str | None:
-        """Return the media type of a file; None if the manifest does not tell."""
+        """Return the media type of a file; None if the manifest has none."""
         entry = self._entries.get(path)
         return None if entry is None else entry.mime
 
@@ -224,7 +239,7 @@ def _decode_sha1(digest: str) -> bytes:
 
 
 class FileSiteReader:
-    """Reads the files of a site into a table."""
+    """Reads the files of a site into a `ResourceTable`."""
 
     def __init__(
         self,
@@ -249,7 +264,7 @@ class FileSiteReader:
         self._bytes = 0
 
     def read_file(self, path: str, modified: int) -> None:
-        """Read one file. changed: when it was, 14 digits, or `NONE`."""
+        """Read one file. `modified` is its modification date, 14 digits or `NO_DATE`."""
         manifest = self._manifest
         if manifest is not None and not manifest.is_site_file(path):
             if path != MANIFEST_NAME:
@@ -278,21 +293,21 @@ class FileSiteReader:
         if manifest is not None:
             mime = manifest.mime(path) or mime
             digest, size, moment = manifest.match_capture(path, digest, size)
-        # Of two files with one name, the one that was changed last counts.
+        # Of two files with the same name, the one that was modified last counts.
         self.table.add(name, uri, moment, modified, mime, digest, size, None, (len(self.files), 0, 0))
         self.files.append(path)
 
     def _digest(self, path: str) -> tuple[bytes, int, bytes]:
-        """Return the SHA-1 of a file, how many bytes it has, and the first of them. Raises OSError, InputError."""
-        hashed, size, head = hashlib.sha1(usedforsecurity=False), 0, b""
+        """Return the SHA-1 of a file, its size, and its first bytes. Raises OSError, InputError."""
+        sha1, size, head = hashlib.sha1(usedforsecurity=False), 0, b""
         with self._source.open(path) as opened:
-            while piece := opened.read(_CHUNK_BYTES):
-                head = head or piece[:SNIFF_BYTES]
-                hashed.update(piece)
-                size += len(piece)
-                self._bytes += len(piece)
-                self._on_read(self._bytes)  # piece by piece: one file may be as large as all others together
-        return hashed.digest(), size, head
+            while chunk := opened.read(_CHUNK_BYTES):
+                head = head or chunk[:SNIFF_BYTES]
+                sha1.update(chunk)
+                size += len(chunk)
+                self._bytes += len(chunk)
+                self._on_read(self._bytes)  # after each chunk, since files may be large
+        return sha1.digest(), size, head
 
     def report(self, kind: str, path: str, message: str) -> None:
         """Add a problem with a file."""
@@ -300,43 +315,43 @@ class FileSiteReader:
 
 
 class _FolderFiles:
-    """The files in a folder. skipped: names at its top that are no part of the site."""
+    """The files in a directory. `skipped` are names at its top that do not belong to the site."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.skipped: frozenset[str] = frozenset()
 
-    def walk(self, reading: FileSiteReader) -> Iterator[tuple[str, int]]:
-        """Yield the regular files, in the order of their names. Raises OSError."""
+    def walk(self, reader: FileSiteReader) -> Iterator[tuple[str, int]]:
+        """Yield the regular files in the order of their names. Raises OSError."""
         with os.scandir(self._root):
-            pass  # a root that may not be listed is an error; a folder in it is a problem
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
+            pass  # an unreadable root is an error, an unreadable subdirectory is a problem
+        pending = [""]
+        while pending:
+            folder = pending.pop()
             folders = []
-            for name in self._list_folder(folder, reading):
+            for name in self._list_folder(folder, reader):
                 path = f"{folder}{name}"
                 if not folder and name in self.skipped:
-                    reading.skipped["beside-hosts"] += 1
+                    reader.skipped["beside-hosts"] += 1
                     continue
                 try:
-                    found = os.lstat(self._root / path)
+                    status = os.lstat(self._root / path)
                 except OSError as error:
-                    reading.report("unreadable", path, error.strerror or str(error))
+                    reader.report("unreadable", path, error.strerror or str(error))
                     continue
-                if stat.S_ISDIR(found.st_mode):
+                if stat.S_ISDIR(status.st_mode):
                     folders.append(f"{path}/")
-                elif stat.S_ISREG(found.st_mode):
-                    yield path, date_number(found.st_mtime)
+                elif stat.S_ISREG(status.st_mode):
+                    yield path, date_number(status.st_mtime)
                 else:
-                    reading.skipped["link" if stat.S_ISLNK(found.st_mode) else "special-file"] += 1
-            waiting += reversed(folders)
+                    reader.skipped["link" if stat.S_ISLNK(status.st_mode) else "special-file"] += 1
+            pending += reversed(folders)
 
-    def _list_folder(self, folder: str, reading: FileSiteReader) -> list[str]:
+    def _list_folder(self, folder: str, reader: FileSiteReader) -> list[str]:
         try:
             return sorted(os.listdir(self._root / folder))  # noqa: PTH208  names, and no more objects than needed
         except OSError as error:
-            reading.report("unreadable", folder, error.strerror or str(error))
+            reader.report("unreadable", folder, error.strerror or str(error))
             return []
 
     def open(self, path: str) -> BinaryIO:
@@ -345,42 +360,45 @@ class _FolderFiles:
 
 
 def _names_beside_hosts(root: Path) -> frozenset[str]:
-    """Return what is beside the folders of hosts, and is none. Raises UsageError if these are no folders of hosts."""
+    """Return the names next to the directories of hosts.
+
+    Raises UsageError if the directories are not named after hosts.
+    """
     hosts: list[str] = []
     others: list[str] = []
     for entry in sorted(os.scandir(root), key=lambda entry: entry.name):
         is_folder = entry.is_dir(follow_symlinks=False)
         (hosts if is_folder and is_host_name(entry.name) else others).append(entry.name)
-    wrong = (
+    unexpected = (
         []
         if _HTTRACK in others
         else [name for name in others if not name.startswith(".") and not name.endswith(".log")]
     )
-    archives = [name for name in wrong if is_archive_name(name)]
+    archives = [name for name in unexpected if is_archive_name(name)]
     if archives and not hosts:
         is_link = (root / archives[0]).is_symlink()
-        beside = next((name for name in wrong if name not in archives), None)
-        why = "a link" if is_link or beside is None else f"beside {ascii(beside)[:60]}"
-        message = f"expected archive files and nothing else, or a site, found {ascii(archives[0])[:60]}, {why}"
+        beside = next((name for name in unexpected if name not in archives), None)
+        reason = "a link" if is_link or beside is None else f"beside {ascii(beside)[:60]}"
+        message = f"expected archive files and nothing else, or a site, found {ascii(archives[0])[:60]}, {reason}"
         raise UsageError(f"{root}: {message}: name the archive file itself, or give --base if it is a part of the site")
-    if wrong or not hosts:
-        found = ascii(wrong[0])[:60] if wrong else "none"
+    if unexpected or not hosts:
+        found = ascii(unexpected[0])[:60] if unexpected else "none"
         message = f"expected folders named after hosts, as wget makes them, found {found}"
         raise UsageError(f"{root}: {message}: give --base with the address that the folder had")
     return frozenset(others)
 
 
 def _open_regular_file(file: Path) -> BinaryIO:
-    """Open a regular file, and nothing else that may have taken its place. Raises OSError."""
-    number = os.open(file, _FLAGS)
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
+    """Open a file if it is still a regular file. Raises OSError."""
+    descriptor = os.open(file, _FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "no longer a regular file", str(file))
-    return os.fdopen(number, "rb")
+    return os.fdopen(descriptor, "rb")
 
 
 def date_number(seconds: float) -> int:
-    """Return seconds since 1970 as a number of 14 digits; `NONE` after the year 9999."""
+    """Convert seconds since 1970 to a number of 14 digits; `NO_DATE` after the year 9999."""
     try:
         return int(dates.from_epoch(str(int(seconds))))
     except DateError:
@@ -388,7 +406,7 @@ def date_number(seconds: float) -> int:
 
 
 _EXPAND_CHUNK_BYTES = 1 << 20
-_MAX_EXPANDED_BYTES = 64 << 30  # of a tar file without its compression, on the disk of temporary files
+_MAX_EXPANDED_BYTES = 64 << 30  # of a decompressed tar file, in the directory for temporary files
 _DAMAGE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
@@ -396,11 +414,11 @@ class PackageFiles(Protocol):
     """The files of a package; a `SiteFiles`."""
 
     def names(self) -> list[str]:
-        """Return the paths of its regular files, in their order."""
+        """Return the paths of the regular files in order."""
         ...
 
     def walk(self, reading: FileSiteReader) -> Iterator[tuple[str, int]]:
-        """Yield the regular files, and when each was changed."""
+        """Yield the paths of regular files and their modification dates."""
         ...
 
     def open(self, path: str) -> BinaryIO:
@@ -415,10 +433,18 @@ def read_package(
     ignore_case: bool = False,
     on_read: Callable[[int], object] | None = None,
 ) -> FileSite:
-    """Return the site in a zip or tar file, gzipped or not.
+    """Read the site in a ZIP or tar file, gzipped or not.
 
-    base: the URL of its top; not needed with a manifest, or if the folders in it are named after hosts. Raises
-    UsageError if it is missing, InputError for a package that is damaged or has no files, OSError.
+    Args:
+        path: The file.
+        base: URL of its root; not needed with a manifest, or if its directories are named after hosts.
+        ignore_case: Whether resource names are case-insensitive.
+        on_read: Called with the number of bytes read so far.
+
+    Raises:
+        UsageError: `base` is required.
+        InputError: The package is damaged, or has no files.
+        OSError: The file cannot be read.
     """
     try:
         package: PackageFiles = _ZipFiles(path) if zipfile.is_zipfile(path) else _TarFiles(path)
@@ -428,8 +454,10 @@ def read_package(
             with package.open(MANIFEST_NAME) as opened:
                 manifest = ExportManifestIndex(f"{path}/{MANIFEST_NAME}", opened)
         elif base is None and not all(is_host_name(name.partition("/")[0]) and "/" in name for name in names):
-            found = next((name for name in names if not is_host_name(name.partition("/")[0])), "files at its top")
-            message = f"expected an export with a manifest, or folders named after hosts, found {ascii(found)[:60]}"
+            unexpected = next((name for name in names if not is_host_name(name.partition("/")[0])), "files at its top")
+            message = (
+                f"expected an export with a manifest, or folders named after hosts, found {ascii(unexpected)[:60]}"
+            )
             raise UsageError(f"{path}: {message}: give --base with the URL that the top folder had")
         return read_file_site(
             package, str(path), base=base, manifest=manifest, ignore_case=ignore_case, on_read=on_read
@@ -439,7 +467,7 @@ def read_package(
 
 
 def has_manifest(path: Path) -> bool:
-    """Return whether a zip or tar file is an export with a manifest; False for one that cannot be read."""
+    """Return whether a ZIP or tar file is an export with a manifest; False if it cannot be read."""
     try:
         package: PackageFiles = _ZipFiles(path) if zipfile.is_zipfile(path) else _TarFiles(path)
     except (*_DAMAGE_ERRORS, InputError):
@@ -448,7 +476,7 @@ def has_manifest(path: Path) -> bool:
 
 
 class _ZipFiles:
-    """The files in a zip file. The names of two files may be the same: the last one counts."""
+    """The files in a ZIP file. Of two files with the same name, the last one counts."""
 
     def __init__(self, path: Path) -> None:
         self._archive = zipfile.ZipFile(path)
@@ -457,24 +485,24 @@ class _ZipFiles:
         }
 
     def names(self) -> list[str]:
-        """Return the paths of its files."""
+        """Return the paths of the files."""
         return list(self._members)
 
-    def walk(self, reading: FileSiteReader) -> Iterator[tuple[str, int]]:
-        """Yield its files."""
+    def walk(self, reader: FileSiteReader) -> Iterator[tuple[str, int]]:
+        """Yield the files."""
         for name, member in self._members.items():
-            if (member.external_attr >> 28) not in (0, 8):  # the type of the file, where Unix has it
-                reading.skipped["link"] += 1
+            if (member.external_attr >> 28) not in (0, 8):  # the file type bits of the Unix mode
+                reader.skipped["link"] += 1
                 continue
             try:
-                moment = datetime(*member.date_time, tzinfo=UTC).timestamp()
+                timestamp = datetime(*member.date_time, tzinfo=UTC).timestamp()
             except ValueError:
                 yield name, NO_DATE
             else:
-                yield name, date_number(moment)
+                yield name, date_number(timestamp)
 
     def open(self, path: str) -> BinaryIO:
-        """Open a file. Raises InputError for one that is damaged or encrypted."""
+        """Open a file. Raises InputError if it is damaged or encrypted."""
         try:
             return cast("BinaryIO", _CheckedFile(self._archive.open(self._members[path]), path))
         except _DAMAGE_ERRORS as error:
@@ -482,31 +510,31 @@ class _ZipFiles:
 
 
 class _CheckedFile(io.RawIOBase):
-    """A file in a package, whose damage is an InputError."""
+    """A file in a package whose read errors are raised as InputError."""
 
     def __init__(self, inner: IO[bytes], path: str) -> None:
         self._inner = inner
         self._path = path
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return some bytes; none at the end."""
+        """Read up to `size` bytes; empty at the end."""
         try:
             return self._inner.read(size)
         except _DAMAGE_ERRORS as error:
             raise InputError(f"{self._path}: {error!s:.100}") from error
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         self._inner.close()
         super().close()
 
 
 class _TarFiles:
-    """The files in a tar file; a compressed one is expanded into a temporary file once."""
+    """The files in a tar file. A compressed one is decompressed into a temporary file once."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as opened:
@@ -524,13 +552,13 @@ class _TarFiles:
                     self._others += 1
 
     def names(self) -> list[str]:
-        """Return the paths of its files."""
+        """Return the paths of the files."""
         return list(self._members)
 
-    def walk(self, reading: FileSiteReader) -> Iterator[tuple[str, int]]:
-        """Yield its files."""
+    def walk(self, reader: FileSiteReader) -> Iterator[tuple[str, int]]:
+        """Yield the files."""
         if self._others:
-            reading.skipped["link"] += self._others
+            reader.skipped["link"] += self._others
         for name, member in self._members.items():
             yield name, date_number(member.mtime)
 
@@ -541,19 +569,19 @@ class _TarFiles:
 
 
 class _FileSection(io.RawIOBase):
-    """A part of a file, which is read without moving in it."""
+    """A section of a file, read without changing the file's position."""
 
-    def __init__(self, number: int, start: int, size: int) -> None:
-        self._number = number
+    def __init__(self, descriptor: int, start: int, size: int) -> None:
+        self._number = descriptor
         self._at = start
         self._end = start + size
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        """Read as many bytes as there are, and there is room for."""
+        """Read into a buffer."""
         data = os.pread(self._number, min(len(buffer), self._end - self._at), self._at)
         buffer[: len(data)] = data
         self._at += len(data)
@@ -561,8 +589,8 @@ class _FileSection(io.RawIOBase):
 
 
 def _expand_gzip(path: Path) -> BinaryIO:
-    """Return what is in a gzipped file, as a temporary one. Raises InputError if it is damaged or too large."""
-    expanded = tempfile.TemporaryFile()  # noqa: SIM115  it goes with its last reference
+    """Decompress a gzip file into a temporary file. Raises InputError if it is damaged or too large."""
+    expanded = tempfile.TemporaryFile()  # noqa: SIM115  deleted with its last reference
     try:
         with gzip.open(path) as packed:
             while data := packed.read(_EXPAND_CHUNK_BYTES):

@@ -1,4 +1,4 @@
-"""The result of a comparison in sentences, as a reconstruction diagram (SVG), and as an HTML page."""
+"""The result of a comparison as text, as a reconstruction diagram (SVG), and as an HTML page."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -19,7 +19,7 @@ LEVEL_TEXTS = {
     "s4": "Only what is missing is minded.",
     "s5": "The same, but what an archive is known to hold counts as recovered, though it was not fetched.",
 }
-"""What each level of success means."""
+"""Description of each level of success."""
 UNREAD_REASONS = {
     "damaged": "the document is damaged",
     "encrypted": "the document is encrypted",
@@ -30,7 +30,7 @@ UNREAD_REASONS = {
     "too-long": "reading the document took too long",
     "unreadable": "the file was changed meanwhile, or is deflated in a WACZ: take it out of the ZIP",
 }
-"""Why two texts could not be compared, by the reason."""
+"""Description of each error code of `TextSimilarity`."""
 SKIP_REASONS = {
     "beside-hosts": ("file beside the folders of hosts", "files beside the folders of hosts"),
     "cut": ("copy that breaks off", "copies that break off"),
@@ -47,11 +47,11 @@ SKIP_REASONS = {
     "special-file": ("device or pipe", "devices or pipes"),
     "unreadable": ("file that cannot be read", "files that cannot be read"),
 }
-"""What is no resource of a site, by the reason: one, and several."""
+"""Singular and plural of what is no resource of a site, by reason."""
 
 
 def describe_skipped(reason: str, count: int) -> str:
-    """Return what was left out of a site, in words; other records of archive files are called by their types.
+    """Return a description of what was skipped in a site. The key of other WARC records is their type.
 
     >>> describe_skipped("redirect", 3), describe_skipped("cut", 1), describe_skipped("request", 2)
     ('3 redirects', '1 copy that breaks off', '2 records of the type request')
@@ -62,7 +62,7 @@ def describe_skipped(reason: str, count: int) -> str:
 
 
 def comparison_headline(counts: ResourceCounts) -> str:
-    """Return what everybody wants to know first.
+    """Return the headline: how much of the site was recovered.
 
     >>> comparison_headline(ResourceCounts(identical=20, changed=48, missing=32, added=1))
     '68 of 100 resources came back: 20 unchanged, 48 changed. 32 are missing. 1 more was added.'
@@ -88,36 +88,36 @@ def comparison_headline(counts: ResourceCounts) -> str:
 
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
-    """Return the sentences that follow: about texts, what is held, formats and requests, as far as there is any."""
-    found = []
+    """Return the sentences after the headline: about texts, holdings, formats and requests, as far as they apply."""
+    remarks = []
     percent = f"{comparison.similar_at * 100:.4g}"
     if comparison.changed_texts:
         share = f"{comparison.similar:,} of {format_count(comparison.changed_texts, 'changed text')}"
-        are = "is" if comparison.similar == 1 or comparison.changed_texts == 1 else "are"
-        found.append(f"{share} {are} almost identical (at least {percent} % of what they say is the same).")
+        verb = "is" if comparison.similar == 1 or comparison.changed_texts == 1 else "are"
+        remarks.append(f"{share} {verb} almost identical (at least {percent} % of what they say is the same).")
     if comparison.migrated:
-        found.append(f"{comparison.migrated:,} came back in another format than they had.")
+        remarks.append(f"{comparison.migrated:,} came back in another format than they had.")
     if comparison.held:
         count = comparison.held
-        found.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
+        remarks.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
     if comparison.efficiency is not None and comparison.efficiency_without_added is not None:
-        found.append(
+        remarks.append(
             f"{format_count(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
             f"{comparison.efficiency_without_added:.2f} without added ones."
         )
-    return found
+    return remarks
 
 
-_RADIUS = 100.0  # of the whole picture, in its own units
+_RADIUS = 100.0  # in units of the viewBox
 _MARGIN = 4.0
 _COLOURS = {"identical": "#b9d3ea", "changed": "#1f5f99", "added": "#c8871a"}
 _LINE = "#77777f"
 
 
 def describe_diagram(counts: ResourceCounts) -> str:
-    """Return in a sentence what the picture shows.
+    """Return the diagram as text, for screen readers.
 
-    >>> describe(Counts(2, 2, 2, 1))
+    >>> describe_diagram(ResourceCounts(2, 2, 2, 1))
     'Identical 2, changed 2, missing 2 (the hole), added 1 (the crust). Equal areas stand for ...'
     """
     parts = (
@@ -128,25 +128,25 @@ def describe_diagram(counts: ResourceCounts) -> str:
 
 
 def reconstruction_diagram(counts: ResourceCounts) -> str:
-    """Return the diagram as an SVG element that stands alone or in a page; the same counts give the same bytes.
+    """Return the reconstruction diagram as an SVG element. The same counts give the same bytes.
 
-    A disc stands for the original: its hole for what is missing, around it the dark part for what is changed, the light
-    one for what is identical. The crust around the disc stands for what was added. All areas are proportional to the
-    numbers of resources, hole and crust too. Shapes have the classes `identical`, `changed`, `added`, `missing`.
+    A disc stands for the original: its hole for missing resources, the dark sector for changed and the light one for
+    identical ones. The crust around the disc stands for added resources. All areas are proportional to the number of
+    resources. Shapes have the classes `identical`, `changed`, `added` and `missing`.
     """
-    all_of = counts.original + counts.added
-    core = _RADIUS * sqrt(counts.original / all_of) if all_of else _RADIUS
-    hole = _RADIUS * sqrt(counts.missing / all_of) if all_of else _RADIUS
-    turn = counts.changed / counts.back if counts.back else 0.0
+    total = counts.original + counts.added
+    core = _RADIUS * sqrt(counts.original / total) if total else _RADIUS
+    hole = _RADIUS * sqrt(counts.missing / total) if total else _RADIUS
+    changed_share = counts.changed / counts.back if counts.back else 0.0
     shapes = []
     if counts.added:
         shapes.append(_shape("added", _ring(core, _RADIUS)))
     if counts.identical:
-        shapes.append(_shape("identical", _ring_sector(hole, core, turn, 1.0)))
+        shapes.append(_shape("identical", _ring_sector(hole, core, changed_share, 1.0)))
     if counts.changed:
-        shapes.append(_shape("changed", _ring_sector(hole, core, 0.0, turn)))
-    if counts.missing or not all_of:
-        # Nothing is drawn in a hole; a thin line shows where it is, also where it is all there is.
+        shapes.append(_shape("changed", _ring_sector(hole, core, 0.0, changed_share)))
+    if counts.missing or not total:
+        # A thin line marks the hole, even if there is nothing else.
         line = f'fill="none" stroke="{_LINE}" stroke-width="0.75" stroke-dasharray="3 2"'
         shapes.append(f'<circle class="missing" r="{_format_number(hole)}" {line}/>')
     edge = _format_number(_RADIUS + _MARGIN)
@@ -165,8 +165,8 @@ def _shape(name: str, path: str) -> str:
 
 
 def _ring_sector(inner: float, outer: float, begin: float, end: float) -> str:
-    """Return the part of a ring between two turns, from 0 to 1 clockwise from the top."""
-    # An arc that ends where it begins is none: a whole ring is made of two circles.
+    """Return the sector of a ring between two angles, in turns from 0 to 1 clockwise from the top."""
+    # SVG draws no arc whose ends coincide, so a whole ring consists of two circles.
     if begin <= 0.0 and end >= 1.0:
         return _ring(inner, outer)
     middle = (begin + end) / 2
@@ -177,7 +177,7 @@ def _ring_sector(inner: float, outer: float, begin: float, end: float) -> str:
 
 
 def _arc(radius: float, turn: float, clockwise: int) -> str:
-    """Return an arc of at most half a turn: of a longer one both ends may be one point, once they are rounded."""
+    """Return an arc of at most half a turn: the rounded ends of a longer one may coincide."""
     return f"A{_format_number(radius)} {_format_number(radius)} 0 0 {clockwise} {_point(radius, turn)}"
 
 
@@ -195,12 +195,13 @@ def _point(radius: float, turn: float) -> str:
 
 
 def _format_number(value: float) -> str:
-    """Return it with as many digits as one resource of a million needs, and no `-0`."""
+    """Format a coordinate with enough digits for one resource in a million, and without `-0`."""
     return f"{round(value, 4) + 0.0:.4f}".rstrip("0").rstrip(".")
 
 
 MAX_LISTED = 1_000
-"""How many missing, changed and added resources a page lists, of each; a page of more is slow to open."""
+"""Maximum missing, changed and added resources that the HTML page lists, of each, since a longer page is slow to open.
+"""
 _SECTIONS = {
     ComparisonOutcome.MISSING: "Missing",
     ComparisonOutcome.CHANGED: "Changed",
@@ -215,10 +216,14 @@ def render_comparison_page(
     weighed: SiteDifference | None = None,
     damage: Sequence[tuple[str, int]] = (),
 ) -> str:
-    """Return the page: HTML with everything in it, the same for the same comparison. Everything in it is escaped.
+    """Return the HTML page, with everything inline. The same comparison gives the same bytes.
 
-    original, recovered: what the two sites were called. weighed: the difference with a user's own penalties, if any.
-    damage: sites of which something could not be read, and how much.
+    Args:
+        comparison: The comparison.
+        original: Name of the original site.
+        recovered: Name of the recovered site.
+        weighed: The difference vector with the user's penalties, if any.
+        damage: Sites with unreadable parts, and the number of these.
     """
     counts = comparison.counts
     lists = [_resource_list(comparison, outcome, title) for outcome, title in _SECTIONS.items()]
@@ -250,14 +255,14 @@ def render_comparison_page(
 
 
 def _resource_list(comparison: Comparison, outcome: ComparisonOutcome, title: str) -> dict[str, object]:
-    every = (each for each in comparison.different if each.outcome is outcome)
+    resources = (each for each in comparison.different if each.outcome is outcome)
     total = int(getattr(comparison.counts, outcome.value))
-    rows = [(each.uri, _describe_resource(each)) for each in islice(every, MAX_LISTED)]
+    rows = [(each.uri, _describe_resource(each)) for each in islice(resources, MAX_LISTED)]
     return {"word": outcome.value, "title": title, "total": total, "rows": rows, "more": total - len(rows)}
 
 
 def _describe_resource(each: ComparedResource) -> str:
-    """Return in a few words what else is known of a resource."""
+    """Return a short description of a resource."""
     parts = [each.mime]
     if each.held:
         parts.append("held by an archive")
@@ -273,6 +278,6 @@ def _describe_resource(each: ComparedResource) -> str:
 
 
 def _make_environment() -> jinja2.Environment:
-    made = make_template_environment("unlost.comparison")
-    made.filters["three"] = "{:.3f}".format
-    return made
+    environment = make_template_environment("unlost.comparison")
+    environment.filters["three"] = "{:.3f}".format
+    return environment

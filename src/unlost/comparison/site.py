@@ -1,6 +1,6 @@
-"""A site and its resources, wherever they are stored, and the recognition of what a path has.
+"""A site and its resources, wherever they are stored, and the detection of what a path contains.
 
-Resources are kept in columns, some 400 bytes each, since sites have millions of them.
+Resources are stored in columns, about 400 bytes each, since sites have millions of them.
 """
 
 import mimetypes
@@ -25,19 +25,20 @@ from unlost.sqlite import STATE_FILE_NAME as STATE
 
 
 class SiteResource(NamedTuple):
-    """A page, or a part of one, as a site has it. What a source does not tell is None.
+    """A page or another resource of a site. Unknown values are None.
 
-    A named tuple, since sites have very many: it is made four times as fast as a frozen dataclass.
+    A named tuple, which is created four times as fast as a frozen dataclass.
 
-    name: by which sites are matched, as `unlost.uri.names.name_of` makes it.
-    uri: its address as it is spelled there.
-    datetime: when this copy of it was made, 14 digits; None in a folder.
-    modified: when it was last changed, by its server or the file system, 14 digits.
-    mime: the media type as it was told, in lower case without parameters.
-    digest: the SHA-1 of the body with all codings undone: 20 bytes.
-    size: how many bytes such a body has.
-    migrated: whether an archive changed its format (True), kept it (False), or nobody says (None).
-    place: where the body is, for the site that it is of: nobody else looks into it.
+    Attributes:
+        name: Name by which sites are matched, from `unlost.uri.names.page_name`.
+        uri: The URL as spelled in the source.
+        datetime: Date of the capture, 14 digits; None in a directory.
+        modified: Date of the last modification according to the server or the file system, 14 digits.
+        mime: Declared media type, in lower case without parameters.
+        digest: SHA-1 of the body without any coding, 20 bytes.
+        size: Length of that body in bytes.
+        migrated: Whether an archive has converted it to another format; None if unknown.
+        place: Location of the body; opaque outside the site that it belongs to.
     """
 
     name: str
@@ -52,13 +53,13 @@ class SiteResource(NamedTuple):
 
 
 NO_DATE = -1
-"""In columns, in the place of a date that nobody knows."""
+"""An unknown date in a column."""
 
 
 class ResourceColumns(NamedTuple):
-    """What is asked of all resources of a site, in the same order in each column: no objects are made for it.
+    """The properties of all resources of a site, in the same order in each column, without an object per resource.
 
-    datetimes, modified: numbers of 14 digits, or `NONE`. The rest is as in a `Resource`.
+    Dates are numbers of 14 digits, or `NO_DATE`. The other columns are as in `SiteResource`.
     """
 
     names: Sequence[str]
@@ -71,20 +72,21 @@ class ResourceColumns(NamedTuple):
 
 
 class SiteResources(Mapping[str, SiteResource]):
-    """The resources of a site by name; of several copies of one, the one that counts."""
+    """The resources of a site by name; of several captures of one resource, the one that counts."""
 
     @abstractmethod
     def columns(self) -> ResourceColumns:
-        """Return all of them as columns."""
+        """Return all resources as columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceBody:
-    """The bytes of a resource, all codings undone.
+    """The body of a resource without any coding.
 
-    content: as many of them as were asked for.
-    charset: what it was said to be written in, by its server; None if nobody said.
-    cut: whether there are more.
+    Attributes:
+        content: The body, up to the requested length.
+        charset: Declared charset; None if unknown.
+        is_truncated: Whether the body is longer.
     """
 
     content: bytes
@@ -93,13 +95,14 @@ class ResourceBody:
 
 
 class Site(Protocol):
-    """A site that was read: what it consists of, and what is known about it besides.
+    """A site that was read.
 
-    resources: what it consists of.
-    listed: the names of what archives are known to hold and nobody has fetched; empty but in a recovery.
-    requests: how many requests for copies and lists a recovery took; None if this is none, or one that did not count.
-    left_out: how many records are no resources, by the reason: `redirect`, `error`, `no-body`, `foreign-scheme` …
-    problems: what could not be read.
+    Attributes:
+        resources: The resources.
+        listed: Names of resources that archives are known to hold and that were not fetched; only in a recovery.
+        requests: Number of requests for captures and listings that a recovery took; None if unknown.
+        skipped: Number of records that are no resources, by reason: `redirect`, `error`, `no-body`, `foreign-scheme` …
+        problems: What could not be read.
     """
 
     resources: SiteResources
@@ -109,14 +112,16 @@ class Site(Protocol):
     problems: Problems
 
     def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
-        """Return the body of one of its resources, at most so many bytes. May be called from several threads.
+        """Return at most `max_bytes` of the body of a resource. Thread-safe.
 
-        Raises InputError if it cannot be read any more, OSError if the file cannot.
+        Raises:
+            InputError: The body cannot be read any more.
+            OSError: The file cannot be read.
         """
         ...
 
 
-# Servers say these of what they do not know; then the end of the address tells, for documents.
+# Types that servers send for unknown files; the file extension of the URL is used instead, for documents.
 _UNSPECIFIC_TYPES = frozenset({UNKNOWN_TYPE, "application/octet-stream", "binary/octet-stream", "application/download"})
 _TYPES_BY_EXTENSION = {
     "htm": "text/html",
@@ -139,25 +144,26 @@ _TYPES_BY_EXTENSION = {
 
 
 def declared_type(resource: SiteResource) -> str:
-    """Return the media type as it was told; `unknown` if nobody did."""
+    """Return the declared media type; `unknown` if there is none."""
     return resource.mime or UNKNOWN_TYPE
 
 
 def likely_type(resource: SiteResource) -> str:
-    """Return the media type; where it says nothing, what the end of the address makes likely, for text and documents.
+    """Return the media type; if it is unspecific, that of the file extension, for text and documents.
 
-    >>> likely_type(SiteResource("a/b.pdf", "http://a/b.PDF?x", None, None, "application/octet-stream", b"", 0, None, 0))
+    >>> mime = "application/octet-stream"
+    >>> likely_type(SiteResource("a/b.pdf", "http://a/b.PDF?x", None, None, mime, b"", 0, None, 0))
     'application/pdf'
     """
-    told = declared_type(resource)
-    if told not in _UNSPECIFIC_TYPES:
-        return told
+    declared = declared_type(resource)
+    if declared not in _UNSPECIFIC_TYPES:
+        return declared
     path = resource.uri.partition("#")[0].partition("?")[0]
-    return _TYPES_BY_EXTENSION.get(path.rpartition("/")[2].rpartition(".")[2].lower(), told)
+    return _TYPES_BY_EXTENSION.get(path.rpartition("/")[2].rpartition(".")[2].lower(), declared)
 
 
 def is_other_format(original: SiteResource, recovered: SiteResource) -> bool | None:
-    """Return whether a copy is in another format than its original, by their types; None if one is not known.
+    """Return whether a recovered resource has another format than the original, by media type; None if unknown.
 
     >>> pdf = SiteResource("a/b", "http://a/b", None, None, "application/pdf", b"", 0, None, 0)
     >>> html = SiteResource("a/b", "http://a/b", None, None, "text/html", b"", 0, None, 0)
@@ -175,13 +181,13 @@ _MIGRATED_VALUES = (None, False, True)
 
 
 class ResourceTable(SiteResources):
-    """Resources by name. Copies of one that do not count are kept, too: revisits may refer to them.
+    """Resources by name. Other captures of a resource are stored, too, since revisits may refer to them.
 
-    A `Resource` is made when it is asked for; its `place` is the number of its row here. Some 400 bytes for each.
+    A `SiteResource` is created on access; its `place` is the index of its row. Takes about 400 bytes per row.
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Create an empty table."""
         self._rows: dict[str, int] = {}
         self._uris: list[str] = []
         self._mimes: list[str | None] = []
@@ -192,23 +198,23 @@ class ResourceTable(SiteResources):
         self._parts, self._offsets, self._skips = array("l"), array("q"), array("q")
 
     def __getitem__(self, name: str) -> SiteResource:
-        """Return the copy that counts. Raises KeyError."""
+        """Return the capture that counts. Raises KeyError."""
         return self._resource(name, self._rows[name])
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is one of that name."""
+        """Return whether the table has a resource of that name."""
         return name in self._rows
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names, in the order in which they were found."""
+        """Yield the names in the order in which they were added."""
         return iter(self._rows)
 
     def __len__(self) -> int:
-        """Return how many names there are."""
+        """Return the number of names."""
         return len(self._rows)
 
     def columns(self) -> ResourceColumns:
-        """Return the copies that count, in the order of their names here."""
+        """Return the captures that count, in the order of iteration."""
         rows = self._rows.values()
         return ResourceColumns(
             list(self._rows),
@@ -222,36 +228,36 @@ class ResourceTable(SiteResources):
 
     @property
     def rows(self) -> range:
-        """The numbers of all copies."""
+        """Indexes of all captures."""
         return range(len(self._uris))
 
     def row_of(self, name: str) -> int | None:
-        """Return the number of the copy that counts; None if there is none."""
+        """Return the row of the capture that counts; None without one."""
         return self._rows.get(name)
 
     def locate(self, row: object) -> tuple[int, int, int]:
-        """Return where the body of a copy is: which part of the site, its offset there, and what to skip.
+        """Return the location of a body: part of the site, offset in the part, bytes to skip.
 
-        row: its number, or the `place` of a resource of this table. Raises TypeError for that of another site.
+        `row` is an index, or the `place` of a resource of this table. Raises TypeError for a resource of another site.
         """
         if not isinstance(row, int):
             raise TypeError(f"expected a resource of this site, found a place {row!r}")
         return self._parts[row], self._offsets[row], self._skips[row]
 
     def digest(self, row: int) -> bytes:
-        """Return the digest of a copy."""
+        """Return the digest of a row."""
         return self._digests[row]
 
     def datetime(self, row: int) -> int:
-        """Return when a copy was made, 14 digits, or `NONE`."""
+        """Return the capture date of a row, 14 digits, or `NO_DATE`."""
         return self._datetimes[row]
 
     def modified(self, row: int) -> int:
-        """Return when its original was last changed, 14 digits, or `NONE`."""
+        """Return the modification date of a row, 14 digits, or `NO_DATE`."""
         return self._modified[row]
 
     def size(self, row: int) -> int:
-        """Return how many bytes the body of a copy has."""
+        """Return the length of a row's body."""
         return self._sizes[row]
 
     def add(
@@ -266,10 +272,10 @@ class ResourceTable(SiteResources):
         migrated: bool | None,
         place: tuple[int, int, int],
     ) -> None:
-        """Keep a copy, and let it count if it is the better one. Dates are numbers of 14 digits, or `NONE`.
+        """Add a capture. It counts if it is better than the one that counts so far.
 
-        One with a body goes before one without; then the later does, then the one that was changed later, then the one
-        that was added later.
+        A capture with a body is better than one without; then the later capture, then the later modification, then the
+        one added later. Dates are numbers of 14 digits, or `NO_DATE`.
         """
         row = len(self._uris)
         self._uris.append(uri)
@@ -287,7 +293,7 @@ class ResourceTable(SiteResources):
             self._rows[name] = row
 
     def add_revisit(self, row: int, name: str, uri: str, datetime: int, mime: str | None) -> None:
-        """Keep a copy with the body of another one, which is in that row. mime: None if it is that of the other."""
+        """Add a capture with the body of row `row`. Its media type is also used if `mime` is None."""
         self.add(
             name,
             uri,
@@ -322,15 +328,15 @@ def _format_date(moment: int) -> str | None:
 
 
 WARC_FOLDER = "warc"
-"""The folder of a recovery that has its archive files."""
+"""The subdirectory of a recovery that contains its archive files."""
 _ARCHIVE_EXTENSIONS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".arc.zst", ".wacz", ".warc.gz.open")
-_HEAD_BYTES = 512  # bytes that tell what a file is
+_HEAD_BYTES = 512  # read to recognise the type of a file
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18")
 
 
 class SiteKind(Enum):
-    """What a site is kept in."""
+    """What a site is stored in."""
 
     ARCHIVES = "archive files"
     RECOVERY = "a recovery"
@@ -340,16 +346,18 @@ class SiteKind(Enum):
 
 
 def detect_site_kind(path: Path) -> tuple[SiteKind, list[Path]]:
-    """Return what is kept at a place, and if it is that, its archive files in the order of their names.
+    """Return what a path contains, and its archive files by name if it is `ARCHIVES`.
 
-    Raises InputError for what cannot be read, is none of them, or has nothing in it; OSError for a folder in it.
+    Raises:
+        InputError: The path cannot be read, is of no known kind, or is empty.
+        OSError: A subdirectory cannot be read.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise unreadable_error(path, error) from error
-    if stat.S_ISREG(found.st_mode):
-        if not found.st_size:
+    if stat.S_ISREG(status.st_mode):
+        if not status.st_size:
             raise InputError(f"{path}: an empty file: expected a WARC, an ARC or a WACZ")
         if is_package(path):
             return SiteKind.PACKAGE, []
@@ -357,7 +365,7 @@ def detect_site_kind(path: Path) -> tuple[SiteKind, list[Path]]:
             message = "neither a WARC, an ARC, a WACZ, a zip nor a tar file"
             raise InputError(f"{path}: {message}: give one of these, a folder, or the folder of a recovery")
         return SiteKind.ARCHIVES, [path]
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path}: neither a file nor a folder: write it to a file first")
     if (path / STATE).is_file() and (path / WARC_FOLDER).is_dir():
         return SiteKind.RECOVERY, []
@@ -370,7 +378,7 @@ def detect_site_kind(path: Path) -> tuple[SiteKind, list[Path]]:
 
 
 def site_bytes(path: Path) -> int:
-    """Return how many bytes are read of a site, at most, for whoever shows how far that is. 0 if nobody knows."""
+    """Return the maximum number of bytes that reading a site takes, for showing progress; 0 if unknown."""
     if path.is_file():
         return path.stat().st_size
     folder = path / WARC_FOLDER if (path / STATE).is_file() else path
@@ -380,12 +388,12 @@ def site_bytes(path: Path) -> int:
             try:
                 total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118  many of them
             except OSError:
-                continue  # it vanished
+                continue  # deleted in the meantime
     return total
 
 
 def is_archive(file: Path) -> bool:
-    """Return whether a file is an archive, by its first bytes, or, if they are damaged, by its name. Raises OSError."""
+    """Return whether a file is an archive file, by its extension or its signature. Raises OSError."""
     if is_archive_name(file.name):
         return True
     with file.open("rb") as opened:
@@ -401,7 +409,7 @@ def is_archive(file: Path) -> bool:
 
 
 def is_package(file: Path) -> bool:
-    """Return whether a file is a zip or tar file with the files of a site, and not a WACZ. Raises OSError."""
+    """Return whether a file is a ZIP or tar file with the files of a site, and no WACZ. Raises OSError."""
     if is_archive_name(file.name):
         return False
     with file.open("rb") as opened:
@@ -412,7 +420,7 @@ def is_package(file: Path) -> bool:
                 names = archive.namelist()
         except zipfile.BadZipFile:
             return file.name.lower().endswith(".zip")
-        # A WACZ under another name, or a zip of archive files.
+        # Otherwise it is a WACZ with another extension, or a ZIP of archive files.
         return MANIFEST_NAME in names or not any(name == "datapackage.json" or is_archive_name(name) for name in names)
     if head.startswith(_GZIP):
         try:
@@ -423,15 +431,15 @@ def is_package(file: Path) -> bool:
 
 
 def is_archive_name(name: str) -> bool:
-    """Return whether the name of a file is that of an archive."""
+    """Return whether a file name has an extension of archive files."""
     return name.lower().endswith(_ARCHIVE_EXTENSIONS)
 
 
 def _list_archives(folder: Path) -> tuple[list[Path], bool]:
-    """Return the files with names of archives below a folder, and whether there are any others. Raises OSError."""
-    found: list[Path] = []
-    unlisted: list[OSError] = []
-    for root, folders, names in os.walk(folder, onerror=unlisted.append):
+    """Return the archive files below a directory, and whether there are other files. Raises OSError."""
+    archives: list[Path] = []
+    errors: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=errors.append):
         folders.sort()
         for name in sorted(names):
             if name.startswith("."):
@@ -439,15 +447,15 @@ def _list_archives(folder: Path) -> tuple[list[Path], bool]:
             file = Path(root) / name
             if not is_archive_name(name) or file.is_symlink() or not file.is_file():
                 return [], True
-            found.append(file)
-    if unlisted:
-        raise unlisted[0]  # there may be more archives in it: a site without them would be another one
-    return found, False
+            archives.append(file)
+    if errors:
+        raise errors[0]  # archive files in an unreadable subdirectory would be missing from the site
+    return archives, False
 
 
 SNIFF_BYTES = 512
-"""How many first bytes are looked at."""
-# Without the files of this machine: the same everywhere.
+"""First bytes of a file that `guess_media_type` needs."""
+# Does not read the MIME tables of the system, so that results are the same everywhere.
 _MEDIA_TYPES = mimetypes.MimeTypes()
 _MAX_EXTENSION_LENGTH = 16
 _SIGNATURES = (
@@ -464,19 +472,17 @@ _HTML = re.compile(
 
 
 def guess_media_type(name: str, head: bytes) -> str | None:
-    r"""Return the media type of a file, of whose name only the path counts, by its ending; first bytes know better.
+    r"""Return the media type of a file by its signature, otherwise by the extension of its path; None if unknown.
 
-    None if neither tells.
-
-    >>> guess_media_type("a/logo.gif", b"\x89PNG\r\n\x1a\n"), guess_media_type("a.php?x=1.css", b"<html>"), guess_media_type("a", b"?")
-    ('image/png', 'text/html', None)
+    >>> guess_media_type("a/logo.gif", b"\x89PNG\r\n\x1a\n"), guess_media_type("a.php?x=1.css", b"<html>")
+    ('image/png', 'text/html')
     """
-    for signature, told in _SIGNATURES:
+    for signature, mime_type in _SIGNATURES:
         if head.startswith(signature):
-            return told
-    last = name.partition("?")[0].rpartition("/")[2]
-    ending = f".{last.rpartition('.')[2]}".lower() if "." in last else ""
-    mime = _MEDIA_TYPES.types_map[True].get(ending) if len(ending) <= _MAX_EXTENSION_LENGTH else None
+            return mime_type
+    file_name = name.partition("?")[0].rpartition("/")[2]
+    extension = f".{file_name.rpartition('.')[2]}".lower() if "." in file_name else ""
+    mime = _MEDIA_TYPES.types_map[True].get(extension) if len(extension) <= _MAX_EXTENSION_LENGTH else None
     if mime is None or (mime.startswith("image/") and mime != "image/svg+xml"):
         return "text/html" if _HTML.match(head) else mime
     return mime

@@ -1,4 +1,4 @@
-"""Opens a site of any kind; reads the site that a recovery brought back."""
+"""Opens a site of any kind; reads the site of a recovery."""
 
 import base64
 from collections import Counter
@@ -20,9 +20,9 @@ _WARC_PATTERN = "*.warc.gz*"
 def read_recovery(
     folder: Path, *, ignore_case: bool = False, on_read: Callable[[int], object] | None = None
 ) -> WarcSite:
-    """Return what a recovery has so far; it may be going on meanwhile. Raises InputError, OSError."""
+    """Read what a recovery has stored so far; it may be running. Raises InputError, OSError."""
     with StateReader(folder) as state:
-        # First the state, then the files: what it knows is in them.
+        # The state before the files, so that every capture in it has been written.
         chosen = list(state.chosen_captures())
         listed = list(state.unrecovered_listed())
         requests = state.total_requests()
@@ -32,24 +32,24 @@ def read_recovery(
     )
     if chosen and not files:
         raise InputError(f"{folder / WARC_FOLDER}: the archive files of the recovery are gone: put them back")
-    reading, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
+    reader, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
     namer = _ResourceNamer(had_case=had_case, ignore_case=ignore_case)
     numbers = {part.path.name.removesuffix(".open"): number for number, part in enumerate(parts)}
-    table, left_out = _select_captures(chosen, reading, numbers, namer)
+    table, skipped = _select_captures(chosen, reader, numbers, namer)
     names = (namer.name(name, uri) for name, uri in listed)
     held = frozenset(name for name in names if name is not None and name not in table)
-    return WarcSite(table, parts, dict(left_out), reading.problems, held, requests)
+    return WarcSite(table, parts, dict(skipped), reader.problems, held, requests)
 
 
 class _ResourceNamer:
-    """Names resources of a state, which may have been named by another rule than is wanted now."""
+    """Names the resources of a recovery, which may have used another rule for letter case than the comparison."""
 
     def __init__(self, *, had_case: bool, ignore_case: bool) -> None:
         self._had_case = had_case
         self._ignore_case = ignore_case
 
     def name(self, name: str, uri: str) -> str | None:
-        """Return the name of a resource; None if it has none."""
+        """Return the name of a resource; None if its URL is invalid."""
         if self._ignore_case:
             return uri_names.fold_case(name)
         if self._had_case:
@@ -61,42 +61,42 @@ class _ResourceNamer:
 
 
 def _select_captures(
-    chosen: list[ChosenCapture], reading: WarcSiteReader, numbers: dict[str, int], namer: _ResourceNamer
+    chosen: list[ChosenCapture], reader: WarcSiteReader, numbers: dict[str, int], namer: _ResourceNamer
 ) -> tuple[ResourceTable, Counter[str]]:
-    """Return a table of the chosen copies only, and how many are no resources, by reason."""
-    found = reading.table
-    at = {found.locate(row)[:2]: row for row in found.rows}
-    same = {found.digest(row): row for row in found.rows}
-    table, left_out = ResourceTable(), Counter[str]()
+    """Return a table of the selected captures only, and the number of those that are no resources, by reason."""
+    captures = reader.table
+    rows_by_place = {captures.locate(row)[:2]: row for row in captures.rows}
+    rows_by_digest = {captures.digest(row): row for row in captures.rows}
+    table, skipped = ResourceTable(), Counter[str]()
     for each in chosen:
         name = namer.name(each.name, each.uri)
         reason = "no-address" if name is None else skip_reason(200 if each.status is None else each.status)
         if name is None or reason is not None:
-            left_out[reason or ""] += 1
+            skipped[reason or ""] += 1
             continue
-        row = at.get((numbers.get(each.file.removesuffix(".open"), -1), each.offset))
+        row = rows_by_place.get((numbers.get(each.file.removesuffix(".open"), -1), each.offset))
         if row is None or each.is_revisit:
-            # Its body is that of another record: equal digests are equal bodies.
-            row = same.get(_decode_sha1(each.digest))
+            # Use the body of another record with the same digest.
+            row = rows_by_digest.get(_decode_sha1(each.digest))
         if row is None:
-            left_out["revisit-without-body" if each.is_revisit else "cut"] += 1
+            skipped["revisit-without-body" if each.is_revisit else "cut"] += 1
             continue
         table.add(
             name,
             each.uri,
             int(each.datetime),
-            found.modified(row),
+            captures.modified(row),
             each.mime,
-            found.digest(row),
-            found.size(row),
+            captures.digest(row),
+            captures.size(row),
             each.migrated,
-            found.locate(row),
+            captures.locate(row),
         )
-    return table, left_out
+    return table, skipped
 
 
 def _decode_sha1(digest: str | None) -> bytes:
-    """Return the bytes of a SHA-1 as it is kept; none if it is not one."""
+    """Decode a stored SHA-1; empty if it is invalid."""
     try:
         return base64.b32decode((digest or "").removeprefix("sha1:"))
     except ValueError:
@@ -110,30 +110,34 @@ def open_site(
     ignore_case: bool = False,
     on_read: Callable[[int], object] | None = None,
 ) -> Site:
-    """Return the site that is kept at a place: it is read from its beginning to its end, in bounded memory.
+    """Read the site that is stored at a path, in one pass with bounded memory. May run in several threads.
 
-    path: the folder of a recovery; a WARC, ARC or WACZ; a folder of nothing else than these, which are one site
-        together; or any other folder, with a folder for each host in it, or `base`, the address that it had; or what
-        `unlost export` wrote: a folder, a zip or a tar file.
-    ignore_case: whether letter case does not count in names.
-    on_read: is told now and then how many bytes have been read, of as many as `size_of` says.
+    Args:
+        path: The directory of a recovery; a WARC, ARC or WACZ file; a directory of such files only, which form one
+            site; any other directory, with a subdirectory for each host or with `base`; or what `unlost export` has
+            written: a directory, a ZIP or a tar file.
+        base: URL of the directory.
+        ignore_case: Whether resource names are case-insensitive.
+        on_read: Called repeatedly with the number of bytes read so far, out of `readable_bytes`.
 
-    Two sites may be read at once, in two threads. Raises UsageError for a `base` that is wrong or missing, InputError
-    for what is no site, OSError for what cannot be read.
+    Raises:
+        UsageError: `base` is invalid, missing, or not allowed.
+        InputError: There is no site at the path.
+        OSError: A file cannot be read.
     """
-    place = Path(path)
-    kind, files = site.detect_site_kind(place)
+    site_path = Path(path)
+    kind, files = site.detect_site_kind(site_path)
     if base is not None and kind not in (SiteKind.FOLDER, SiteKind.PACKAGE):
-        raise UsageError(f"{place}: {kind.value}: these know their addresses: leave out --base")
+        raise UsageError(f"{site_path}: {kind.value}: these know their addresses: leave out --base")
     if kind is SiteKind.RECOVERY:
-        return read_recovery(place, ignore_case=ignore_case, on_read=on_read)
+        return read_recovery(site_path, ignore_case=ignore_case, on_read=on_read)
     if kind is SiteKind.ARCHIVES:
         return read_warcs(files, ignore_case=ignore_case, on_read=on_read)
     if kind is SiteKind.PACKAGE:
-        return read_package(place, base=base, ignore_case=ignore_case, on_read=on_read)
-    return read_folder(place, base=base, ignore_case=ignore_case, on_read=on_read)
+        return read_package(site_path, base=base, ignore_case=ignore_case, on_read=on_read)
+    return read_folder(site_path, base=base, ignore_case=ignore_case, on_read=on_read)
 
 
 def readable_bytes(path: str | PathLike[str]) -> int:
-    """Return how many bytes `open_site` reads of a site, at most. Raises OSError."""
+    """Return the maximum number of bytes that `open_site` reads. Raises OSError."""
     return site.site_bytes(Path(path))

@@ -1,4 +1,4 @@
-"""Sites stored in WARC, ARC and WACZ files: records are turned into resources, revisits are resolved."""
+"""Sites stored in WARC, ARC and WACZ files: converts records to resources, and resolves revisits."""
 
 import re
 import shutil
@@ -29,10 +29,14 @@ _RECORD_TYPES = ("response", "resource", "revisit")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilePart:
-    """One archive file.
+    """One archive file, or one member of a WACZ.
 
-    name: how it is called in problems. start, length: in the file, in bytes; all of it if `length` is None.
-    inflated: how long it is in truth, if it is deflated.
+    Attributes:
+        path: Path of the file.
+        name: Name in messages.
+        start: Offset of the part in the file.
+        length: Length of the part in bytes; None for the rest of the file.
+        inflated_length: Length after inflating; None if the member is stored.
     """
 
     path: Path
@@ -42,7 +46,7 @@ class ArchiveFilePart:
     inflated_length: int | None = None
 
     def open_scanner(self) -> WarcScanner:
-        """Return what reads its records, with the digests of bodies. Raises OSError."""
+        """Return a scanner of the records that computes digests of bodies. Raises OSError."""
         return WarcScanner(self.path, False, _RECORD_TYPES, self.start, self.length, self.inflated_length, bodies=True)
 
     def open_record(self, offset: int, skip: int) -> WarcBody:
@@ -57,7 +61,10 @@ class ArchiveFilePart:
 
 
 def list_archive_parts(file: Path, problems: Problems) -> list[ArchiveFilePart]:
-    """Return the parts of one file: itself, or if it is a ZIP, its members. Raises ArchiveFileError, OSError."""
+    """Return the parts of a file: the members of a ZIP file, otherwise the file itself.
+
+    Raises ArchiveFileError, OSError.
+    """
     with file.open("rb") as opened:
         is_zip = opened.read(2) == b"PK"
     if not is_zip:
@@ -70,19 +77,17 @@ def list_archive_parts(file: Path, problems: Problems) -> list[ArchiveFilePart]:
 
 
 FAR_OFFSET = 1 << 20
-"""Bytes of text before a record from which on it is worth it."""
-_MAX_MEMBER_BYTES = (
-    4 << 30
-)  # of text on the disk, for one member; one that has more is read from its beginning each time
-_MAX_CACHED_MEMBERS = 4  # members at a time
+"""Bytes of decompressed data before a record from which on `InflatedMemberCache` is faster."""
+_MAX_MEMBER_BYTES = 4 << 30  # on the disk; a longer member is decompressed from its beginning each time
+_MAX_CACHED_MEMBERS = 4
 _INFLATE_CHUNK_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
 
 
 class InflatedMemberCache:
-    """Opens records that lie far behind the beginning of their gzip member. May be used by several threads.
+    """Opens records that are far from the beginning of their gzip member. Thread-safe.
 
-    The text of members is kept in temporary files until it goes itself.
+    Decompressed members are stored in temporary files, which are deleted with the cache.
     """
 
     def __init__(self) -> None:
@@ -92,10 +97,10 @@ class InflatedMemberCache:
         self._count = 0
 
     def open_record(self, part: ArchiveFilePart, offset: int, skip: int) -> WarcBody | None:
-        """Return a record by where its member begins, and how much text comes before it in there.
+        """Return the record in a member, after `skip` decompressed bytes.
 
-        None if it is not to be had in this way: the member is no gzip, is too long, or is damaged before the record; or
-        there is no room on the disk for it.
+        Returns:
+            None if the member is not gzipped, is too long, is damaged before the record, or does not fit on the disk.
         """
         with self._lock:
             key = (part.name, offset)
@@ -104,11 +109,11 @@ class InflatedMemberCache:
                     self._forget(next(iter(self._texts)))
                 self._texts[key] = self._unpack(part.path, part.start + offset)
             text = self._texts[key]
-            # Opened under the lock: once it is open, it may lose its name.
+            # Opened under the lock, since another thread may delete the file afterwards.
             return None if text is None else WarcBody.open(text, skip)
 
     def _unpack(self, path: Path, start: int) -> Path | None:
-        """Return the text of a member as a file, up to a damage if there is one."""
+        """Decompress a member into a file, up to the first damage."""
         with path.open("rb") as packed:
             packed.seek(start)
             if packed.read(len(_GZIP)) != _GZIP:
@@ -121,10 +126,10 @@ class InflatedMemberCache:
                 self._count += 1
                 file = self._folder / str(self._count)
                 with file.open("wb") as text:
-                    is_whole = _inflate_member(packed, text)
+                    is_complete = _inflate_member(packed, text)
             except OSError:
-                is_whole = False
-        if is_whole:
+                is_complete = False
+        if is_complete:
             return file
         if self._folder is not None:
             (self._folder / str(self._count)).unlink(missing_ok=True)
@@ -137,29 +142,29 @@ class InflatedMemberCache:
 
 
 def _inflate_member(packed: IO[bytes], text: IO[bytes]) -> bool:
-    """Write the text of a gzip member; return whether it is short enough."""
+    """Decompress a gzip member. Returns whether it is short enough."""
     inflater = zlib.decompressobj(wbits=31)
-    left = _MAX_MEMBER_BYTES
-    while not inflater.eof and left > 0:
+    remaining = _MAX_MEMBER_BYTES
+    while not inflater.eof and remaining > 0:
         data = inflater.unconsumed_tail or packed.read(_INFLATE_CHUNK_BYTES)
         if not data:
             break
         try:
             piece = inflater.decompress(data, 1 << 20)
         except zlib.error:
-            break  # what comes before a damage is there, and the record may be in it
-        left -= len(piece)
+            break  # the record may be in the part before the damage
+        remaining -= len(piece)
         text.write(piece)
-    return left > 0
+    return remaining > 0
 
 
-_SHA1_LENGTH = 37  # of `sha1:` and 32 letters, which is how nearly all are written
-_DAMAGE_KINDS = ("bad-checksum", "corrupt-gzip", "corrupt-zstd")  # of a member, of which all may be wrong, or nothing
+_SHA1_LENGTH = 37  # `sha1:` and 32 Base32 characters, the usual form
+_DAMAGE_KINDS = ("bad-checksum", "corrupt-gzip", "corrupt-zstd")  # problems that make a whole member unreliable
 _USUAL_DATE = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
 
 
 class _PendingRevisit(NamedTuple):
-    """A copy whose body is to be found elsewhere."""
+    """A revisit whose body has not been found yet."""
 
     name: str
     uri: str
@@ -170,9 +175,12 @@ class _PendingRevisit(NamedTuple):
 
 
 class WarcSiteReader:
-    """Reads archive files, one after the other, into a table.
+    """Reads archive files one after the other into a table.
 
-    left_out: how many records are no resources, by the reason. problems: what could not be read.
+    Attributes:
+        table: The resources.
+        skipped: Number of records that are no resources, by reason.
+        problems: What could not be read.
     """
 
     def __init__(self, *, ignore_case: bool = False) -> None:
@@ -180,23 +188,26 @@ class WarcSiteReader:
         self.skipped: Counter[str] = Counter()
         self.problems = Problems()
         self._ignore_case = ignore_case
-        self._payloads = array("q")  # of the rows: what their headers say of their bytes, hashed; 0 if nothing
-        self._names = array("q")  # of the rows, hashed
+        self._payloads = array("q")  # hash of the payload digest for each row; 0 without one
+        self._names = array("q")  # hash of the name for each row
         self._revisits: list[_PendingRevisit] = []
 
     def read(self, part: ArchiveFilePart, number: int, on_read: Callable[[int], object] | None = None) -> None:
-        """Read one file, which is so many parts behind the first. on_read: gets how far it was read, in bytes.
+        """Read one part. Raises OSError.
 
-        Raises OSError.
+        Args:
+            part: The part.
+            number: Index of the part.
+            on_read: Called with the position in the part, in bytes.
         """
         scanner = part.open_scanner()
-        last: list[WarcRecord] = []  # what is wrong with it may come with the next batch
+        last: list[WarcRecord] = []  # held back, since its problems may be reported with the next batch
         while (batch := scanner.next_batch()) is not None:
-            records, found = last + batch[0], batch[1]
+            records, problems = last + batch[0], batch[1]
             last = records[-1:]
-            for kind, offset, message in found:
+            for kind, offset, message in problems:
                 self.problems.add(Problem(kind, part.name, None, offset, message))
-            damaged = {offset for kind, offset, _ in found if kind in _DAMAGE_KINDS}
+            damaged = {offset for kind, offset, _ in problems if kind in _DAMAGE_KINDS}
             self._add_records(records[:-1], damaged, part, number)
             if damaged and last and last[0].offset in damaged:
                 self._add_records(last, damaged, part, number)
@@ -207,31 +218,31 @@ class WarcSiteReader:
         self.skipped.update(scanner.passed())
 
     def _add_records(self, records: list[WarcRecord], damaged: set[int], part: ArchiveFilePart, number: int) -> None:
-        """Take records, but for those of members that are not as they were written."""
+        """Add the records, except those of damaged members."""
         if damaged:
-            whole = [record for record in records if record.offset not in damaged]
-            self.skipped["cut"] += len(records) - len(whole)
-            records = whole
+            intact = [record for record in records if record.offset not in damaged]
+            self.skipped["cut"] += len(records) - len(intact)
+            records = intact
         names = page_names([record.uri or "" for record in records], ignore_case=self._ignore_case)
         for record, name in zip(records, names, strict=True):
             self._add_record(record, name, part, number)
 
     def resolve_revisits(self) -> None:
-        """Find the bodies of revisits, in all that was read: the record that each names, else one of its digest."""
+        """Find the body of each revisit: that of the record it refers to, otherwise of one with the same digest."""
         if not self._revisits:
             return
         table = self.table
-        named = {(name, table.datetime(row)): row for row, name in enumerate(self._names)}
-        same = {payload: row for row, payload in enumerate(self._payloads) if payload}
+        rows_by_name = {(name, table.datetime(row)): row for row, name in enumerate(self._names)}
+        rows_by_digest = {payload: row for row, payload in enumerate(self._payloads) if payload}
         originals = page_names(
             (each.original[0] if each.original else "" for each in self._revisits), ignore_case=self._ignore_case
         )
         for revisit, original in zip(self._revisits, originals, strict=True):
             row = None
             if revisit.original is not None and isinstance(original, str):
-                row = named.get((hash(original), revisit.original[1]))
+                row = rows_by_name.get((hash(original), revisit.original[1]))
             if row is None and revisit.payload:
-                row = same.get(revisit.payload)
+                row = rows_by_digest.get(revisit.payload)
             if row is None:
                 self.skipped["revisit-without-body"] += 1
             else:
@@ -245,7 +256,7 @@ class WarcSiteReader:
         kind, status = record.type, record.status
         reason = skip_reason(status) if kind != "resource" else None
         if kind == "revisit" and status in (None, 304):
-            reason = None  # what it stands for has a status
+            reason = None  # the original record has the status
         if reason is not None:
             self.skipped[reason] += 1
             return
@@ -257,8 +268,8 @@ class WarcSiteReader:
         if body is None or body[2] or record.is_short or record.is_truncated:
             self.skipped["cut"] += 1
             return
-        changed = record.last_modified
-        modified = NO_DATE if changed is None else _http_number(changed)
+        last_modified = record.last_modified
+        modified = NO_DATE if last_modified is None else _http_number(last_modified)
         place = (number, record.offset, record.skip)
         self.table.add(name, record.uri or "", moment, modified, record.mime, body[0], body[1], None, place)
         self._payloads.append(_payload_number(record.digest))
@@ -289,7 +300,7 @@ class WarcSiteReader:
         revisit = _PendingRevisit(name, record.uri or "", moment, record.mime, original, payload)
         row = self.table.row_of(name)
         if original is None and row is not None and payload and self._payloads[row] == payload:
-            self._resolve_revisit(revisit, row)  # the same page as before, as most of them are
+            self._resolve_revisit(revisit, row)  # unchanged since the previous capture, as in most cases
         else:
             self._revisits.append(revisit)
 
@@ -301,7 +312,7 @@ class WarcSiteReader:
 
 def _iso_number(text: str) -> int:
     """Return the date of a record as a number of 14 digits. Raises DateError."""
-    if _USUAL_DATE.fullmatch(text):  # the time is one, so only the day is to be looked at
+    if _USUAL_DATE.fullmatch(text):  # the time is valid, so only the day is parsed, and cached
         return _day_number(text[:10]) + int(text[11:13] + text[14:16] + text[17:19])
     return int(dates.from_iso(text))
 
@@ -313,7 +324,7 @@ def _day_number(text: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _http_number(text: str) -> int:
-    """Return an HTTP date as a number of 14 digits; `NONE` if it is none, since servers write anything."""
+    """Return an HTTP date as a number of 14 digits; `NO_DATE` if it is invalid, since servers send anything."""
     try:
         return int(dates.from_http(text))
     except DateError:
@@ -321,7 +332,7 @@ def _http_number(text: str) -> int:
 
 
 def skip_reason(status: int | None) -> str | None:
-    """Return why an answer of this status is no resource; None if it is one.
+    """Return why a response with this status is no resource; None if it is one.
 
     >>> [skip_reason(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
     [None, 'no-body', 'redirect', 'not-modified', 'error', 'error', 'no-status', 'no-status']
@@ -336,7 +347,7 @@ def skip_reason(status: int | None) -> str | None:
 
 
 def _payload_number(digest: str | None) -> int:
-    """Return a number for a digest in whatever spelling; 0 if there is none."""
+    """Return a hash of a digest that does not depend on its spelling; 0 without a digest."""
     if not digest:
         return 0
     if len(digest) == _SHA1_LENGTH and digest.startswith("sha1:"):
@@ -349,7 +360,7 @@ _TYPE = re.compile(rb"\ncontent-type[ \t]*:([^\n]*)", re.IGNORECASE)
 
 
 class WarcSite:
-    """A site that was read from archive files: a `Site`."""
+    """A site that was read from archive files; a `Site`."""
 
     def __init__(
         self,
@@ -360,7 +371,7 @@ class WarcSite:
         listed: frozenset[str] = frozenset(),
         requests: int | None = None,
     ) -> None:
-        """Take a table whose parts are these."""
+        """Create a site from a table of resources in these parts."""
         self.resources: SiteResources = table
         self.listed = listed
         self.requests = requests
@@ -371,43 +382,43 @@ class WarcSite:
         self._unpacked = InflatedMemberCache()
 
     def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
-        """Return the body of one of its resources, at most so many bytes. Raises ArchiveFileError, OSError."""
+        """Return at most `max_bytes` of the body of a resource. Raises ArchiveFileError, OSError."""
         number, offset, skip = self._table.locate(resource.place)
         part = self._parts[number]
-        far = (
+        cached = (
             self._unpacked.open_record(part, offset, skip)
             if skip > FAR_OFFSET and part.inflated_length is None
             else None
         )
-        record = far or part.open_record(offset, skip)
-        content, is_cut, is_broken = record.read_undone(max_bytes)
-        if is_broken and not is_cut:
+        record = cached or part.open_record(offset, skip)
+        content, is_truncated, is_broken = record.read_undone(max_bytes)
+        if is_broken and not is_truncated:
             raise ArchiveFileError(f"{part.name}: the record at byte {offset} was changed: read it anew")
-        return ResourceBody(content, _record_charset(record), is_cut)
+        return ResourceBody(content, _record_charset(record), is_truncated)
 
 
 def read_parts(
     files: Sequence[Path], *, ignore_case: bool, on_read: Callable[[int], object] | None
 ) -> tuple[WarcSiteReader, list[ArchiveFilePart]]:
-    """Read all records of archive files; revisits are not settled yet. Raises ArchiveFileError, OSError."""
-    reading = WarcSiteReader(ignore_case=ignore_case)
+    """Read all records of archive files, without resolving revisits. Raises ArchiveFileError, OSError."""
+    reader = WarcSiteReader(ignore_case=ignore_case)
     parts: list[ArchiveFilePart] = []
     before = 0
     for file in files:
-        for part in list_archive_parts(file, reading.problems):
-            reading.read(part, len(parts), _offset_progress(on_read, before))
+        for part in list_archive_parts(file, reader.problems):
+            reader.read(part, len(parts), _offset_progress(on_read, before))
             parts.append(part)
         before += file.stat().st_size
-    return reading, parts
+    return reader, parts
 
 
 def read_warcs(
     files: Sequence[Path], *, ignore_case: bool = False, on_read: Callable[[int], object] | None = None
 ) -> WarcSite:
-    """Return the site that archive files hold together. Raises ArchiveFileError, OSError."""
-    reading, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
-    reading.resolve_revisits()
-    return WarcSite(reading.table, parts, dict(reading.skipped), reading.problems)
+    """Read the site that archive files form together. Raises ArchiveFileError, OSError."""
+    reader, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
+    reader.resolve_revisits()
+    return WarcSite(reader.table, parts, dict(reader.skipped), reader.problems)
 
 
 def _offset_progress(on_read: Callable[[int], object] | None, before: int) -> Callable[[int], object] | None:
@@ -415,11 +426,11 @@ def _offset_progress(on_read: Callable[[int], object] | None, before: int) -> Ca
 
 
 def _record_charset(record: WarcBody) -> str | None:
-    """Return what the type of a record's payload says that it is written in."""
-    head = record.http_head
-    if head is not None:
-        found = _TYPE.search(head)
-        value = found[1] if found else b""
+    """Return the charset that the Content-Type of a record declares."""
+    header = record.http_head
+    if header is not None:
+        match = _TYPE.search(header)
+        value = match[1] if match else b""
     else:
         value = next((value for name, value in record.fields if name.lower() == "content-type"), b"")
     charset = _CHARSET.search(value)

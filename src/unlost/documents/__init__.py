@@ -1,11 +1,21 @@
-r"""The text of documents that are no pages: PDF, PostScript and Office files; docs/pages.md has the limits.
+r"""Text of documents other than web pages: PDF, PostScript and Office files. docs/pages.md has the limits.
 
->>> kind = document_kind(rb"{\rtf1 Hello}", "application/rtf", "http://a.example/hello.rtf")
+Modules, in reading order:
+- `kind`: recognises the kind of a document.
+- `limits`: limits for one document, and the collector of its text.
+- `sandbox`: the reader processes, and the messages to them.
+- `worker`: the program that a reader process runs.
+- `pdf`, `postscript`, `office_binary`, `office_xml`, `spreadsheets`, `rtf`: the parsers, which `worker` imports on
+  demand together with their libraries.
+
+Must not import anything of unlost but html and errors.
+
+>>> kind = detect_document_kind(rb"{\rtf1 Hello}", "application/rtf", "http://a.example/hello.rtf")
 >>> kind
 <DocumentKind.RTF: 'rtf'>
->>> with Documents() as documents:
-...     documents.text_of(rb"{\rtf1 Hello}", kind)
-Text(text='Hello', cut=False)
+>>> with DocumentReader() as reader:
+...     reader.extract_text(rb"{\rtf1 Hello}", kind)
+ExtractedText(text='Hello', cut=False)
 """
 
 from unlost.documents.kind import DocumentKind, detect_document_kind

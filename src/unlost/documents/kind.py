@@ -1,6 +1,6 @@
-"""Recognises the kind of a document by its first bytes, its members and its declared type.
+"""Recognises the kind of a document by its signature, its members and its declared type.
 
-The directories of OLE and ZIP files are read with bounded memory, whatever is in them.
+The directories of OLE and ZIP files are parsed with bounded memory.
 """
 
 import struct
@@ -9,64 +9,64 @@ from urllib.parse import unquote, urlsplit
 
 _OLE_HEADER_BYTES = 512
 _SECTOR_SHIFTS = {9, 12}
-_END_OF_CHAIN = 0xFFFFFFFA  # and above: no sector
+_END_OF_CHAIN = 0xFFFFFFFA  # this and higher numbers are no sectors ([MS-CFB] 2.1)
 _OLE_ENTRY_BYTES = 128
 _NO_SECTOR = 0xFFFFFFFF
 _MAX_OLE_ENTRIES = 4_096
 
 
 def list_ole_names(body: bytes) -> set[str]:
-    """Return the names of the streams and storages at the top of an OLE file; fewer if it is damaged.
+    """Return the names of the streams and storages in the root of an OLE file; fewer if it is damaged.
 
-    Only the first 4,096 entries of its directory are looked at, and each once: chains and trees may be cyclic.
+    At most 4,096 directory entries are read, each once, since chains and trees of a damaged file may be cyclic.
     """
     directory = _read_ole_directory(body)
     if len(directory) < _OLE_ENTRY_BYTES:
         return set()
     names: set[str] = set()
     seen: set[int] = set()
-    waiting = [_read_uint32(directory, 0x4C)]  # the root's child; its siblings hang below it as a tree
-    while waiting:
-        entry = waiting.pop()
-        at = entry * _OLE_ENTRY_BYTES
-        if entry in seen or at + _OLE_ENTRY_BYTES > len(directory):
+    pending = [_read_uint32(directory, 0x4C)]  # the root's child, itself the root of a tree of siblings
+    while pending:
+        entry = pending.pop()
+        start = entry * _OLE_ENTRY_BYTES
+        if entry in seen or start + _OLE_ENTRY_BYTES > len(directory):
             continue
         seen.add(entry)
-        length = int.from_bytes(directory[at + 64 : at + 66], "little")
-        names.add(directory[at : at + max(0, min(length, 64) - 2)].decode("utf-16-le", "replace"))
-        waiting += [_read_uint32(directory, at + 0x44), _read_uint32(directory, at + 0x48)]
+        length = int.from_bytes(directory[start + 64 : start + 66], "little")
+        names.add(directory[start : start + max(0, min(length, 64) - 2)].decode("utf-16-le", "replace"))
+        pending += [_read_uint32(directory, start + 0x44), _read_uint32(directory, start + 0x48)]
     return names
 
 
 def _read_ole_directory(body: bytes) -> bytes:
-    """Return the directory, as far as its chain of sectors leads."""
+    """Return the directory stream, as far as its chain of sectors is intact."""
     if len(body) < _OLE_HEADER_BYTES or int.from_bytes(body[0x1E:0x20], "little") not in _SECTOR_SHIFTS:
         return b""
     size = 1 << int.from_bytes(body[0x1E:0x20], "little")
     sector = _read_uint32(body, 0x30)
-    found: list[bytes] = []
+    sectors: list[bytes] = []
     seen: set[int] = set()
-    while sector < _END_OF_CHAIN and sector not in seen and len(found) * size < _MAX_OLE_ENTRIES * _OLE_ENTRY_BYTES:
+    while sector < _END_OF_CHAIN and sector not in seen and len(sectors) * size < _MAX_OLE_ENTRIES * _OLE_ENTRY_BYTES:
         seen.add(sector)
-        found.append(body[(sector + 1) * size : (sector + 2) * size])
+        sectors.append(body[(sector + 1) * size : (sector + 2) * size])
         sector = _next_sector(body, size, sector)
-    return b"".join(found)
+    return b"".join(sectors)
 
 
 def _next_sector(body: bytes, size: int, sector: int) -> int:
-    """Return which sector follows in a chain, by the part of the table that the header itself leads to."""
-    page, place = divmod(sector, size // 4)
-    if page >= 109:  # a directory that far behind in a large file: what was read of it must do
+    """Return the next sector of a chain, using the part of the FAT that the header lists."""
+    fat_sector, index = divmod(sector, size // 4)
+    if fat_sector >= 109:  # the header lists 109 FAT sectors; the rest of the directory is ignored
         return _NO_SECTOR
-    at = (_read_uint32(body, 0x4C + 4 * page) + 1) * size + 4 * place
-    return _read_uint32(body, at) if at + 4 <= len(body) else _NO_SECTOR
+    position = (_read_uint32(body, 0x4C + 4 * fat_sector) + 1) * size + 4 * index
+    return _read_uint32(body, position) if position + 4 <= len(body) else _NO_SECTOR
 
 
 def _read_uint32(data: bytes, at: int) -> int:
     return int(struct.unpack_from("<L", data, at)[0])
 
 
-# The end of the directory: mark, two disks, entries on this one and of all, its length, its offset, a comment's length.
+# End of central directory record: signature, two disk numbers, two entry counts, size, offset, comment length.
 _ZIP_END = struct.Struct("<4s4H2LH")
 _ZIP_ENTRY = struct.Struct("<4s6H3L5H2L")
 _ZIP_LOCAL_HEADER = struct.Struct("<4s5H3L2H")
@@ -75,29 +75,29 @@ _MAX_ZIP_NAMES = 2_000  # a presentation has some hundreds
 
 
 def list_zip_names(body: bytes) -> list[str] | None:
-    """Return the names of the first members of a zip file; None if its directory is not there.
+    """Return the names of the first 2,000 members of a ZIP file; None if it has no central directory.
 
-    At most 2,000 of them. It serves to look at files of any origin: `zipfile` keeps half a kilobyte for each member.
+    `zipfile` would allocate half a kilobyte for each member of an untrusted file.
     """
-    at = body.rfind(b"PK\x05\x06", max(0, len(body) - _ZIP_END.size - _MAX_ZIP_COMMENT))
-    if at < 0 or at + _ZIP_END.size > len(body):
+    end = body.rfind(b"PK\x05\x06", max(0, len(body) - _ZIP_END.size - _MAX_ZIP_COMMENT))
+    if end < 0 or end + _ZIP_END.size > len(body):
         return None
-    length = _ZIP_END.unpack_from(body, at)[5]
-    place = at - length  # and not what it says itself, which is wrong where something stands before the file
+    length = _ZIP_END.unpack_from(body, end)[5]
+    position = end - length  # the recorded offset is wrong if data precedes the ZIP file
     names: list[str] = []
-    while 0 <= place <= at - _ZIP_ENTRY.size and len(names) < _MAX_ZIP_NAMES:
-        entry = _ZIP_ENTRY.unpack_from(body, place)
+    while 0 <= position <= end - _ZIP_ENTRY.size and len(names) < _MAX_ZIP_NAMES:
+        entry = _ZIP_ENTRY.unpack_from(body, position)
         if entry[0] != b"PK\x01\x02":
             break
         name_length, extra_length, comment_length = entry[10:13]
-        start = place + _ZIP_ENTRY.size
+        start = position + _ZIP_ENTRY.size
         names.append(body[start : start + name_length].decode("utf-8", "replace"))
-        place = start + name_length + extra_length + comment_length
+        position = start + name_length + extra_length + comment_length
     return names or None
 
 
 def open_document_type(body: bytes) -> str | None:
-    """Return the type that an OpenDocument file says first of all, unpacked; None if it says none."""
+    """Return the media type that an OpenDocument file declares in its first, stored member; None without one."""
     if len(body) < _ZIP_LOCAL_HEADER.size:
         return None
     head = _ZIP_LOCAL_HEADER.unpack_from(body)
@@ -110,7 +110,10 @@ def open_document_type(body: bytes) -> str | None:
 
 
 class DocumentKind(StrEnum):
-    """A kind of document whose text can be had. Templates, shows and files with macros count as what they are of."""
+    """A supported kind of document.
+
+    Templates, slide shows and files with macros count as the kind they are based on.
+    """
 
     PDF = "pdf"
     POSTSCRIPT = "postscript"
@@ -131,7 +134,7 @@ _OPEN_XML_KINDS = {DocumentKind.DOCX, DocumentKind.XLSX, DocumentKind.PPTX}
 _OPEN_DOCUMENT_KINDS = {DocumentKind.ODT, DocumentKind.ODS, DocumentKind.ODP}
 _OPEN_XML_TYPE_PREFIX = "application/vnd.openxmlformats-officedocument."
 _OPEN_DOCUMENT_TYPE_PREFIX = "application/vnd.oasis.opendocument."
-# The beginning of a told type, in lower case: `…wordprocessingml.document`, `….template` and so on are one kind.
+# Prefixes of declared types in lower case: `…wordprocessingml.document`, `….template` and so on are one kind.
 _TYPES = {
     "application/pdf": DocumentKind.PDF,
     "application/x-pdf": DocumentKind.PDF,
@@ -174,9 +177,9 @@ _EXTENSIONS = {
     **dict.fromkeys(("odp", "otp"), DocumentKind.ODP),
     "rtf": DocumentKind.RTF,
 }
-# Readers of PDF look for its mark in the first 1024 bytes: servers have put headers and blank lines before it.
+# PDF readers accept the signature within the first 1024 bytes: some servers prepend headers and blank lines.
 _PDF_MARK_WITHIN = 1024
-# A printer's file may begin with a word for the printer, or with its Ctrl-D; a PC's EPS with where its parts are.
+# A PostScript file may begin with a PJL command or Ctrl-D for the printer; a DOS EPS file with a binary header.
 _SIGNATURES = {
     b"%!": DocumentKind.POSTSCRIPT,
     b"\x04%!": DocumentKind.POSTSCRIPT,
@@ -184,7 +187,7 @@ _SIGNATURES = {
     b"\x1b%-12345X": DocumentKind.POSTSCRIPT,
     b"{\\rtf": DocumentKind.RTF,
 }
-# What certainly is something else, whatever it was called: pages in the place of documents that are gone, pictures …
+# Signatures of other types, which override the declared type: error pages in place of documents, images, archives.
 _OTHER_SIGNATURES = (
     b"<!doctype",
     b"<html",
@@ -200,12 +203,15 @@ _OTHER_SIGNATURES = (
 
 
 def detect_document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKind | None:
-    """Return which kind of document a body is; None if it is none.
+    """Return the kind of a document; None if the body is no document.
 
-    mime: its type as it was told, with or without parameters. uri: its address, for its ending.
+    The signature decides, then the declared type, then the file extension. OLE and ZIP files are recognised by their
+    members. A web page that is declared as a document is none. A damaged document still has its kind.
 
-    The first bytes decide, then the told type, then the ending: an Office file is told by what is in it, a page that
-    was sent in the place of a document is none. Bytes that only begin like a document still are one, a damaged one.
+    Args:
+        body: The body.
+        mime: Declared media type, with or without parameters.
+        uri: URL, for its file extension.
 
     >>> detect_document_kind(b"%PDF-1.4 ...", "text/html", "http://a.example/")
     <DocumentKind.PDF: 'pdf'>
@@ -215,50 +221,52 @@ def detect_document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKin
     start = body[:_PDF_MARK_WITHIN]
     if b"%PDF-" in start:
         return DocumentKind.PDF
-    for beginning, kind in _SIGNATURES.items():
-        if start.startswith(beginning):
+    for signature, kind in _SIGNATURES.items():
+        if start.startswith(signature):
             return kind
     if not body or start.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OTHER_SIGNATURES):
         return None
-    told = _declared_kind(mime, uri)
+    declared = _declared_kind(mime, uri)
     if start.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return _ole_kind(body, told)
-    return _zip_kind(body, told) if start.startswith(b"PK\x03\x04") else told
+        return _ole_kind(body, declared)
+    return _zip_kind(body, declared) if start.startswith(b"PK\x03\x04") else declared
 
 
 def _declared_kind(mime: str | None, uri: str) -> DocumentKind | None:
-    """Return what a document was said to be, by its type, else by its ending."""
-    told = (mime or "").partition(";")[0].strip().lower()
-    for beginning, kind in _TYPES.items():
-        if told.startswith(beginning):
+    """Return the kind by the declared type, otherwise by the file extension."""
+    declared_type = (mime or "").partition(";")[0].strip().lower()
+    for prefix, kind in _TYPES.items():
+        if declared_type.startswith(prefix):
             return kind
     try:
         path = urlsplit(uri).path
     except ValueError:
         return None
     name = unquote(path).rpartition("/")[2]
-    return _EXTENSIONS.get(name.rpartition(".")[2].lower()) if "." in name and not _is_other_type(told) else None
+    return (
+        _EXTENSIONS.get(name.rpartition(".")[2].lower()) if "." in name and not _is_other_type(declared_type) else None
+    )
 
 
-def _is_other_type(told: str) -> bool:
-    """Return whether a told type says that this is no document, so that its ending does not count."""
-    return told.startswith(("text/html", "image/", "audio/", "video/", "application/xhtml"))
+def _is_other_type(declared_type: str) -> bool:
+    """Return whether a declared type excludes a document, so that the file extension does not count."""
+    return declared_type.startswith(("text/html", "image/", "audio/", "video/", "application/xhtml"))
 
 
-def _ole_kind(body: bytes, told: DocumentKind | None) -> DocumentKind | None:
+def _ole_kind(body: bytes, declared: DocumentKind | None) -> DocumentKind | None:
     names = list_ole_names(body)
-    if "EncryptedPackage" in names:  # a zip file with a password is packed into one of these
-        return told if told in _OPEN_XML_KINDS else DocumentKind.DOCX
+    if "EncryptedPackage" in names:  # an encrypted Office Open XML file is wrapped in OLE
+        return declared if declared in _OPEN_XML_KINDS else DocumentKind.DOCX
     if "WordDocument" in names:
         return DocumentKind.DOC
     if "Workbook" in names or "Book" in names:
         return DocumentKind.XLS
     if "PowerPoint Document" in names:
         return DocumentKind.PPT
-    return told if told in _OLE_KINDS else None
+    return declared if declared in _OLE_KINDS else None
 
 
-def _zip_kind(body: bytes, told: DocumentKind | None) -> DocumentKind | None:
+def _zip_kind(body: bytes, declared: DocumentKind | None) -> DocumentKind | None:
     kind = next(
         (
             kind
@@ -270,15 +278,15 @@ def _zip_kind(body: bytes, told: DocumentKind | None) -> DocumentKind | None:
     if kind is not None:
         return kind
     names = list_zip_names(body)
-    if names is None:  # cut or damaged, but a zip file it was
-        return told if told in _OPEN_XML_KINDS | _OPEN_DOCUMENT_KINDS else None
+    if names is None:  # a truncated or damaged ZIP file
+        return declared if declared in _OPEN_XML_KINDS | _OPEN_DOCUMENT_KINDS else None
     for name in names:
         for folder, kind in (("word/", DocumentKind.DOCX), ("xl/", DocumentKind.XLSX), ("ppt/", DocumentKind.PPTX)):
             if name.startswith(folder):
                 return kind
-    return told if told in _OPEN_DOCUMENT_KINDS and "content.xml" in names else None
+    return declared if declared in _OPEN_DOCUMENT_KINDS and "content.xml" in names else None
 
 
 _OPEN_DOCUMENT_TYPES = {
-    kind: next(told for told, known in _TYPES.items() if known is kind) for kind in _OPEN_DOCUMENT_KINDS
+    kind: next(mime for mime, known in _TYPES.items() if known is kind) for kind in _OPEN_DOCUMENT_KINDS
 }

@@ -1,7 +1,7 @@
 """Text of OLE documents: doc (Word 6 and later, [MS-DOC]) and ppt (PowerPoint 97 and later, [MS-PPT]).
 
-A doc file has its text in pieces, listed in a piece table. A ppt file is a tree of records, found by a persist
-directory; text is in the slides or in an outline that they refer to.
+The text of a doc file consists of pieces, listed in a piece table. A ppt file is a tree of records, located by a
+persist directory; the text is in the slides, or in an outline that they refer to.
 """
 
 import re
@@ -16,7 +16,7 @@ from unlost.errors import DocumentError
 
 
 class OleStreams:
-    """The streams at the top of an OLE file. Raises DocumentError if it is none."""
+    """The streams in the root of an OLE file. Raises DocumentError for a damaged file."""
 
     def __init__(self, body: bytes) -> None:
         try:
@@ -25,23 +25,23 @@ class OleStreams:
             raise DocumentError("it is no whole OLE file", "damaged") from error
 
     def read(self, name: str) -> bytes:
-        """Return all of a stream. Raises DocumentError if it is not there or not whole."""
+        """Return the content of a stream. Raises DocumentError if it is missing or damaged."""
         try:
             return bytes(self._file.openstream(name).read())
         except (OSError, ValueError, IndexError) as error:
             raise DocumentError(f"its stream {name!r} is missing or damaged", "damaged") from error
 
 
-def read_uint(data: bytes, at: int, size: int = 4) -> int:
-    """Return a little-endian number. Raises DocumentError if the data ends before it."""
-    if not 0 <= at <= len(data) - size:
+def read_uint(data: bytes, position: int, size: int = 4) -> int:
+    """Return a little-endian unsigned integer. Raises DocumentError at the end of the data."""
+    if not 0 <= position <= len(data) - size:
         raise DocumentError("a number in it is missing", "damaged")
-    return int.from_bytes(data[at : at + size], "little")
+    return int.from_bytes(data[position : position + size], "little")
 
 
 _WORD_ENCRYPTED = 0x0100
 _SECOND_TABLE = 0x0200
-_COMPLEX = 0x0004  # in Word 6 and 95: whether there is a table of pieces at all
+_COMPLEX = 0x0004  # in Word 6 and 95: whether there is a piece table
 _WORD_97 = 0xC1
 # The main text, footnotes, headers, macros, comments, endnotes, text boxes, text boxes of headers.
 _STORIES = (
@@ -54,7 +54,7 @@ _STORIES = (
     TextSection.TEXT,
     TextSection.MARGINS,
 )
-# In Word 6 and 95 a file has one encoding, that of its language (its lower ten bits); most were Western.
+# In Word 6 and 95 a file has one encoding, given by the lower ten bits of its language id; most are cp1252.
 _CODE_PAGES = {
     **dict.fromkeys((0x02, 0x19, 0x22, 0x23), "cp1251"),
     **dict.fromkeys((0x05, 0x0E, 0x15, 0x18, 0x1A, 0x1B, 0x24), "cp1250"),
@@ -65,7 +65,7 @@ _CODE_PAGES = {
     **dict.fromkeys((0x25, 0x26, 0x27), "cp1257"),
     0x11: "cp932",
 }
-# Cells, lines, pages and paragraphs end words; hyphens that do not part; marks of pictures, notes and the like.
+# Non-breaking and optional hyphens; ends of cells, lines, pages and paragraphs; placeholders of images and notes.
 _SPECIAL = str.maketrans(
     {
         0x1E: "-",
@@ -79,11 +79,11 @@ _FIELDS = re.compile("([\x13\x14\x15])")
 
 @dataclass(frozen=True, slots=True)
 class _TextPiece:
-    """Some characters of the text: from which to which, where in the stream, and how they are written."""
+    """A range of characters of the text, its offset in the stream, and its encoding."""
 
     start: int
     end: int
-    place: int
+    offset: int
     encoding: str
 
     @property
@@ -91,8 +91,8 @@ class _TextPiece:
         return 2 if self.encoding == "utf-16-le" else 1
 
 
-def read_doc(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
-    """Gather the text with its boxes, then notes, headers and footers. Comments are left out, field codes too."""
+def read_doc(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> None:
+    """Collect the text including text boxes, then notes, headers and footers. Comments and field codes are omitted."""
     streams = OleStreams(body)
     stream = streams.read("WordDocument")
     if read_uint(stream, 0, 2) not in {0xA5EC, 0xA5DC}:
@@ -113,48 +113,48 @@ def read_doc(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> N
             first = read_uint(stream, 0x18)
             pieces = [_TextPiece(0, read_uint(stream, 0x1C) - first, first, code_page)]
     start = 0
-    for index, where in enumerate(_STORIES):
+    for index, section in enumerate(_STORIES):
         end = start + read_uint(stream, lengths_at + 4 * index)
-        if where is not None:
-            _read_story(stream, pieces, start, end, gathered, where)
+        if section is not None:
+            _read_story(stream, pieces, start, end, collector, section)
         start = end
 
 
-def _read_piece_table(table: bytes, at: int, length: int, code_page: str | None) -> list[_TextPiece]:
-    """Return the table of pieces. code_page: of a file of old, in which pieces do not say how they are written."""
-    end = min(at + length, len(table))
-    while at < end and table[at] == 1:  # formatting of pieces, which comes first
-        at += 3 + read_uint(table, at + 1, 2)
-    if at >= end or table[at] != 2:
+def _read_piece_table(table: bytes, position: int, length: int, code_page: str | None) -> list[_TextPiece]:
+    """Read the piece table. `code_page` is the encoding of all pieces in Word 6 and 95 files."""
+    end = min(position + length, len(table))
+    while position < end and table[position] == 1:  # skip the formatting of pieces
+        position += 3 + read_uint(table, position + 1, 2)
+    if position >= end or table[position] != 2:
         raise DocumentError("its table of pieces is missing", "damaged")
-    size, at = read_uint(table, at + 1), at + 5
-    count = (min(size, len(table) - at) - 4) // 12
+    size, position = read_uint(table, position + 1), position + 5
+    count = (min(size, len(table) - position) - 4) // 12
     pieces = []
     for index in range(count):
-        place = read_uint(table, at + 4 * (count + 1) + 8 * index + 2)
-        first, last = read_uint(table, at + 4 * index), read_uint(table, at + 4 * index + 4)
+        offset = read_uint(table, position + 4 * (count + 1) + 8 * index + 2)
+        first, last = read_uint(table, position + 4 * index), read_uint(table, position + 4 * index + 4)
         if code_page is not None:
-            pieces.append(_TextPiece(first, last, place, code_page))
-        elif place & 0x40000000:
-            pieces.append(_TextPiece(first, last, (place & 0x3FFFFFFF) // 2, "cp1252"))
+            pieces.append(_TextPiece(first, last, offset, code_page))
+        elif offset & 0x40000000:
+            pieces.append(_TextPiece(first, last, (offset & 0x3FFFFFFF) // 2, "cp1252"))
         else:
-            pieces.append(_TextPiece(first, last, place & 0x3FFFFFFF, "utf-16-le"))
+            pieces.append(_TextPiece(first, last, offset & 0x3FFFFFFF, "utf-16-le"))
     return pieces
 
 
 def _read_story(
-    stream: bytes, pieces: list[_TextPiece], start: int, end: int, gathered: TextCollector, where: TextSection
+    stream: bytes, pieces: list[_TextPiece], start: int, end: int, collector: TextCollector, section: TextSection
 ) -> None:
-    """Gather the characters of one text, without the codes of its fields, of which only the results are seen."""
-    fields: list[bool] = []  # for each open field, whether this is its code
+    """Collect the characters of one story. Field codes are omitted, field results are not."""
+    fields: list[bool] = []  # for each open field, whether its code is being read
     for piece in pieces:
         first, last = max(start, piece.start), min(end, piece.end)
         if first >= last:
             continue
-        place = piece.place + (first - piece.start) * piece.width
-        content = stream[place : place + (last - first) * piece.width]
+        offset = piece.offset + (first - piece.start) * piece.width
+        content = stream[offset : offset + (last - first) * piece.width]
         if len(content) < (last - first) * piece.width:
-            gathered.is_truncated = True
+            collector.is_truncated = True
         for part in _FIELDS.split(content.decode(piece.encoding, "replace")):
             if part == "\x13":
                 fields.append(True)
@@ -163,8 +163,8 @@ def _read_story(
             elif part == "\x15" and fields:
                 fields.pop()
             elif True not in fields:
-                gathered.add(part.translate(_SPECIAL), where)
-    gathered.add("\n", where)
+                collector.add(part.translate(_SPECIAL), section)
+    collector.add("\n", section)
 
 
 _POWERPOINT_ENCRYPTED = 0xF3D1C4DF
@@ -175,12 +175,12 @@ _OUTLINE_REFERENCE = 0x0F9E
 _TEXT_CHARS, _TEXT_BYTES = 0x0FA0, 0x0FA8
 _USER_EDIT, _PERSIST_DIRECTORY = 0x0FF5, 0x1772
 _LISTS = {0: TextSection.TEXT, 2: TextSection.NOTES}  # the list of masters is 1
-_MAX_RECORD_DEPTH = 64  # groups in groups; a file of PowerPoint's has some ten
+_MAX_RECORD_DEPTH = 64  # files of PowerPoint have about ten levels
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A record: what it is, which of its kind, where its content begins and ends, whether that is records again."""
+    """A record: its type, its instance, the range of its content, and whether the content is records."""
 
     kind: int
     instance: int
@@ -189,23 +189,23 @@ class _Record:
     is_container: bool
 
 
-def read_ppt(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
-    """Gather the text of the slides in order, then the notes. Masters and comments are left out."""
+def read_ppt(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> None:
+    """Collect the text of the slides in order, then the notes. Masters and comments are omitted."""
     streams = OleStreams(body)
-    user = streams.read("Current User")
-    if read_uint(user, 12) == _POWERPOINT_ENCRYPTED:
+    current_user = streams.read("Current User")
+    if read_uint(current_user, 12) == _POWERPOINT_ENCRYPTED:
         raise DocumentError("it can be read with a password only", "encrypted")
     stream = streams.read("PowerPoint Document")
-    places, document = _read_persist_directory(stream, read_uint(user, 16))
-    for record in _children(stream, _read_record(stream, places.get(document, -1))):
+    offsets, document = _read_persist_directory(stream, read_uint(current_user, 16))
+    for record in _children(stream, _read_record(stream, offsets.get(document, -1))):
         if record.kind == _LIST_WITH_TEXT and record.instance in _LISTS:
-            _read_slide_list(stream, record, places, gathered, _LISTS[record.instance])
+            _read_slide_list(stream, record, offsets, collector, _LISTS[record.instance])
 
 
 def _read_slide_list(
-    stream: bytes, record: _Record, places: dict[int, int], gathered: TextCollector, where: TextSection
+    stream: bytes, record: _Record, offsets: dict[int, int], collector: TextCollector, section: TextSection
 ) -> None:
-    """Gather the text of the slides, or notes, that a list names; the outline of each stands behind its name."""
+    """Collect the text of the slides or notes in a list. The outline of each follows its entry."""
     slides: list[tuple[int, list[str]]] = []
     for child in _children(stream, record):
         if child.kind == _SLIDE_PERSIST:
@@ -213,10 +213,10 @@ def _read_slide_list(
         elif slides and (text := _record_text(stream, child)) is not None:
             slides[-1][1].append(text)
     for reference, outline in slides:
-        place = places.get(reference)
-        slide = _read_record(stream, place) if place is not None else None
+        offset = offsets.get(reference)
+        slide = _read_record(stream, offset) if offset is not None else None
         if slide is None or slide.kind not in {_SLIDE, _NOTES_SLIDE}:
-            gathered.is_truncated = True
+            collector.is_truncated = True
             continue
         for part in _descendants(stream, slide):
             text = _record_text(stream, part)
@@ -224,11 +224,14 @@ def _read_slide_list(
                 index = read_uint(stream, part.start)
                 text = outline[index] if index < len(outline) else None
             if text is not None:
-                gathered.add(text + "\n", where)
+                collector.add(text + "\n", section)
 
 
 def _record_text(stream: bytes, record: _Record) -> str | None:
-    """Return what a record of text says; None if it is of another kind. Lines end by controls, which are blanks."""
+    """Return the text of a text record; None for other records.
+
+    Control characters that end lines count as white space.
+    """
     content = stream[record.start : record.end]
     if record.kind == _TEXT_CHARS:
         return content.decode("utf-16-le", "replace")
@@ -238,11 +241,11 @@ def _record_text(stream: bytes, record: _Record) -> str | None:
 
 
 def _read_persist_directory(stream: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Return where the records are by their numbers, and the number of the document.
+    """Return the offsets of the records by number, and the number of the document record.
 
-    edit: where the last saving is described; each description leads to the one before it.
+    `edit` is the offset of the last UserEditAtom; each refers to the previous one.
     """
-    places: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     document = -1
     seen: set[int] = set()
     while edit and edit not in seen:
@@ -254,34 +257,34 @@ def _read_persist_directory(stream: bytes, edit: int) -> tuple[dict[int, int], i
         if directory.kind != _PERSIST_DIRECTORY:
             raise DocumentError("its directory is damaged", "damaged")
         document = read_uint(stream, record.start + 16) if document < 0 else document
-        at = directory.start
-        while at < directory.end:
-            first = read_uint(stream, at)
+        position = directory.start
+        while position < directory.end:
+            first = read_uint(stream, position)
             count, first = first >> 20, first & 0xFFFFF
             for index in range(count):
-                places.setdefault(first + index, read_uint(stream, at + 4 + 4 * index))
-            at += 4 + 4 * count
+                offsets.setdefault(first + index, read_uint(stream, position + 4 + 4 * index))
+            position += 4 + 4 * count
         edit = read_uint(stream, record.start + 8)
-    return places, document
+    return offsets, document
 
 
-def _read_record(stream: bytes, at: int) -> _Record:
-    head = read_uint(stream, at, 2)
-    start = at + 8
-    end = min(start + read_uint(stream, at + 4), len(stream))
-    return _Record(read_uint(stream, at + 2, 2), head >> 4, start, end, head & 0xF == 0xF)
+def _read_record(stream: bytes, position: int) -> _Record:
+    head = read_uint(stream, position, 2)
+    start = position + 8
+    end = min(start + read_uint(stream, position + 4), len(stream))
+    return _Record(read_uint(stream, position + 2, 2), head >> 4, start, end, head & 0xF == 0xF)
 
 
 def _children(stream: bytes, record: _Record) -> Iterator[_Record]:
-    at = record.start
-    while at + 8 <= record.end:
-        child = _read_record(stream, at)
+    position = record.start
+    while position + 8 <= record.end:
+        child = _read_record(stream, position)
         yield child
-        at = child.end
+        position = child.end
 
 
 def _descendants(stream: bytes, record: _Record, depth: int = 0) -> Iterator[_Record]:
-    """Yield the records in a record that are no containers, in order."""
+    """Yield the records in a record that are no containers, depth first."""
     for child in _children(stream, record):
         if not child.is_container:
             yield child

@@ -7,32 +7,32 @@ import pypdfium2
 from unlost.documents.limits import DocumentLimits, TextCollector
 from unlost.errors import DocumentError
 
-# What PDFium says of a file with a password, and of one with a protection that it does not know.
+# PDFium's error codes for a required password and for an unknown security handler.
 _ENCRYPTED = {4, 5}
 
-# Where a word was parted at the end of a line: what PDFium puts there, and the hyphen of browsers. Of other hyphens
-# nobody can tell whether they part or join.
+# Hyphenation at the end of a line: the characters that PDFium inserts, and the hyphen of browsers. Other hyphens are
+# ambiguous and stay.
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe](?:\r\n)?|\u2010\r\n")
 
 
-def read_pdf(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
-    """Gather the text of all pages. A page that cannot be read is left out, and the text counts as cut."""
+def read_pdf(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> None:
+    """Collect the text of all pages. Unreadable pages are omitted, and the text counts as truncated."""
     try:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) in _ENCRYPTED:
             raise DocumentError("it can be read with a password only", "encrypted") from error
         raise DocumentError(f"PDFium cannot read it: {error}", "damaged") from error
-    read = 0
+    read_pages = 0
     for number in range(len(document)):
         try:
             text = _page_text(document, number)
         except pypdfium2.PdfiumError:
-            gathered.is_truncated = True
+            collector.is_truncated = True
             continue
-        read += 1
-        gathered.add(text + "\n")
-    if not read:
+        read_pages += 1
+        collector.add(text + "\n")
+    if not read_pages:
         raise DocumentError("it has no page that can be read", "damaged")
 
 

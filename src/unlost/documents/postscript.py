@@ -13,18 +13,18 @@ from typing import IO
 from unlost.documents.limits import DocumentLimits, TextCollector
 from unlost.errors import DocumentError
 
-# SAFER keeps a program in the file from files and commands. What it prints itself goes to the errors, so that only the
-# text of pages comes to the output; both ways are pipes, and there are no temporary files.
+# SAFER denies the program in the file access to files and commands. Its own output goes to stderr, so that stdout has
+# only the text of the pages. Both are pipes, and there are no temporary files.
 _OPTIONS = ("-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-dNOPROMPT", "-sDEVICE=txtwrite")
 _STREAMS = ("-sstdout=%stderr", "-sOutputFile=%stdout", "-")
 _CHUNK_BYTES = 1 << 16
 
-# Even so, a program may read and write in the folder for temporary files: it has none.
+# SAFER still allows access to the directory for temporary files, so there is none.
 _NO_FOLDER = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.devnull)
 
 
-def read_postscript(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
-    """Gather the text of the pages that the file draws."""
+def read_postscript(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> None:
+    """Collect the text of the pages that the program draws."""
     program = shutil.which("gs")
     if program is None:
         raise DocumentError(
@@ -40,37 +40,37 @@ def read_postscript(body: bytes, gathered: TextCollector, _limits: DocumentLimit
         cwd=os.sep,
     )
 
-    def end(_signal: int, _frame: FrameType | None) -> None:
-        """Take Ghostscript along when this process is told to end while it waits for it."""
+    def stop_ghostscript(_signal: int, _frame: FrameType | None) -> None:
+        """Kill Ghostscript when this process receives a signal to end."""
         process.kill()
         sys.exit(1)
 
-    before = signal.signal(signal.SIGIO, end), signal.signal(signal.SIGALRM, end)
+    old_handlers = signal.signal(signal.SIGIO, stop_ghostscript), signal.signal(signal.SIGALRM, stop_ghostscript)
     try:
         assert process.stdin is not None  # noqa: S101  for types
         assert process.stdout is not None  # noqa: S101
         writer = threading.Thread(target=_feed, args=(process.stdin, _postscript_part(body)), daemon=True)
         writer.start()
-        while piece := process.stdout.read(_CHUNK_BYTES):
-            gathered.add(piece.decode("utf-8", "replace"))
+        while chunk := process.stdout.read(_CHUNK_BYTES):
+            collector.add(chunk.decode("utf-8", "replace"))
         code = process.wait()
     finally:
         process.kill()
         process.wait()
-        signal.signal(signal.SIGIO, before[0])
-        signal.signal(signal.SIGALRM, before[1])
+        signal.signal(signal.SIGIO, old_handlers[0])
+        signal.signal(signal.SIGALRM, old_handlers[1])
     if code != 0:
         raise DocumentError(f"Ghostscript cannot read it to its end (exit code {code})", "damaged")
 
 
 def _feed(stream: IO[bytes], program: bytes) -> None:
-    with suppress(OSError), stream:  # it may end before it took all of it
+    with suppress(OSError), stream:  # Ghostscript may exit before it has read everything
         stream.write(program)
 
 
 def _postscript_part(body: bytes) -> bytes:
-    """Return the PostScript of a file: an EPS of a PC has a picture beside it."""
+    """Return the PostScript section of a file: a DOS EPS file also contains a preview image."""
     if body.startswith(b"\xc5\xd0\xd3\xc6"):
-        start, length = (int.from_bytes(body[at : at + 4], "little") for at in (4, 8))
+        start, length = (int.from_bytes(body[position : position + 4], "little") for position in (4, 8))
         return body[start : start + length]
     return body

@@ -1,4 +1,4 @@
-"""Text of RTF files, and the control words that matter for it."""
+"""Text of RTF files, and the control words that affect it."""
 
 import codecs
 import re
@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from unlost.documents.limits import DocumentLimits, TextCollector, TextSection
 
 IGNORED_GROUPS = {
-    # Tables and pictures; a star before a word leaves out most of the others.
+    # Tables and images; most other groups are marked with `\*`, which makes them ignorable.
     *("fonttbl", "colortbl", "stylesheet", "listtable", "filetbl", "info", "template", "private", "pict", "nextfile"),
-    # What is seen otherwise: the code of a field, entries of an index, numbers of lists, comments, names of shapes.
+    # Field codes, index entries, list numbers, comments, bookmarks, shape properties.
     *("fldinst", "xe", "rxe", "txe", "tc", "listtext", "pntext", "annotation", "bkmkstart", "bkmkend", "sn", "sv"),
-    # The same once more for programs of old; embedded files; the lines between text and notes.
+    # Duplicates for older programs, embedded objects, separators of notes.
     *("shprslt", "nonesttables", "objdata", "ftnsep", "ftnsepc", "ftncn", "aftnsep", "aftnsepc", "aftncn"),
 }
-"""Groups that hold no text of the document."""
+"""Destinations without text of the document."""
 HEADER_FOOTER_GROUPS = {"header", "headerf", "headerl", "headerr", "footer", "footerf", "footerl", "footerr"}
-"""Headers and footers."""
+"""Destinations of headers and footers."""
 READ_THOUGH_STARRED = {"footnote", "shpinst", "shptxt", "nesttableprops"}
-"""Groups that programs may leave out if they do not know them, and that have text or lead to it."""
+"""Destinations marked as ignorable that contain text."""
 BREAKS = {"par", "line", "page", "column", "sect", "cell", "row", "tab", "nestcell", "nestrow", "lbr"}
-"""What words end at."""
+"""Control words that end a word."""
 CHARACTERS = {
     "emdash": "—",
     "endash": "–",  # noqa: RUF001  that is what it is
@@ -52,11 +52,11 @@ CHARSETS = {
     254: "cp437",
     255: "cp850",
 }
-"""What a font's bytes mean, where that is not what the file's do."""
+"""Encodings of fonts by `fcharset` number, where they differ from that of the file."""
 
 
 def code_page_encoding(number: int) -> str:
-    """Return the encoding of a code page; Western if nobody knows it."""
+    """Return the encoding of a Windows code page; cp1252 if it is unknown."""
     name = "utf-8" if number == 65001 else "mac_roman" if number == 10000 else f"cp{number}"
     try:
         return codecs.lookup(name).name
@@ -67,52 +67,57 @@ def code_page_encoding(number: int) -> str:
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|([^\\{}\r\n\0]+)|.", re.DOTALL
 )
-_MAX_GROUP_DEPTH = 10_000  # groups in groups: what is deeper is taken as if it were not
+_MAX_GROUP_DEPTH = 10_000  # deeper groups share the state of their parent
 
 
 @dataclass(frozen=True, slots=True)
 class _GroupState:
-    """What a group inherits from the one around it, and gives back at its end.
+    """The state that a group inherits from its parent and restores at its end.
 
-    is_read: whether its text counts. where: where it stands. fallback: how many characters stand
-    behind each one of Unicode for programs that do not know it. in_fonts: whether this is the table of fonts.
+    Attributes:
+        is_read: Whether its text counts.
+        section: Section of its text.
+        is_deleted: Whether its text is deleted.
+        fallback: Number of fallback characters after each Unicode character (control word `uc`).
+        encoding: Encoding of its font; None for that of the file.
+        in_fonts: Whether it is the font table.
     """
 
     is_read: bool = True
-    where: TextSection = TextSection.TEXT
+    section: TextSection = TextSection.TEXT
     is_deleted: bool = False
     fallback: int = 1
     encoding: str | None = None
     in_fonts: bool = False
 
 
-def read_rtf(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
-    """Gather the text, then notes, headers and footers. Comments, field codes and what was deleted are left out."""
-    _RtfParser(body, gathered).parse()
+def read_rtf(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> None:
+    """Collect the text, then notes, headers and footers. Comments, field codes and deleted text are omitted."""
+    _RtfParser(body, collector).parse()
 
 
 class _RtfParser:
-    """One file being read."""
+    """Parses one file."""
 
-    def __init__(self, body: bytes, gathered: TextCollector) -> None:
+    def __init__(self, body: bytes, collector: TextCollector) -> None:
         self._body = body
-        self._gathered = gathered
+        self._collector = collector
         self._state = _GroupState()
         self._groups: list[_GroupState] = []
         self._too_deep = 0
         self._fonts: dict[int, str] = {}
         self._font = 0
         self._encoding = "cp1252"
-        self._pending = bytearray()  # bytes that may be parts of one character
-        self._half = ""  # the first half of a character of two
-        self._skip = 0
+        self._pending = bytearray()  # may end within a multi-byte character
+        self._half = ""  # a high surrogate
+        self._skip = 0  # fallback characters to skip
         self._is_starred = False
 
     def parse(self) -> None:
-        """Gather the text."""
-        place = 0
-        while (token := _TOKEN.match(self._body, place)) is not None:
-            place = token.end()
+        """Collect the text."""
+        position = 0
+        while (token := _TOKEN.match(self._body, position)) is not None:
+            position = token.end()
             word, argument, code, symbol, brace, plain = token.groups()
             if code is not None:
                 self._take(bytes([int(code, 16)]))
@@ -120,7 +125,7 @@ class _RtfParser:
                 self._take(plain)
             elif word is not None:
                 number = int(argument) if argument else None
-                place = self._word(word.decode(), number, place)
+                position = self._word(word.decode(), number, position)
             elif symbol is not None:
                 self._symbol(symbol)
             elif brace is not None:
@@ -128,7 +133,7 @@ class _RtfParser:
         self._flush()
 
     def _take(self, content: bytes) -> None:
-        """Take bytes of text, but those that only stand for a character of Unicode before them."""
+        """Add bytes of text, except the fallback of a Unicode character."""
         skipped = min(self._skip, len(content))
         self._skip -= skipped
         self._is_starred = False
@@ -143,7 +148,7 @@ class _RtfParser:
 
     def _add(self, text: str) -> None:
         if self._state.is_read and not self._state.is_deleted:
-            self._gathered.add(text, self._state.where)
+            self._collector.add(text, self._state.section)
 
     def _brace(self, brace: bytes) -> None:
         self._flush()
@@ -171,21 +176,21 @@ class _RtfParser:
         elif symbol in b"~\r\n\t":
             self._add(" ")
 
-    def _word(self, word: str, number: int | None, place: int) -> int:
-        """Do what a control word says and return where to go on."""
+    def _word(self, word: str, number: int | None, position: int) -> int:
+        """Process a control word. Returns the position to continue at."""
         self._flush()
         starred, self._is_starred = self._is_starred, False
         if word == "bin":
-            return place + max(0, number or 0)
+            return position + max(0, number or 0)
         if word == "u" and number is not None:
             self._unicode(number & 0xFFFF)
-            return place
+            return position
         self._skip = 0
         if word in IGNORED_GROUPS or (starred and word not in READ_THOUGH_STARRED):
             self._state = replace(self._state, is_read=False, in_fonts=word == "fonttbl")
         elif word in HEADER_FOOTER_GROUPS or word == "footnote":
             self._state = replace(
-                self._state, where=TextSection.MARGINS if word in HEADER_FOOTER_GROUPS else TextSection.NOTES
+                self._state, section=TextSection.MARGINS if word in HEADER_FOOTER_GROUPS else TextSection.NOTES
             )
             self._add("\n")
         elif word in BREAKS:
@@ -194,10 +199,10 @@ class _RtfParser:
             self._add(CHARACTERS[word])
         else:
             self._setting(word, number)
-        return place
+        return position
 
     def _setting(self, word: str, number: int | None) -> None:
-        """Do what a control word says about how text is written."""
+        """Process a control word that changes the state or the encoding."""
         if word == "uc":
             self._state = replace(self._state, fallback=max(0, number or 0))
         elif word == "deleted":
@@ -216,7 +221,7 @@ class _RtfParser:
             self._encoding = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
 
     def _unicode(self, unit: int) -> None:
-        """Take a unit of UTF-16, of which some characters need two."""
+        """Add a UTF-16 code unit."""
         self._skip = self._state.fallback
         if 0xD800 <= unit < 0xDC00:
             self._half = chr(unit)

@@ -11,41 +11,41 @@ from unlost.documents.office_binary import OleStreams, read_uint
 from unlost.documents.office_xml import OfficeZip
 from unlost.errors import DocumentError
 
-# The records of an xls that say that what follows is encrypted, and that the part for all sheets is over.
+# Records of an xls file: FilePass (the rest is encrypted), and EOF (the end of the workbook globals).
 _FILE_PASS, _END = 0x2F, 0x0A
 
 
-def read_sheets(body: bytes, gathered: TextCollector, limits: DocumentLimits) -> None:
-    """Gather what is in the cells, sheet by sheet and row by row: values, not formulas."""
+def read_sheets(body: bytes, collector: TextCollector, limits: DocumentLimits) -> None:
+    """Collect the values of the cells, sheet by sheet and row by row."""
     try:
         with python_calamine.CalamineWorkbook.from_filelike(BytesIO(body)) as workbook:
             for name in workbook.sheet_names:
                 for row in workbook.get_sheet_by_name(name).iter_rows():
-                    gathered.add(" ".join(filter(None, map(_format_cell, row))) + "\n")
+                    collector.add(" ".join(filter(None, map(_format_cell, row))) + "\n")
     except python_calamine.CalamineError as error:
-        _refuse_encrypted(body, limits)  # which calamine does not tell: it only says that it knows no such format
+        _refuse_encrypted(body, limits)  # calamine reports an encrypted file as an unknown format
         raise DocumentError(f"it is no whole spreadsheet: {str(error)[:100]}", "damaged") from error
 
 
 def _refuse_encrypted(body: bytes, limits: DocumentLimits) -> None:
-    """Raise DocumentError if a spreadsheet has a password."""
+    """Raise DocumentError if a spreadsheet is encrypted."""
     names = list_ole_names(body)
     for name in {"Workbook", "Book"} & names:
         stream = OleStreams(body).read(name)
-        at = 0
-        while at + 4 <= len(stream):
-            kind, length = read_uint(stream, at, 2), read_uint(stream, at + 2, 2)
+        position = 0
+        while position + 4 <= len(stream):
+            kind, length = read_uint(stream, position, 2), read_uint(stream, position + 2, 2)
             if kind == _FILE_PASS:
                 raise DocumentError("it can be read with a password only", "encrypted")
             if kind == _END:
                 break
-            at += 4 + length
+            position += 4 + length
     if not names or "EncryptedPackage" in names:
         OfficeZip(body, limits.unpacked).refuse_encrypted()
 
 
 def _format_cell(value: object) -> str:
-    """Return a value as people would see it; numbers without a part that says nothing, so that 24.0 is 24."""
+    """Format a value as it is displayed, without a fraction of 0: 24.0 is 24."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if isinstance(value, dt.datetime) and value.time() == dt.time():

@@ -1,12 +1,10 @@
 """The reader process: `python -m unlost.documents.worker PIPE LIMITS`, started by `unlost.documents.sandbox` only.
 
-Reads documents from standard input and writes their text to standard output until the input ends. Limits on CPU
-time, wall-clock time and memory end the process, and so does the end of the pipe PIPE when the parent exits.
+Reads documents from standard input and writes their text to standard output until the input ends. Limits on CPU time,
+wall-clock time and memory end the process, and so does the end of the pipe PIPE when the parent exits.
 """
 
-import fcntl
 import os
-import resource
 import select
 import signal
 import sys
@@ -19,7 +17,7 @@ from unlost.documents.sandbox import ReaderResponse, receive_request, send_respo
 from unlost.errors import DocumentError
 from unlost.html.text import ExtractedText
 
-# Which module reads a kind, and by which function: each is imported, with its libraries, when first needed.
+# Module and function that read each kind. A module is imported, with its libraries, when it is first needed.
 _READERS = {
     "pdf": ("pdf", "read_pdf"),
     "postscript": ("postscript", "read_postscript"),
@@ -37,33 +35,32 @@ _READERS = {
 
 
 def read_document(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedText:
-    """Return the text of a document. Raises DocumentError, MemoryError and whatever libraries raise."""
+    """Return the text of a document. Raises DocumentError, MemoryError and any exception of the libraries."""
     module, function = _READERS[kind]
     reader = getattr(import_module(f"unlost.documents.{module}"), function)
-    gathered = TextCollector(limits.text)
+    collector = TextCollector(limits.text)
     with suppress(TextLimitError):
-        reader(body, gathered, limits)
-    return gathered.text()
+        reader(body, collector, limits)
+    return collector.text()
 
 
-# The asking process counts the seconds, too, and is to be first: it can say what happened.
-_GRACE_SECONDS = 2
-_EXHAUSTED_DIVISOR = 2
+_GRACE_SECONDS = 2  # the parent has the same timeout and should be first, since it can report the reason
+_EXHAUSTED_DIVISOR = 2  # a process is replaced when it uses more than half of its memory limit
 
 
 def main(arguments: list[str]) -> None:
-    """Read documents until there are no more."""
-    line, limits = int(arguments[0]), DocumentLimits.from_arguments(arguments[1:])
-    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that whatever a library prints is no answer
+    """Read documents until the input ends."""
+    pipe_end, limits = int(arguments[0]), DocumentLimits.from_arguments(arguments[1:])
+    requests, responses = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # output of libraries must not get into the responses
     _set_limits(limits)
-    while (request := receive_request(source)) is not None:
-        _start_guards(line, limits.seconds)
-        answer = ReaderResponse(_read_safely(*request, limits), _is_exhausted(limits))
+    while (request := receive_request(requests)) is not None:
+        _start_guards(pipe_end, limits.seconds)
+        response = ReaderResponse(_read_safely(*request, limits), _is_exhausted(limits))
         del request
-        _stop_guards(line)
-        send_response(sink, answer)
-        if answer.is_exhausted:
+        _stop_guards(pipe_end)
+        send_response(responses, response)
+        if response.is_exhausted:
             return
 
 
@@ -76,7 +73,7 @@ def _read_safely(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedTex
         return DocumentError(f"reading it takes more than {limits.memory:,} bytes of memory", "too-big")
     except (SystemExit, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001  libraries fail in any way they like; Rust's panics are no Exception
+    except BaseException as error:  # noqa: BLE001  libraries raise anything; panics of Rust are no Exception
         return DocumentError(f"it cannot be read ({type(error).__name__})", "damaged")
 
 
@@ -85,42 +82,42 @@ if sys.platform != "win32":
     import resource
 
     def _set_limits(limits: DocumentLimits) -> None:
-        """Set what this process may take in all, and what it starts inherits."""
+        """Set the resource limits of this process and its children."""
         _lower_limit(resource.RLIMIT_AS, limits.memory)
-        _lower_limit(resource.RLIMIT_FSIZE, 0)  # it writes no files, whatever a document wants
+        _lower_limit(resource.RLIMIT_FSIZE, 0)  # the process writes no files
         _lower_limit(resource.RLIMIT_CORE, 0)
 
-    def _lower_limit(what: int, most: int) -> None:
-        hard = resource.getrlimit(what)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, most))
+    def _lower_limit(kind: int, limit: int) -> None:
+        hard = resource.getrlimit(kind)[1]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (limit, limit))
 
-    def _start_guards(line: int, seconds: int) -> None:
-        """See to it that this process ends if it takes too long, or if who asked is gone.
+    def _start_guards(pipe_end: int, seconds: int) -> None:
+        """Arrange that this process ends at the time limit, and when the parent exits.
 
-        Signals do that, which also reach it in the middle of a library. Its input would not do as the line: the signal
-        about what was written there may come after all of it was read.
+        Signals do that, since they also interrupt libraries. Standard input cannot serve as the pipe: its signal may
+        arrive after all input was read.
         """
         used = resource.getrusage(resource.RUSAGE_SELF)
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        most = int(used.ru_utime + used.ru_stime) + seconds + _GRACE_SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        limit = int(used.ru_utime + used.ru_stime) + seconds + _GRACE_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
         signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
         signal.signal(signal.SIGIO, signal.SIG_DFL)
-        fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
-        watched = select.poll()  # `select` takes no number above 1023, and whoever asks may have many files open
-        watched.register(line)
-        if watched.poll(0):  # it ended before the signal was asked for
+        fcntl.fcntl(pipe_end, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe_end, fcntl.F_SETFL, fcntl.fcntl(pipe_end, fcntl.F_GETFL) | os.O_ASYNC)
+        watched = select.poll()  # `select` fails for descriptors above 1023, and the parent may have many files open
+        watched.register(pipe_end)
+        if watched.poll(0):  # the parent ended before the signal was set up
             sys.exit(1)
 
-    def _stop_guards(line: int) -> None:
+    def _stop_guards(pipe_end: int) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGIO, signal.SIG_IGN)
-        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) & ~os.O_ASYNC)
+        fcntl.fcntl(pipe_end, fcntl.F_SETFL, fcntl.fcntl(pipe_end, fcntl.F_GETFL) & ~os.O_ASYNC)
 
     def _is_exhausted(limits: DocumentLimits) -> bool:
-        """Return whether it keeps so much memory that a later document may have too little; where that can be told."""
+        """Return whether the process uses more than its share of memory; False if that is unknown."""
         try:
             pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         except OSError:
@@ -130,16 +127,16 @@ if sys.platform != "win32":
 else:
 
     def _set_limits(_limits: DocumentLimits) -> None:
-        """Set nothing: this system has no such limits. The asking process still watches the clock."""
+        """Do nothing: this system has no such limits. The parent still enforces the timeout."""
 
     def _start_guards(_line: int, _seconds: int) -> None:
-        """Do nothing, likewise."""
+        """Do nothing."""
 
     def _stop_guards(_line: int) -> None:
         """Do nothing, likewise."""
 
     def _is_exhausted(_limits: DocumentLimits) -> bool:
-        """Say yes: each document has a process of its own here."""
+        """Return True: on this system each document has a process of its own."""
         return True
 
 

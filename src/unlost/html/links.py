@@ -12,19 +12,20 @@ class LinkKind(StrEnum):
     """What a link is for."""
 
     PAGE = "page"
-    """It leads to another page: `<a>`, frames, refresh, entries of sitemaps and feeds."""
+    """Links to another page: `<a>`, frames, refresh, entries of sitemaps and feeds."""
     REQUISITE = "requisite"
-    """It is needed to show the page: images, style sheets, scripts, fonts, sound and film."""
+    """Needed to render the page: images, style sheets, scripts, fonts, audio and video."""
     LIST = "list"
-    """It leads to a list of pages: a sitemap or a feed."""
+    """Links to a list of pages: a sitemap or a feed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link, resolved.
+    """A resolved link.
 
-    uri: an absolute address of http or https, without a fragment.
-    use: what it is for; if the same address is used for several things, each is a link of its own.
+    Attributes:
+        uri: Absolute HTTP(S) URL without a fragment.
+        kind: What the link is for. A URL with several kinds results in several links.
     """
 
     uri: str
@@ -36,11 +37,12 @@ _LINK_KINDS = {use.value: use for use in LinkKind}
 
 @dataclass(frozen=True, slots=True)
 class LinkScan:
-    """What was found in a body, and what was not.
+    """The links of a body, and what is missing.
 
-    links: each address with a use once, in the order of appearance.
-    left_out: how many were left out since they were too long or too many.
-    cut: whether the body was longer than what is read of one, or damaged where it was unpacked.
+    Attributes:
+        links: Each pair of URL and kind once, in order of first appearance.
+        omitted: Number of links that were omitted because they are too long or too many.
+        cut: Whether only a part of the body was parsed: it is too long, or its compression is damaged.
     """
 
     links: list[Link]
@@ -49,45 +51,46 @@ class LinkScan:
 
 
 def scan_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> LinkScan:
-    """Return the links of a body like `links`, and whether that is all of them."""
-    found, left_out, cut = _core.find_links(
+    """Return the links of a body as `extract_links` does, and whether they are complete."""
+    links, omitted, cut = _core.find_links(
         body, replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset)
     )
-    return LinkScan([Link(uri, _LINK_KINDS[use]) for uri, use in found], left_out, cut)
+    return LinkScan([Link(uri, _LINK_KINDS[kind]) for uri, kind in links], omitted, cut)
 
 
 def extract_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:
-    """Return the links of a body, each address with a use once, in the order of appearance.
+    """Extract the links of a body, each pair of URL and kind once, in order of first appearance.
 
-    body: HTML, XHTML, SVG, CSS, a sitemap, RSS, Atom, `robots.txt` or a list of addresses `sitemap.txt`; gzipped or
-        not. In anything else nothing is found, and nothing is ever raised for what is in it.
-    mime: its type as it was told, with or without parameters; None if it was not. The body's first bytes and its
-        address correct it.
-    base: the address that the body was found at, which relative addresses are relative to. A `<base>` in it goes
-        before.
-    charset: what the body was said to be written in; None if that was not said. A byte order mark goes before, a name
-        that nobody knows does not count; what the document itself says comes next.
+    URLs are absolute, without a fragment, and normalised as browsers do it. Invalid input never raises. Limits are in
+    docs/pages.md. Thread-safe; releases the GIL while it parses a long body.
 
-    Addresses are of http or https, without fragment, spelled as a browser would ask for them. Limits are in
-    docs/pages.md. May be called from several threads; others run while a long body is read.
+    Args:
+        body: HTML, XHTML, SVG, CSS, a sitemap, RSS, Atom, `robots.txt` or a `sitemap.txt` list of URLs; gzipped or not.
+            Other types have no links.
+        mime: Declared media type, with or without parameters; None if unknown. The first bytes of the body and the URL
+            override it.
+        base: URL of the body, the base of relative URLs. A `<base>` element overrides it.
+        charset: Declared charset; None if unknown. A byte order mark overrides it, and an unknown name is ignored. A
+            declaration in the body comes after it.
 
-    >>> links(b'<a href="../b.html#top">B</a><img src=c.png>', "text/html", "http://a.example/d/")
-    [Link(uri='http://a.example/b.html', use=<Use.PAGE: 'page'>),
-     Link(uri='http://a.example/d/c.png', use=<Use.REQUISITE: 'requisite'>)]
+    >>> extract_links(b'<a href="../b.html#top">B</a><img src=c.png>', "text/html", "http://a.example/d/")
+    [Link(uri='http://a.example/b.html', kind=<LinkKind.PAGE: 'page'>),
+     Link(uri='http://a.example/d/c.png', kind=<LinkKind.REQUISITE: 'requisite'>)]
     """
     return scan_links(body, mime, base, charset).links
 
 
 def find_urls_in_script(body: bytes, base: str) -> list[str]:
-    r"""Return addresses that a script may ask for, each once, in the order of appearance; at most 10,000.
+    r"""Return URLs that a script may request, each once, in order of first appearance; at most 10,000.
 
-    body: JavaScript or JSON, as a file or out of a page.
-    base: the address of the page that the script runs in.
+    Candidates are string literals that consist of a URL: HTTP(S) URLs, paths that begin with `/` and end like a file or
+    a folder, and other strings that end like a file; and literals that the script navigates to (`location = "next"`,
+    `location.href`, `location.replace()`, `location.assign()`). Operands of `+` and namespace names
+    (`http://www.w3.org/2000/svg`) are excluded. The result is a guess.
 
-    These are strings that are nothing but a URL: of http or https, one that begins with `/` and ends like a file or a
-    folder, or any other that ends like a file; and strings that the script navigates to (`location = "next"`,
-    `location.href`, `location.replace()`, `location.assign()`). Strings that are put together with others by `+` are
-    not among them, and names that look like URLs (`http://www.w3.org/2000/svg`) neither. They are guesses.
+    Args:
+        body: JavaScript or JSON, from a file or a page.
+        base: URL of the page that runs the script.
 
     >>> find_urls_in_script(b"a('img/a.png'); b('/img/' + name); c('https:\\/\\/b.example\\/')", "http://a.example/d/")
     ['http://a.example/d/img/a.png', 'https://b.example/']
@@ -96,7 +99,7 @@ def find_urls_in_script(body: bytes, base: str) -> list[str]:
 
 
 MAX_SCRIPT_URLS = 10_000
-"""URLs of one body: more are data, not a program."""
+"""Maximum candidates of one body. More are data, not code."""
 _SCRIPT = re.compile(r"(java|ecma)script|json", re.IGNORECASE)
 _SCRIPT_FILE = re.compile(r"\.(m?js|json)$", re.IGNORECASE)
 
@@ -104,24 +107,27 @@ _SCRIPT_FILE = re.compile(r"\.(m?js|json)$", re.IGNORECASE)
 def find_script_urls(
     body: bytes, mime: str | None, uri: str, *, is_html: bool, charset: str | None = None
 ) -> list[str]:
-    r"""Return URLs that scripts may request, each once, in the order of appearance; at most `MOST`.
+    r"""Return URLs that scripts may request, each once, in order of first appearance; at most `MAX_SCRIPT_URLS`.
 
-    body: a page, or a file of JavaScript or JSON; in anything else nothing is found. mime: as it was told.
-    uri: its URL. is_html: whether it is a page.
-    charset: what a page was said to be written in; None if that was not said.
+    Candidates of a page are strings in inline scripts and event handlers, as `find_urls_in_script` finds them, and
+    values of `data-*` attributes that have the form of a URL and are not links. They are guesses: request one only if
+    it is known to be archived. Invalid input never raises.
 
-    Of a page, these are strings of its inline scripts and event handlers, as `script_candidates` finds them, and values
-    of `data-*` attributes that look like a URL and are not links. They are guesses, to be requested only if they are
-    known to be archived. Nothing is raised for what is in it.
+    Args:
+        body: An HTML page, JavaScript or JSON. Other types have no candidates.
+        mime: Declared media type.
+        uri: URL of the body.
+        is_html: Whether the body is a page.
+        charset: Declared charset of a page; None if unknown.
 
     >>> page = b"<body onload='load(\"/head.html\")' data-next=/2.html><script>show('/img/a.png')</script>"
     >>> find_script_urls(page, "text/html", "http://a.example/", is_html=True)
     ['http://a.example/head.html', 'http://a.example/2.html', 'http://a.example/img/a.png']
     """
     if is_html:
-        told = mime if "html" in (mime or "").lower() else "text/html"
+        html_type = mime if "html" in (mime or "").lower() else "text/html"
         return _core.page_candidates(
-            body, replace_surrogates(told), replace_surrogates(uri), replace_surrogates(charset)
+            body, replace_surrogates(html_type), replace_surrogates(uri), replace_surrogates(charset)
         )[:MAX_SCRIPT_URLS]
     if _SCRIPT.search(mime or "") or _SCRIPT_FILE.search(re.split("[?#]", uri, maxsplit=1)[0]):
         return find_urls_in_script(body, uri)[:MAX_SCRIPT_URLS]

@@ -1,4 +1,4 @@
-"""Detects pages that are nothing but a redirect, as static site generators write them."""
+"""Detects redirect stubs: pages that are nothing but a redirect, as static site generators write them."""
 
 import codecs
 import html
@@ -9,11 +9,11 @@ from urllib.parse import urljoin, urlsplit
 from unlost import _core
 from unlost.html.text import extract_text, replace_surrogates
 
-_MAX_BYTES = 32 << 10  # of a stub, with the navigation of its site
-_MAX_TEXT_LENGTH = 500  # of its text
+_MAX_BYTES = 32 << 10  # of a stub, including the navigation of its site
+_MAX_TEXT_LENGTH = 500
 _MAX_DELAY_SECONDS = 10
-_IMMEDIATE_SECONDS = 1  # a page that is meant to be seen first takes longer
-# A page that only scripts redirect may be an application, or break out of frames: a stub is shorter.
+_IMMEDIATE_SECONDS = 1  # a longer delay means that the page is shown first
+# Stricter limits for pages redirected by a script, which may be applications or break out of frames.
 _MAX_SCRIPTED_BYTES = 4 << 10
 _MAX_SCRIPTED_TEXT_LENGTH = 200
 _MAX_SCRIPT_LENGTH = 1_500
@@ -35,7 +35,7 @@ _INTERACTIVE_ELEMENTS = frozenset(("form", "input", "frameset", "frame"))
 
 @dataclass
 class _StubFeatures:
-    """What of a page tells whether it is a stub. delay: of its refresh, in seconds."""
+    """The features of a page that decide whether it is a stub. `delay` is that of its refresh, in seconds."""
 
     delay: int = 0
     refresh: str | None = None
@@ -46,9 +46,10 @@ class _StubFeatures:
 
 
 class _StubParser:
-    """Reads the parts. What is inside `<noscript>` counts for browsers without scripts only, if the page has any.
+    """Collects the features of a page.
 
-    Tags are read by a pattern: time grows with the length, which is not so of Python's own parser.
+    The content of `<noscript>` counts only if no script redirects. Tags are matched by a pattern in linear time, which
+    `html.parser` does not guarantee.
     """
 
     def __init__(self, text: str) -> None:
@@ -59,29 +60,29 @@ class _StubParser:
         self._features = _StubFeatures()
 
     def parse(self) -> _StubFeatures:
-        """Return the parts of the page."""
-        place = 0
-        while (found := _TAG.search(self._text, place)) is not None:
-            place = found.end()
-            name = (found[2] or "").lower()
-            if found[1]:
+        """Return the features."""
+        position = 0
+        while (tag := _TAG.search(self._text, position)) is not None:
+            position = tag.end()
+            name = (tag[2] or "").lower()
+            if tag[1]:
                 self._in_noscript &= name != "noscript"
             elif name in ("script", "title"):
-                place = self._take_raw_text(name, place)
+                position = self._take_raw_text(name, position)
             elif name:
-                self._take_start_tag(name, found[3])
+                self._take_start_tag(name, tag[3])
         if self._fallback is not None and self._features.refresh is None and _find_navigation(self._features.script):
             self._features.delay, self._features.refresh = self._fallback
         return self._features
 
-    def _take_raw_text(self, name: str, place: int) -> int:
-        """Take the text of an element; return where it ends."""
-        end = self._lower.find(f"</{name}", place)
+    def _take_raw_text(self, name: str, start: int) -> int:
+        """Add the text of a script or title element; return its end."""
+        end = self._lower.find(f"</{name}", start)
         end = len(self._text) if end < 0 else end
         if name == "script":
-            self._features.script += self._text[place:end]
+            self._features.script += self._text[start:end]
         else:
-            self._features.title += self._text[place:end]
+            self._features.title += self._text[start:end]
         return end
 
     def _take_start_tag(self, name: str, attributes: str) -> None:
@@ -90,31 +91,35 @@ class _StubParser:
         elif name == "base":
             self._features.base = self._features.base or _parse_attributes(attributes).get("href")
         elif name == "meta":
-            given = _parse_attributes(attributes)
-            is_refresh = given.get("http-equiv", "").strip().lower() == "refresh"
-            found = _parse_refresh(given.get("content", "")) if is_refresh else None
-            if found is not None and self._in_noscript:
-                self._fallback = self._fallback or found
-            elif found is not None and self._features.refresh is None:
-                self._features.delay, self._features.refresh = found
+            values = _parse_attributes(attributes)
+            is_refresh = values.get("http-equiv", "").strip().lower() == "refresh"
+            refresh = _parse_refresh(values.get("content", "")) if is_refresh else None
+            if refresh is not None and self._in_noscript:
+                self._fallback = self._fallback or refresh
+            elif refresh is not None and self._features.refresh is None:
+                self._features.delay, self._features.refresh = refresh
         elif not self._in_noscript:
             self._features.elements.add(name)
 
 
-def _parse_attributes(written: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for match in _ATTRIBUTE.finditer(written):
-        found.setdefault(match[1].lower(), html.unescape(match[2] or match[3] or match[4] or ""))
-    return found
+def _parse_attributes(text: str) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    for match in _ATTRIBUTE.finditer(text):
+        attributes.setdefault(match[1].lower(), html.unescape(match[2] or match[3] or match[4] or ""))
+    return attributes
 
 
 def redirect_stub_target(body: bytes, mime: str | None, uri: str, charset: str | None = None) -> str | None:
-    """Return the URL that a page redirects to if it is nothing but a redirect; None for any other page.
+    """Return the URL that a page redirects to if the page is nothing but a redirect; None for any other page.
 
-    body, mime, charset: of the page, as for `unlost.html.links.links`. uri: its URL.
+    A stub has little text, and either a `<meta http-equiv=refresh>` of at most 10 seconds or a script that sets
+    `location` unconditionally. A page that reloads itself is no stub unless it has no text. Invalid input never raises.
 
-    A stub has a `<meta http-equiv=refresh>` of at most 10 seconds, or a script that sets `location` in any case, and
-    little text. A page that reloads itself is none, unless it has no text at all. Nothing is raised for what is in it.
+    Args:
+        body: The page; see `unlost.html.links.extract_links`, also for `mime` and `charset`.
+        mime: Declared media type.
+        uri: URL of the page.
+        charset: Declared charset.
 
     >>> page = b'<meta http-equiv="refresh" content="0; url=/new/"><p>Moved <a href="/new/">there</a>'
     >>> redirect_stub_target(page, "text/html", "http://a.example/old.html")
@@ -123,23 +128,23 @@ def redirect_stub_target(body: bytes, mime: str | None, uri: str, charset: str |
     lower = body[:_MAX_BYTES].lower()
     if len(body) > _MAX_BYTES or not (b"refresh" in lower or b"location" in lower):
         return None
-    read = extract_text(body, replace_surrogates(mime), replace_surrogates(uri), replace_surrogates(charset))
-    if read is None or (letters := len("".join(read.text.split()))) > _MAX_TEXT_LENGTH:
+    extracted = extract_text(body, replace_surrogates(mime), replace_surrogates(uri), replace_surrogates(charset))
+    if extracted is None or (text_length := len("".join(extracted.text.split()))) > _MAX_TEXT_LENGTH:
         return None
-    parts = _StubParser(_decode_body(body, charset)).parse()
-    if parts.elements & _INTERACTIVE_ELEMENTS:
+    features = _StubParser(_decode_body(body, charset)).parse()
+    if features.elements & _INTERACTIVE_ELEMENTS:
         return None
-    if parts.refresh is not None:
-        is_meant_to_be_seen = parts.delay > _IMMEDIATE_SECONDS and parts.elements & _MEDIA_ELEMENTS
-        written = None if parts.delay > _MAX_DELAY_SECONDS or is_meant_to_be_seen else parts.refresh
+    if features.refresh is not None:
+        is_shown_first = features.delay > _IMMEDIATE_SECONDS and features.elements & _MEDIA_ELEMENTS
+        reference = None if features.delay > _MAX_DELAY_SECONDS or is_shown_first else features.refresh
     else:
-        is_short = len(body) <= _MAX_SCRIPTED_BYTES and len(parts.script) <= _MAX_SCRIPT_LENGTH
-        is_stub = is_short and letters <= _MAX_SCRIPTED_TEXT_LENGTH and not parts.elements & _MEDIA_ELEMENTS
-        written = _find_navigation(parts.script) if is_stub else None
-    target = None if written is None else _resolve_url(uri, parts.base, written)
+        is_short = len(body) <= _MAX_SCRIPTED_BYTES and len(features.script) <= _MAX_SCRIPT_LENGTH
+        is_stub = is_short and text_length <= _MAX_SCRIPTED_TEXT_LENGTH and not features.elements & _MEDIA_ELEMENTS
+        reference = _find_navigation(features.script) if is_stub else None
+    target = None if reference is None else _resolve_url(uri, features.base, reference)
     if target is None:
         return None
-    has_text = letters > len("".join(parts.title.split()))
+    has_text = text_length > len("".join(features.title.split()))
     return None if has_text and _is_same_page(target, uri) else target
 
 
@@ -152,33 +157,33 @@ def _parse_refresh(content: str) -> tuple[int, str] | None:
 
 
 def _find_navigation(script: str) -> str | None:
-    """Return what a script navigates to whatever the visitor has and does."""
-    found = _NAVIGATION.search(script[:_MAX_SCRIPT_LENGTH])
-    return None if found is None or _CONDITION.search(script) else found[2].strip()
+    """Return the URL that a script navigates to unconditionally."""
+    navigation = _NAVIGATION.search(script[:_MAX_SCRIPT_LENGTH])
+    return None if navigation is None or _CONDITION.search(script) else navigation[2].strip()
 
 
-def _resolve_url(uri: str, base: str | None, written: str) -> str | None:
+def _resolve_url(uri: str, base: str | None, reference: str) -> str | None:
     try:
-        target = urljoin(urljoin(uri, (base or "").strip()), written)
+        target = urljoin(urljoin(uri, (base or "").strip()), reference)
         parts = urlsplit(target)
     except ValueError:
         return None
     return target if parts.scheme in ("http", "https") and parts.hostname else None
 
 
-def _is_same_page(one: str, other: str) -> bool:
-    """Return whether two URLs are one page, apart from scheme, `www.` and fragment."""
+def _is_same_page(first: str, second: str) -> bool:
+    """Return whether two URLs are equal except for scheme, `www.` and fragment."""
 
-    def place(uri: str) -> str:
+    def identity(uri: str) -> str:
         host, slash, path = uri.partition("#")[0].partition("://")[2].partition("/")
         return f"{host.lower().removeprefix('www.')}{slash or '/'}{path}"
 
-    return place(one) == place(other)
+    return identity(first) == identity(second)
 
 
 def _decode_body(body: bytes, charset: str | None) -> str:
-    found = _CHARSET.search(body, 0, 4096)
-    name = charset or (found[1].decode("ascii", "replace") if found else "utf-8")
+    declaration = _CHARSET.search(body, 0, 4096)
+    name = charset or (declaration[1].decode("ascii", "replace") if declaration else "utf-8")
     try:
         codec = codecs.lookup(name).name
         return body.decode(codec, "replace")

@@ -11,19 +11,20 @@ _KINDS_BY_NUMBER = (LinkKind.PAGE, LinkKind.REQUISITE, LinkKind.LIST)
 
 
 class RewriteResult(NamedTuple):
-    """A body with other links, and what was done to it.
+    """A body with rewritten links.
 
-    body: the very bytes that were given, if nothing was to change.
-    changed: how many links were replaced, wherever they stand: the same address in two places is two.
-    left: how many were not and never can be, since they are too long or too many; nobody was asked about them.
-    transcoded_from: what the body was written in, if it is now in UTF-8, with a byte order mark, and says so wherever
-        it says something: UTF-16 and ISO-2022-JP cannot be written piece by piece. None if it is written as it was.
-    charset: what the body is written in now, by the name in the Encoding standard; None if it is nothing with links.
-    unpacked: whether the body was gzipped, and is so no longer.
-    csp: whether a page says by `<meta>` from where it may load what: a policy for where it once was.
-    cut: whether it was longer than what is read of one, or packed and damaged; then it is as it was, and nobody was
-        asked.
-    groups: how many of the links were known to the directory, by their groups; each is counted once.
+    Attributes:
+        body: The new body; the input itself if nothing changed.
+        changed: Number of links that were replaced, counting each occurrence.
+        skipped: Number of links that cannot be replaced because they are too long or too many. The callback was not
+            called for them.
+        transcoded_from: Original encoding of a body that was converted to UTF-8 with a byte order mark; None if it was
+            not. UTF-16 and ISO-2022-JP cannot be edited in place. Declarations in the body are updated.
+        charset: Current encoding, by its name in the Encoding Standard; None for types without links.
+        is_decompressed: Whether a gzipped body was decompressed.
+        has_csp: Whether the page has a Content-Security-Policy in a `<meta>` element, which refers to its original URL.
+        is_truncated: Whether the body is too long, or compressed and damaged. Then it is unchanged.
+        groups: Number of links of each group of the `LinkDirectory`, each link counted once.
     """
 
     body: bytes
@@ -38,14 +39,16 @@ class RewriteResult(NamedTuple):
 
 
 class LinkDirectory:
-    """What links become on all pages of a site, so that each address is asked for once, not on every page.
+    """The replacements of links that pages of a site have in common.
 
-    most: bytes of memory that it takes; what comes when it is full is asked for on each page.
+    The callback of `rewrite_links` is then called once per URL instead of once per URL and page. `max_bytes` limits the
+    memory; links that are added when it is full are ignored.
 
     >>> site = LinkDirectory(1 << 20)
     >>> site.add("http://a.example/d/c.png", LinkKind.REQUISITE, "d/c.png")
     >>> page = b"<img src=/d/c.png>"
-    >>> rewrite_links(page, "text/html", "http://a.example/", None, lambda *_: None, directory=site, page="x/y.html").body
+    >>> arguments = (page, "text/html", "http://a.example/", None, lambda *_: None)
+    >>> rewrite_links(*arguments, directory=site, page="x/y.html").body
     b'<img src=../d/c.png>'
     """
 
@@ -55,13 +58,17 @@ class LinkDirectory:
         self.core = _core.LinkDirectory(max_bytes)
 
     def add(self, uri: str, kind: LinkKind, target: str | None, group: int = 0) -> None:
-        """Remember what an address becomes; of what is known already, the first counts.
+        """Add the replacement of a URL. The first replacement of a URL counts.
 
-        address: of a file, relative to the top of the site, with no colon before its first slash; None leaves the bytes
-            as they are.
-        group: 0 to 255; how many links of a page are of each is counted.
+        Args:
+            uri: The URL.
+            kind: What the link is for.
+            target: Path of a file relative to the root of the site, without a colon before its first slash; None leaves
+                the link unchanged.
+            group: Group of the link for `RewriteResult.groups`, 0 to 255.
 
-        Raises UsageError for an address as `rewrite` does.
+        Raises:
+            UsageError: Invalid target, as in `rewrite_links`.
         """
         self.core.add(uri, kind, target, group)
 
@@ -80,41 +87,51 @@ def rewrite_links(
     directory: LinkDirectory | None = None,
     page: str = "",
 ) -> RewriteResult:
-    """Return HTML, XHTML, SVG or CSS with other addresses in the places of those that `links` finds in it.
+    """Replace the links that `extract_links` finds in HTML, XHTML, SVG or CSS.
 
-    body, mime, base, charset: as for `unlost.html.links.links`, which finds the same. Anything else, also sitemaps and
-        feeds, is returned as it was.
-    replace: is asked once for each address with each use, in the order of appearance, and returns what is to stand
-        there: an address, relative or absolute, in ASCII, escaped by percent signs where need be. None leaves the bytes
-        as they are. Fragments stay, unless the new address has its own. What it raises passes through.
-    drop_base: `<base href>` gets the name `data-href`, so that relative addresses are relative to the page again.
-        Links that were not replaced, what forms ask for, and sources of quotations are then written in full if they
-        would lead elsewhere without it. Fragments alone (`#top`) lead into the page itself.
-    drop_integrity: on elements of which an address was replaced, `integrity` and `crossorigin`, by which browsers
-        refuse copies, get names with `data-` before.
-    drop_csp: a `<meta http-equiv=Content-Security-Policy>` gets `data-http-equiv`, so that it has no effect.
-    replace_candidate: is called once for each URL that scripts of the page may use, and returns what replaces it, or
-        None to leave it. These are values of `data-*` attributes that look like a URL and are not links, strings in
-        event handlers that are nothing but a URL, and strings in inline scripts that the browser is sent to
-        (`location = "…"`, `location.href`, `location.replace()`, `location.assign()`). They are guesses: return a URL
-        only for one that is known to exist. The default is not to look for them.
-    directory: what is in it is not asked for; `replace` may add to it.
-    page: where the body will be, relative to the top of the site; what the directory knows is written relative to it.
+    Other types, including sitemaps and feeds, are returned unchanged. Limits are in docs/pages.md. Thread-safe;
+    releases the GIL while it parses a long body.
 
-    Raises UsageError for an address that is empty, longer than 8,000 letters, not in ASCII, or has blanks or control
-    characters. Limits are in docs/pages.md. May be called from several threads; others run while a long body is read.
+    Args:
+        body: The body; see `extract_links`, also for `mime`, `base` and `charset`.
+        mime: Declared media type.
+        base: URL of the body.
+        charset: Declared charset.
+        replace: Called once for each pair of URL and kind, in order of first appearance. Returns the new URL, absolute
+            or relative, in percent-encoded ASCII; None leaves the link unchanged. The fragment of the link is retained
+            unless the new URL has one. Exceptions are passed on.
+        drop_base: Rename `<base href>` to `data-href`, so that relative URLs are relative to the page. Links that were
+            not replaced, form actions and sources of quotations become absolute if they would resolve to another URL.
+            Links that are only a fragment (`#top`) refer to the page itself.
+        drop_integrity: On elements with a replaced URL, prefix `integrity` and `crossorigin` with `data-`, since
+            browsers would otherwise reject the replacement.
+        drop_csp: Rename `http-equiv` of a Content-Security-Policy `<meta>` element to `data-http-equiv`, so that it has
+            no effect.
+        replace_candidate: Called once for each URL that scripts of the page may request, and returns its replacement,
+            or None to leave it unchanged. Candidates are values of `data-*` attributes that have the form of a URL and
+            are not links, strings in event handlers that consist of a URL, and strings in inline scripts that the
+            script navigates to (`location = "…"`, `location.href`, `location.replace()`, `location.assign()`). They are
+            guesses: return a replacement only for a URL that is known to exist. By default, candidates are not
+            searched.
+        directory: Known replacements; `replace` is not called for them, and may add to it.
+        page: Path of the new body relative to the root of the site. Targets of the directory are written relative to
+            it.
+
+    Raises:
+        UsageError: A new URL is empty, longer than 8,000 characters, not ASCII, or contains white space or control
+            characters.
 
     >>> page = b"<A class=x href='../b.html#top' >B</a> <img src=c.png><img src=d.png>"
     >>> new = {"http://a.example/b.html": "../b.html", "http://a.example/d/c.png": "img/c&d.png"}
-    >>> rewrite_links(page, "text/html", "http://a.example/d/", None, lambda uri, use: new.get(uri)).body
+    >>> rewrite_links(page, "text/html", "http://a.example/d/", None, lambda uri, kind: new.get(uri)).body
     b"<A class=x href='../b.html#top' >B</a> <img src=img/c&amp;d.png><img src=d.png>"
     """
     drops = (drop_base, drop_integrity, drop_csp)
     folder = page[: page.rfind("/") + 1]
-    known = None if directory is None else directory.core
+    core_directory = None if directory is None else directory.core
     mime, base, charset = replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset)
     return RewriteResult(
         *_core.rewrite_links(
-            body, mime, base, charset, drops, _KINDS_BY_NUMBER, replace, replace_candidate, known, folder
+            body, mime, base, charset, drops, _KINDS_BY_NUMBER, replace, replace_candidate, core_directory, folder
         )
     )

@@ -1,4 +1,4 @@
-"""Text of pages, and the resemblance of two texts by shingles."""
+"""Visible text of pages, and the resemblance of two texts by shingles."""
 
 import sys
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def replace_surrogates(text: str | None) -> str | None: ...
 
 
 def replace_surrogates(text: str | None) -> str | None:
-    """Return what archives tell without bytes that are no text, which headers and indexes may have."""
+    """Replace lone surrogates by question marks; headers and indexes with undecodable bytes contain them."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -29,8 +29,9 @@ def replace_surrogates(text: str | None) -> str | None:
 class ExtractedText:
     """The text of a body.
 
-    text: without markup.
-    cut: whether the body was longer than what is read of one, or damaged where it was unpacked.
+    Attributes:
+        text: The text without markup.
+        cut: Whether only a part of the body was parsed: it is too long, or its compression is damaged.
     """
 
     text: str
@@ -38,39 +39,42 @@ class ExtractedText:
 
 
 def extract_text(body: bytes, mime: str | None, base: str, charset: str | None = None) -> ExtractedText | None:
-    r"""Return the text of a body; None if it is of a kind that has none, such as an image or a PDF.
+    r"""Extract the visible text of a body; None for types without text, such as images or PDF.
 
-    body: HTML, XHTML, SVG or any other XML, whose markup is removed; or CSS, JavaScript, JSON or any other `text/*`,
-        which are returned as they stand. Gzipped or not. Nothing is ever raised for what is in it.
-    mime, base, charset: what was told of it, as for `unlost.html.links.links`; the body's first bytes correct it.
+    Elements that browsers do not display are omitted, except the title. White space and element boundaries that
+    separate words (blocks, line breaks, table cells) become one space or line break; other tags separate nothing. Style
+    sheets and scripts are not evaluated. Invalid input never raises. Limits are in docs/pages.md. Thread-safe; releases
+    the GIL while it parses a long body.
 
-    Of markup, what browsers do not show is left out, the title is not. White space in it, and what parts words (blocks,
-    line breaks, cells of tables), comes out as one space or line end; other tags part nothing. What is hidden by styles
-    or shown by scripts is not known. Limits are in docs/pages.md. May be called from several threads; others run while
-    a long body is read.
+    Args:
+        body: HTML, XHTML, SVG or other XML, whose markup is removed; or CSS, JavaScript, JSON or other `text/*`, which
+            is returned unchanged. Gzipped or not.
+        mime: Declared media type; see `unlost.html.links.extract_links`, also for `base` and `charset`.
+        base: URL of the body.
+        charset: Declared charset.
 
     >>> extract_text(b"<title>A</title><p><b>un</b>lost &amp; found<td>1<td>2", "text/html", "http://a.example/")
     ExtractedText(text='A\nunlost & found 1 2', cut=False)
     >>> extract_text(b"GIF89a", "image/gif", "http://a.example/a.gif")
     """
-    read = _core.page_text(body, replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset))
-    return None if read is None else ExtractedText(*read)
+    extracted = _core.page_text(body, replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset))
+    return None if extracted is None else ExtractedText(*extracted)
 
 
 def text_resemblance(first: str, second: str, size: int = 10) -> float:
-    """Return how much of two texts is shared, from 0.0 to 1.0: shared shingles divided by all shingles.
+    """Return the resemblance of two texts from 0.0 to 1.0: shared shingles divided by all shingles.
 
-    A shingle is a run of `size` words; of a text of fewer words, all of them. However often it occurs, it counts once.
-    Two texts without words resemble each other by 1.0, one with and one without by 0.0.
+    A shingle is a run of `size` words; a shorter text has one shingle of all its words. Shingles are sets: repetitions
+    do not count. Two texts without words have resemblance 1.0; one with and one without words, 0.0.
 
-    A word is a run of letters and digits of any script, whatever their case. Where words are not written apart (Han,
-    Hiragana, Katakana, Thai, Lao, Khmer, Myanmar), each letter is one.
+    A word is a run of letters and digits in any script, compared without case. In scripts without spaces between words
+    (Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar), each character is a word.
 
-    Shingles are told apart by hashes of 64 bits that are the same everywhere: texts of a million words, none in common,
-    share one by mistake once in ten million times. May be called from several threads; others run while long texts are
-    compared.
+    Shingles are compared by 64-bit hashes that are the same on all platforms. Two different texts of a million words
+    share one by accident once in ten million comparisons. Thread-safe; releases the GIL while it compares long texts.
 
-    Raises UsageError if `size` is less than 1.
+    Raises:
+        UsageError: `size` is less than 1.
 
     >>> text_resemblance("Unlost brings lost sites back.", "unlost: brings lost sites back!", 3)
     1.0

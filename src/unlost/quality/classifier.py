@@ -10,8 +10,8 @@ from unlost.quality.parked import detect_parked
 from unlost.quality.soft404 import detect_soft404, find_not_found_phrases, is_error_page
 from unlost.quality.walls import detect_archive_error, detect_consent_wall, detect_login_wall
 
-# The surest first: what an archive says may sound like any of the others. Archives and those who park domains redirect
-# visitors, too; a stub of the site itself is a page, whatever it says to those who have to wait for it.
+# Errors of archives come first because their texts match other detectors, too. Archives and parking services also
+# redirect visitors. A redirect stub of the site itself is a page, whatever it says to visitors who wait.
 _DETECTORS_BEFORE_STUBS = (detect_archive_error, detect_parked)
 _DETECTORS = (detect_consent_wall, detect_login_wall, detect_soft404, detect_hijacked)
 _MOVED_WORDS = re.compile("mov|umgezogen|verschoben|verlegt|déplac|spostat|trasferit|verplaatst|przenies|перемещ|移")
@@ -19,37 +19,41 @@ _NO_CONTEXT = ClassifierContext()
 
 
 def classify_page(page: PageResponse, context: ClassifierContext = _NO_CONTEXT) -> PageVerdict | None:
-    """Return why a page is not to be taken for what its address stands for; None if it is good, or nobody can tell.
+    """Return why a page is not the page that its URL stands for; None if it is good, or that is unknown.
 
-    page: HTML; of anything else nothing is said. context: what is known of its site; the more, the better.
-    Nothing is raised for what is in it; what is looked at has bounds. Takes about a millisecond for 50 kB.
+    Only HTML is classified. Invalid input never raises, and only a bounded part of it is parsed. Takes about 1 ms for
+    50 kB.
+
+    Args:
+        page: The page.
+        context: Reference pages of the site. The more there are, the better the result.
     """
-    seen = ParsedPage(page, context)
-    found = next((found for rule in _DETECTORS_BEFORE_STUBS if (found := rule(seen)) is not None), None)
-    if found is not None or _is_redirect_stub(seen):
-        return found
-    return next((found for rule in _DETECTORS if (found := rule(seen)) is not None), None)
+    parsed = ParsedPage(page, context)
+    verdict = next((verdict for detect in _DETECTORS_BEFORE_STUBS if (verdict := detect(parsed)) is not None), None)
+    if verdict is not None or _is_redirect_stub(parsed):
+        return verdict
+    return next((verdict for detect in _DETECTORS if (verdict := detect(parsed)) is not None), None)
 
 
-def _is_redirect_stub(seen: ParsedPage) -> bool:
-    """Return whether a page is a redirect of the site itself, and not an error page that leads elsewhere by itself."""
-    page = seen.page
+def _is_redirect_stub(parsed: ParsedPage) -> bool:
+    """Return whether a page is a redirect of the site itself, and not an error page that redirects."""
+    page = parsed.response
     target = redirect_stub_target(page.body, page.mime, page.uri, page.charset)
     if target is None:
         return False
     parts = urlsplit(target)
-    # Block pages redirect to the home page of another site.
-    is_sent_away = page_identity(f"{parts.scheme}://{parts.netloc}/") != page_identity(
-        f"{seen.uri.scheme}://{seen.uri.netloc}/"
+    # Error pages of blocking services redirect to the home page of another site.
+    is_other_site = page_identity(f"{parts.scheme}://{parts.netloc}/") != page_identity(
+        f"{parsed.uri.scheme}://{parsed.uri.netloc}/"
     )
     is_home = not f"{parts.path}{parts.query}".strip("/")
-    if is_error_page(parts) or (is_sent_away and is_home and not seen.is_root):
+    if is_error_page(parts) or (is_other_site and is_home and not parsed.is_root):
         return False
     # A page that claims to have moved, and redirects to the home page, was removed.
-    said = find_not_found_phrases(seen).phrases
-    return not said or (not is_home and all(_MOVED_WORDS.search(phrase) for phrase in said))
+    phrases = find_not_found_phrases(parsed).phrases
+    return not phrases or (not is_home and all(_MOVED_WORDS.search(phrase) for phrase in phrases))
 
 
 def is_suspicious(page: PageResponse) -> bool:
-    """Return whether a page has what hijacked sites have, so that it is worth to look at what was there before."""
+    """Return whether a page has the vocabulary of hijacked sites, so that it is worth fetching earlier captures."""
     return has_spam_topic(ParsedPage(page, _NO_CONTEXT))

@@ -13,43 +13,50 @@ from unlost.quality.phrase_matcher import NormalizedLines, PhraseMatches, normal
 
 
 class VerdictKind(StrEnum):
-    """Why a page that came with a good status is none."""
+    """Why a page with a good status is rejected."""
 
     SOFT_404 = "soft-404"
-    """The site has no such page, or had an accident, and says so in words only."""
+    """The page says that it does not exist, or that an error occurred."""
     PARKED = "parked"
     """The domain has no site: it is for sale, full of advertising, or was never filled."""
     HIJACKED = "hijacked"
-    """Somebody else has the domain, and uses its good name for something else."""
+    """Another party uses the domain for something else."""
     LOGIN_WALL = "login-wall"
-    """The page is only for those whom the site knows."""
+    """The page requires a login."""
     CONSENT_WALL = "consent-wall"
-    """Something is to be agreed to, or proved, before the page is shown."""
+    """The page requires consent, an age check or a captcha."""
     ARCHIVE_ERROR = "archive-error"
-    """It is the archive that speaks, not the site."""
+    """The page is an error page of the archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageVerdict:
     """Why a page is rejected.
 
-    reason: what was found, in words, for people; it may quote the page, with nothing in it but printable characters.
+    Attributes:
+        kind: The kind of page.
+        reason: Human-readable explanation. It may quote the page, with printable characters only.
     """
 
     kind: VerdictKind
     reason: str
 
 
-_MAX_TEXT_LENGTH = 20_000  # characters of a known page: as much as is ever compared
+_MAX_TEXT_LENGTH = 20_000  # characters of a reference page that are compared
 
 
 @dataclass(frozen=True, slots=True)
 class PageResponse:
-    """What a site, or an archive, answered.
+    """A page as it was fetched.
 
-    uri: the address that was asked for. datetime: when it was captured, 14 digits, UTC.
-    status: None if it is not known. mime: as it was told, with or without parameters. body: without codings.
-    headers: as they came; only some are looked at. charset: as it was told; None if it was not.
+    Attributes:
+        uri: The URL.
+        datetime: Time of the response, 14 digits.
+        status: HTTP status; None if unknown.
+        mime: Declared media type, with or without parameters.
+        body: The body without content coding.
+        headers: The headers.
+        charset: Declared charset; None if unknown.
     """
 
     uri: str
@@ -63,9 +70,9 @@ class PageResponse:
 
 @dataclass(frozen=True, slots=True)
 class ReferencePage:
-    """A page that is known to be good, or what a site answers for addresses that never were.
+    """A page that is known to be good, or the response of a site to a random URL.
 
-    text: without markup, a bounded part of it.
+    `text` is bounded and without markup.
     """
 
     uri: str
@@ -75,12 +82,13 @@ class ReferencePage:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierContext:
-    """What is known of the site of a page. All of it may be missing.
+    """Reference pages of the site. All are optional.
 
-    earlier: good pages from before, at the same or another address.
-    others: good pages of about the same time, at other addresses.
-    home: what the root of the site answers at about the same time.
-    random: what the site answers at about the same time where nothing ever was.
+    Attributes:
+        earlier: Good pages of an earlier time, at the same URL or at others.
+        siblings: Good pages of about the same time, at other URLs.
+        home: The response at the root URL at about the same time.
+        random_url: The response to a URL that never existed, at about the same time.
     """
 
     earlier: Sequence[ReferencePage] = ()
@@ -90,7 +98,7 @@ class ClassifierContext:
 
 
 def page_identity(uri: str) -> str:
-    """Return an address without what never tells two pages apart: scheme, `www`, a final slash, letter case of hosts.
+    """Return a URL without scheme, `www`, final slash and the letter case of the host, which rarely distinguish pages.
 
     >>> page_identity("https://www.A.example/B/")
     'a.example/B'
@@ -100,26 +108,26 @@ def page_identity(uri: str) -> str:
 
 
 def make_reference_page(page: PageResponse) -> ReferencePage:
-    """Return what of a page is worth to be known when others are judged."""
-    read = extract_text(page.body, page.mime, page.uri, page.charset)
-    return ReferencePage(page.uri, page.datetime, "" if read is None else read.text[:_MAX_TEXT_LENGTH])
+    """Make a reference page from a page."""
+    extracted = extract_text(page.body, page.mime, page.uri, page.charset)
+    return ReferencePage(page.uri, page.datetime, "" if extracted is None else extracted.text[:_MAX_TEXT_LENGTH])
 
 
-_MAX_BYTES = 256 << 10  # bytes of a body: whoever has that much to say is no error page
-_MAX_CHARACTERS = 40_000  # of its text
+_MAX_BYTES = 256 << 10  # of a body; error pages are shorter
+_MAX_CHARACTERS = 40_000  # of the text
 _MAX_LINES = 400
-_MAX_SEARCHED_CHARACTERS = 8_000  # characters of its text in which phrases are looked for
+_MAX_SEARCHED_CHARACTERS = 8_000  # of the text, in which phrases are searched
 _MAX_HEADINGS = 8
-_MAX_SENTENCE_LENGTH = 220  # letters of a sentence or two
-_MENTION_SHARE = 0.25  # of a line
-_MAX_PROSE_LENGTH = 1500  # letters that are more than an error page has, with all its excuses
-_MAX_TEXT_WEIGHT = 8000  # letters, with menus
-_MIN_PROSE_LINE = 60  # letters of a line that is more than an entry of a menu
+_MAX_SENTENCE_LENGTH = 220  # characters of one or two sentences
+_MENTION_SHARE = 0.25  # share of a line, below which a phrase is only mentioned
+_MAX_PROSE_LENGTH = 1500  # characters; error pages have less prose
+_MAX_TEXT_WEIGHT = 8000  # characters, including menus
+_MIN_PROSE_LINE = 60  # characters of a line; shorter lines may be menu entries
 _TITLE = re.compile(rb"<title[^>]{0,200}>", re.IGNORECASE)
 _TITLE_END = re.compile(rb"</title", re.IGNORECASE)
 _HEADING = re.compile(rb"<h([1-3])\b[^>]{0,500}>(.{1,600}?)</h\1", re.IGNORECASE | re.DOTALL)
 _CHARSET = re.compile(rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-# What parts the title of a page from the name of its site: hyphens of all lengths, bars, dots, angles.
+# Separators between page title and site name: hyphens and dashes, bars, dots, angle quotes.
 _TITLE_SEPARATOR = re.compile(
     "\\s+[|\u2022\u00b7\u2013\u2014\u00bb\u00ab\u203a\u2039:/~-]+\\s+|\\s*[|\u00bb\u00ab\u2022\uff5c]+\\s*|:\\s+|(?<=[.!?])\\s+|"
     "\\s+[-\u2013\u2014]|[-\u2013\u2014]\\s+"
@@ -138,52 +146,52 @@ _LOCATION_SCRIPT = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"'
 
 @dataclass
 class ParsedPage:
-    """A page that is looked at. Lines are normal, with a space at both ends; see `wording.normal`."""
+    """A parsed page. Lines are normalised by `phrase_matcher.normalize_text`, with a space at both ends."""
 
-    page: PageResponse
+    response: PageResponse
     context: ClassifierContext
 
     @cached_property
     def body(self) -> bytes:
-        """The part of the body that is looked at."""
-        return self.page.body[:_MAX_BYTES]
+        """The part of the body that is parsed."""
+        return self.response.body[:_MAX_BYTES]
 
     @cached_property
     def lowercase_body(self) -> bytes:
-        """The same in lower case."""
+        """The same part in lower case."""
         return self.body.lower()
 
     @cached_property
     def uri(self) -> SplitResult:
-        """The address, in parts; an impossible one has none."""
-        return _split_url(self.page.uri)
+        """The parts of the URL; empty for an invalid one."""
+        return _split_url(self.response.uri)
 
     @cached_property
     def is_root(self) -> bool:
-        """Whether it is at the root of its site."""
+        """Whether the URL is the root of the site."""
         names = ("", "/", "/index.html", "/index.htm", "/index.php", "/default.htm", "/default.asp", "/index.asp")
         return self.uri.path.lower() in names and not self.uri.query
 
     @cached_property
     def charset(self) -> str | None:
-        """What the page is said to be written in."""
-        if self.page.charset is not None:
-            return self.page.charset
+        """The declared charset, from the response or the document."""
+        if self.response.charset is not None:
+            return self.response.charset
         found = _CHARSET.search(self.body, 0, 4096)
         return found[1].decode("ascii", "replace") if found else None
 
     @cached_property
     def text(self) -> str:
-        """What a reader sees."""
-        read = extract_text(self.body, self.page.mime, self.page.uri, self.page.charset)
-        found = "" if read is None else read.text[:_MAX_CHARACTERS]
-        if read is None or len(found) > _NEARLY_EMPTY:
-            return found
-        # Whoever has no scripts, or no images, is told something else.
-        hidden = [
+        """The visible text."""
+        extracted = extract_text(self.body, self.response.mime, self.response.uri, self.response.charset)
+        text = "" if extracted is None else extracted.text[:_MAX_CHARACTERS]
+        if extracted is None or len(text) > _NEARLY_EMPTY:
+            return text
+        # The page is nearly empty without scripts: add its fallback content and alternative texts.
+        fallbacks = [
             next(filter(None, match.groups()), b"") for match in _FALLBACK_CONTENT.finditer(self.body, 0, 64 << 10)
         ]
-        return found + "\n" + self._text_of(b"".join(b"<p>" + each for each in hidden[:20]))
+        return text + "\n" + self._text_of(b"".join(b"<p>" + each for each in fallbacks[:20]))
 
     @cached_property
     def title(self) -> str:
@@ -203,17 +211,17 @@ class ParsedPage:
         return [line for line in self._text_of(b"".join(b"<p>" + each for each in found)).splitlines() if line.strip()]
 
     def _text_of(self, markup: bytes) -> str:
-        read = extract_text(markup, "text/html", self.page.uri, self.charset)
+        read = extract_text(markup, "text/html", self.response.uri, self.charset)
         return "" if read is None else read.text
 
     @cached_property
     def title_parts(self) -> NormalizedLines:
-        """The parts of the title: that of the page, the name of the site."""
+        """The parts of the title, such as page title and site name."""
         return _normalize_lines(part for part in _TITLE_SEPARATOR.split(self.title) if part)
 
     @cached_property
     def heading_parts(self) -> NormalizedLines:
-        """The headings, and their sentences."""
+        """The headings and their parts."""
         return _normalize_lines(
             part for heading in self.headings for part in (heading, *_TITLE_SEPARATOR.split(heading)) if part
         )
@@ -225,90 +233,90 @@ class ParsedPage:
 
     @cached_property
     def own_lines(self) -> list[str]:
-        """The lines that other pages of the site have not: without its frame, as far as that is known."""
+        """The lines that no reference page has: the text without the site's frame, as far as that is known."""
         frame: set[str] = set()
         pages = (*self.context.siblings, *self.context.earlier, self.context.home, self.context.random_url)
         for known in pages:
-            if known is not None and page_identity(known.uri) != page_identity(self.page.uri):
+            if known is not None and page_identity(known.uri) != page_identity(self.response.uri):
                 frame.update(line.strip() for line in known.text.splitlines())
         return [line for line in self.raw_lines if line.strip() not in frame]
 
     @cached_property
     def lines(self) -> NormalizedLines:
-        """The page's own lines, normal, as many as are looked at: those of `own`, one for one."""
+        """The first of the own lines, normalised, in the same order."""
         return _normalize_aligned(self.own_lines)
 
     @cached_property
     def title_and_headings(self) -> NormalizedLines:
-        """The parts of its title and headings."""
+        """The parts of title and headings."""
         return NormalizedLines((*self.title_parts, *self.heading_parts))
 
     @cached_property
     def text_length(self) -> int:
-        """How much the page says, in letters: see `wording.weight`."""
+        """Length of the text; see `phrase_matcher.text_weight`."""
         return text_weight(self.text)
 
     @cached_property
     def line_weights(self) -> list[int]:
-        """How much each of the own lines says; nothing if it is no more than an entry of a menu."""
+        """Lengths of the own lines; 0 for lines that are as short as menu entries."""
         return [found if (found := text_weight(line)) >= _MIN_PROSE_LINE else 0 for line in self.own_lines]
 
     @cached_property
     def prose_length(self) -> int:
-        """How much of it is its own and more than menus."""
+        """Length of the prose: own lines that are longer than menu entries."""
         return sum(self.line_weights)
 
-    def prose_length_without(self, *founds: PhraseMatches) -> int:
-        """Return how much is its own and more than menus, but for lines that phrases were found in.
+    def prose_length_without(self, *matches: PhraseMatches) -> int:
+        """Return the length of the prose without the lines that contain phrases.
 
         A long line that only mentions one counts.
         """
-        left_out: set[int] = set()
-        for found in founds:
-            left_out.update(
+        excluded: set[int] = set()
+        for match in matches:
+            excluded.update(
                 line
-                for line, share in found.shares.items()
+                for line, share in match.shares.items()
                 if self.line_weights[line] <= _MAX_SENTENCE_LENGTH or share >= _MENTION_SHARE
             )
-        return self.prose_length - sum(self.line_weights[line] for line in left_out)
+        return self.prose_length - sum(self.line_weights[line] for line in excluded)
 
     @cached_property
     def is_long(self) -> bool:
-        """Whether it has so much to say that no phrase in it counts."""
+        """Whether the page is too long for an error page, so that phrases do not count."""
         return self.text_length > _MAX_TEXT_WEIGHT or self.prose_length > _MAX_PROSE_LENGTH
 
     @cached_property
     def has_password_field(self) -> bool:
-        """Whether it asks for a password."""
+        """Whether the page has a password field."""
         return b"password" in self.lowercase_body and _PASSWORD.search(self.body) is not None
 
     @cached_property
     def redirect_target(self) -> SplitResult | None:
-        """The address that it leads on to by itself; None if it does not, or to nowhere."""
-        found = _REFRESH.search(self.body) if b"refresh" in self.lowercase_body else None
-        if found is None and len(self.body) < 4096 and b"location" in self.lowercase_body:
-            found = _LOCATION_SCRIPT.search(self.body)
-        if found is None:
+        """The URL that the page redirects to by a refresh or a script; None without one."""
+        redirect = _REFRESH.search(self.body) if b"refresh" in self.lowercase_body else None
+        if redirect is None and len(self.body) < 4096 and b"location" in self.lowercase_body:
+            redirect = _LOCATION_SCRIPT.search(self.body)
+        if redirect is None:
             return None
         try:
-            target: str = found[1].decode("ascii", "replace")
-            return urlsplit(urljoin(self.page.uri, target))
-        except ValueError:  # an impossible address
+            target: str = redirect[1].decode("ascii", "replace")
+            return urlsplit(urljoin(self.response.uri, target))
+        except ValueError:  # an invalid URL
             return None
 
     @cached_property
     def links(self) -> list[SplitResult]:
-        """Where its links lead."""
-        found = scan_links(self.body, self.page.mime, self.page.uri, self.page.charset).links[:1000]
-        return [_split_url(link.uri) for link in found]
+        """The URLs of the first 1,000 links."""
+        links = scan_links(self.body, self.response.mime, self.response.uri, self.response.charset).links[:1000]
+        return [_split_url(link.uri) for link in links]
 
     def header(self, name: str) -> str:
-        """Return the value of a header; the empty text if there is none."""
-        return next((value for key, value in self.page.headers if key.lower() == name), "")
+        """Return the value of a header; empty if it is missing."""
+        return next((value for key, value in self.response.headers if key.lower() == name), "")
 
 
 def quote_text(text: str) -> str:
-    """Return what a page says so that it can be shown: one short line."""
+    """Quote a text of a page for a message: one short line of printable characters."""
     short = " ".join(text.split())
     short = short if len(short) <= 60 else short[:60] + "…"
     return '"' + "".join(char if char.isprintable() else "?" for char in short) + '"'
@@ -320,15 +328,17 @@ def _normalize_lines(lines: Iterable[str], limit: int = 4000) -> NormalizedLines
 
 
 def _normalize_aligned(lines: list[str]) -> NormalizedLines:
-    """Return the first lines, normal, one for one."""
-    taken, left = 0, _MAX_SEARCHED_CHARACTERS
+    """Normalise the first lines, one for one."""
+    count, remaining = 0, _MAX_SEARCHED_CHARACTERS
     for line in lines:
-        left -= len(line)
-        if left < 0:
+        remaining -= len(line)
+        if remaining < 0:
             break
-        taken += 1
-    plain = normalize_text("\n".join(" ".join(line.split()) for line in lines[:taken])).split("\n") if taken else []
-    return NormalizedLines(f" {line.strip()} " for line in plain)
+        count += 1
+    normalized = (
+        normalize_text("\n".join(" ".join(line.split()) for line in lines[:count])).split("\n") if count else []
+    )
+    return NormalizedLines(f" {line.strip()} " for line in normalized)
 
 
 def _split_url(uri: str) -> SplitResult:

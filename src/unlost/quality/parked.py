@@ -4,14 +4,14 @@ from unlost.quality.page import PageVerdict, ParsedPage, VerdictKind, quote_text
 from unlost.quality.phrase_matcher import PhraseMatches, load_phrase_file, load_phrases, normalize_text
 from unlost.quality.soft404 import is_about_topic
 
-_PROSE = 320  # letters of prose besides
-_LITTLE = 700  # letters of a page that has nothing
-_NOTHING = 250
-_FEW = 14  # lines
-_SOME = 30
-_SHARE = 0.45
-_LINE_SHARE = 0.5
-_MENTION = 0.2  # of a line: less is said by the way
+_MAX_PROSE = 320  # characters of prose, apart from the phrases
+_SMALL_LENGTH = 700  # characters of text
+_TINY_LENGTH = 250
+_FEW_LINES = 14
+_SOME_LINES = 30
+_TITLE_SHARE = 0.45  # share of a title or heading that phrases must have
+_LINE_SHARE = 0.5  # share of a line
+_MENTION_SHARE = 0.2  # share of a line, below which a phrase is only mentioned
 
 _PROVIDER_MARKS = tuple(mark.lower().encode() for mark in load_phrase_file("parked")["marks"]["xx"])
 
@@ -19,89 +19,91 @@ _SectionMatches = dict[str, tuple[PhraseMatches, PhraseMatches]]
 _SECTIONS = ("sale", "offer", "parked", "hosting", "advertising", "soon")
 
 
-def detect_parked(seen: ParsedPage) -> PageVerdict | None:
-    """Return the verdict on a page that stands where a domain has no site; None for any other."""
-    if seen.is_long:
+def detect_parked(page: ParsedPage) -> PageVerdict | None:
+    """Return the verdict on a page of a domain without a site; None for any other page."""
+    if page.is_long:
         return None
-    said: _SectionMatches = {
-        section: (look.find_in(seen.title_and_headings), look.find_in(seen.lines))
+    matches: _SectionMatches = {
+        section: (matcher.find_in(page.title_and_headings), matcher.find_in(page.lines))
         for section in _SECTIONS
-        for look in (load_phrases("parked", section),)
+        for matcher in (load_phrases("parked", section),)
     }
-    disclaimer = load_phrases("parked", "disclaimer").find_in(seen.lines)
-    fine_print = sum(seen.line_weights[line] for line in disclaimer.shares)
-    if seen.prose_length_without(*(lines for _, lines in said.values())) - fine_print >= _PROSE:
+    disclaimer = load_phrases("parked", "disclaimer").find_in(page.lines)
+    fine_print = sum(page.line_weights[line] for line in disclaimer.shares)
+    if page.prose_length_without(*(lines for _, lines in matches.values())) - fine_print >= _MAX_PROSE:
         return None
-    reason = _match_provider_mark(seen, said)
-    if reason is None and any(map(_all_phrases, said.values())) and not is_about_topic(seen, said["parked"][1]):
-        is_own = _names_own_host(seen)
+    reason = _match_provider_mark(page, matches)
+    if reason is None and any(map(_all_phrases, matches.values())) and not is_about_topic(page, matches["parked"][1]):
+        is_own = _names_own_host(page)
         reason = (
-            _match_phrases(seen, said, is_own=is_own)
-            or _match_link_farm(seen, said)
-            or _match_placeholder(seen, said, is_own=is_own)
+            _match_phrases(page, matches, is_own=is_own)
+            or _match_link_farm(page, matches)
+            or _match_placeholder(page, matches, is_own=is_own)
         )
     return None if reason is None else PageVerdict(VerdictKind.PARKED, reason)
 
 
-def _all_phrases(pair: tuple[PhraseMatches, PhraseMatches]) -> tuple[str, ...]:
-    return (*pair[0].phrases, *pair[1].phrases)
+def _all_phrases(matches: tuple[PhraseMatches, PhraseMatches]) -> tuple[str, ...]:
+    return (*matches[0].phrases, *matches[1].phrases)
 
 
-def _match_provider_mark(seen: ParsedPage, said: _SectionMatches) -> str | None:
-    """Look for those who park domains."""
-    if not any(map(_all_phrases, said.values())) and seen.text_length >= _LITTLE:
+def _match_provider_mark(page: ParsedPage, matches: _SectionMatches) -> str | None:
+    """Match marks of parking services."""
+    if not any(map(_all_phrases, matches.values())) and page.text_length >= _SMALL_LENGTH:
         return None
-    if words := load_phrases("parked", "disclaimer").find_in(seen.lines).phrases:
-        return f"it says {quote_text(words[0])}"
-    mark = next((each.decode() for each in _PROVIDER_MARKS if each in seen.lowercase_body), None)
+    if phrases := load_phrases("parked", "disclaimer").find_in(page.lines).phrases:
+        return f"it says {quote_text(phrases[0])}"
+    mark = next((each.decode() for each in _PROVIDER_MARKS if each in page.lowercase_body), None)
     return None if mark is None else f"it comes from {quote_text(mark)}"
 
 
-def _match_phrases(seen: ParsedPage, said: _SectionMatches, *, is_own: bool) -> str | None:
-    """Look for words that say so. is_own: whether the page speaks of its own host."""
+def _match_phrases(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) -> str | None:
+    """Match phrases of sale and parking pages. `is_own` is whether the page mentions its own host."""
     for section in ("sale", "parked"):
-        tops, lines = said[section]
-        is_topic = tops.max_share() >= _SHARE or lines.max_share() >= _LINE_SHARE
-        others = any(
-            max(found.max_share() for found in pair) >= _MENTION
-            for other, pair in said.items()
-            if other not in (section, "offer")  # whoever sells houses wants offers, too
+        title_matches, line_matches = matches[section]
+        is_topic = title_matches.max_share() >= _TITLE_SHARE or line_matches.max_share() >= _LINE_SHARE
+        has_others = any(
+            max(match.max_share() for match in pair) >= _MENTION_SHARE
+            for other, pair in matches.items()
+            if other not in (section, "offer")  # pages that sell houses ask for offers, too
         )
-        is_likely = is_own and (others or seen.text_length < _NOTHING)
-        is_all = len(seen.lines) <= _FEW and (section != "sale" or not seen.prose_length_without(lines))
-        if (is_topic and (is_own or others or is_all)) or (lines.phrases and is_likely):
-            return f"it says {quote_text(_all_phrases(said[section])[0])}"
-    if is_own and said["offer"][0].max_share() >= 0.3:
-        return f"it says {quote_text(said['offer'][0].phrases[0])}"
+        is_likely = is_own and (has_others or page.text_length < _TINY_LENGTH)
+        is_whole_page = len(page.lines) <= _FEW_LINES and (
+            section != "sale" or not page.prose_length_without(line_matches)
+        )
+        if (is_topic and (is_own or has_others or is_whole_page)) or (line_matches.phrases and is_likely):
+            return f"it says {quote_text(_all_phrases(matches[section])[0])}"
+    if is_own and matches["offer"][0].max_share() >= 0.3:
+        return f"it says {quote_text(matches['offer'][0].phrases[0])}"
     return None
 
 
-def _match_link_farm(seen: ParsedPage, said: _SectionMatches) -> str | None:
-    """Look for a list of advertising: all links lead away, or to one address with other questions."""
-    if not said["advertising"][1].phrases or len(seen.lines) > 60:
+def _match_link_farm(page: ParsedPage, matches: _SectionMatches) -> str | None:
+    """Match pages of advertising links, which all lead to other hosts, or to one URL with different queries."""
+    if not matches["advertising"][1].phrases or len(page.lines) > 60:
         return None
-    links = [link for link in seen.links if link.scheme]
+    links = [link for link in page.links if link.scheme]
     paths = {(link.hostname, link.path) for link in links}
-    foreign = sum(link.hostname != seen.uri.hostname for link in links)
+    foreign = sum(link.hostname != page.uri.hostname for link in links)
     if len(paths) > 6 and foreign <= 0.7 * len(links):
         return None
-    return f"it is a list of advertising: {quote_text(said['advertising'][1].phrases[0])}"
+    return f"it is a list of advertising: {quote_text(matches['advertising'][1].phrases[0])}"
 
 
-def _match_placeholder(seen: ParsedPage, said: _SectionMatches, *, is_own: bool) -> str | None:
-    """Look for pages that servers and hosters come with."""
-    tops, lines = said["hosting"]
-    if (tops.max_share() >= 0.5 or lines.max_share() >= 0.4) and len(seen.lines) <= _SOME:
-        return f"nothing was put there yet: {quote_text(_all_phrases(said['hosting'])[0])}"
-    tops, lines = said["soon"]
-    is_all = len(seen.lines) <= 3 and seen.text_length < 120 and lines.max_share() >= 0.4
-    if is_all or (is_own and len(seen.lines) <= 6 and tops.max_share() >= 0.4):
-        return f"nothing was put there yet: {quote_text(_all_phrases(said['soon'])[0])}"
+def _match_placeholder(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) -> str | None:
+    """Match default pages of web servers and hosters."""
+    title_matches, line_matches = matches["hosting"]
+    if (title_matches.max_share() >= 0.5 or line_matches.max_share() >= 0.4) and len(page.lines) <= _SOME_LINES:
+        return f"nothing was put there yet: {quote_text(_all_phrases(matches['hosting'])[0])}"
+    title_matches, line_matches = matches["soon"]
+    is_whole_page = len(page.lines) <= 3 and page.text_length < 120 and line_matches.max_share() >= 0.4
+    if is_whole_page or (is_own and len(page.lines) <= 6 and title_matches.max_share() >= 0.4):
+        return f"nothing was put there yet: {quote_text(_all_phrases(matches['soon'])[0])}"
     return None
 
 
-def _names_own_host(seen: ParsedPage) -> bool:
-    """Return whether the page speaks of its own host, or of "this domain"."""
-    host = normalize_text((seen.uri.hostname or "").removeprefix("www.")).strip()
-    is_named = any(f" {host} " in line for line in (*seen.title_and_headings, *seen.lines))
-    return is_named or bool(load_phrases("parked", "this").find_in(seen.lines).phrases)
+def _names_own_host(page: ParsedPage) -> bool:
+    """Return whether the page mentions its own host, or "this domain"."""
+    host = normalize_text((page.uri.hostname or "").removeprefix("www.")).strip()
+    is_named = any(f" {host} " in line for line in (*page.title_and_headings, *page.lines))
+    return is_named or bool(load_phrases("parked", "this").find_in(page.lines).phrases)

@@ -1,4 +1,4 @@
-"""Detects soft 404s: pages with a good status that say that there is no such page."""
+"""Detects soft 404s: pages with a good status that say that the page does not exist."""
 
 import re
 from urllib.parse import SplitResult
@@ -7,42 +7,48 @@ from unlost.html.text import text_resemblance
 from unlost.quality.page import PageVerdict, ParsedPage, ReferencePage, VerdictKind, page_identity, quote_text
 from unlost.quality.phrase_matcher import PhraseMatches, load_phrases, normalize_text, text_weight
 
-_MIN_PROSE_ABOUT = 150  # letters
-_MIN_LISTED_ERRORS = 4  # errors that are told on one page: then it is a list of them
+_MIN_PROSE_ABOUT = 150  # characters of prose on a page about errors
+_MIN_LISTED_ERRORS = 4  # different error messages on one page, which is then a list of them
 _ABOUT_URL = re.compile(r"\b(404|not[-_]?found|errors?|faq|help|hilfe|aide|support|docs?|manual)\b", re.IGNORECASE)
 _LISTING = re.compile(r"\s*index of /", re.IGNORECASE)
 _SEARCH = re.compile(r"\bsearch|suche|recherche|buscar|\b(q|s|query|search|keywords?|suche|wort)=", re.IGNORECASE)
 
 
-def is_about_topic(seen: ParsedPage, found: PhraseMatches) -> bool:
-    """Return whether a page is about what it says in its lines, or what its address asks for, rather than that itself.
+def is_about_topic(page: ParsedPage, matches: PhraseMatches) -> bool:
+    """Return whether a page is about what its phrases say, and does not say that of itself.
 
-    found: where it says so, among its lines.
+    Such pages are directory listings, search results, lists of error messages, and help pages.
+
+    Args:
+        page: The page.
+        matches: The phrases in its lines.
     """
-    address = f"{seen.uri.path}?{seen.uri.query}"
-    if _LISTING.match(seen.title):
+    target = f"{page.uri.path}?{page.uri.query}"
+    if _LISTING.match(page.title):
         return True
-    if _SEARCH.search(address):
-        return True  # a search that found nothing has found nothing
-    if len({seen.lines[line] for line, share in found.shares.items() if share >= 0.5}) >= _MIN_LISTED_ERRORS:
+    if _SEARCH.search(target):
+        return True  # a search without results is not an error
+    if len({page.lines[line] for line, share in matches.shares.items() if share >= 0.5}) >= _MIN_LISTED_ERRORS:
         return True
-    is_told = load_phrases("headings", "about").find_in(seen.title_and_headings).phrases or _ABOUT_URL.search(address)
-    return bool(is_told) and seen.prose_length >= _MIN_PROSE_ABOUT
+    is_announced = load_phrases("headings", "about").find_in(page.title_and_headings).phrases or _ABOUT_URL.search(
+        target
+    )
+    return bool(is_announced) and page.prose_length >= _MIN_PROSE_ABOUT
 
 
-_TITLE_SHARE = 0.6  # of a part of the title or of a heading: then it is what that is about
-_NEARLY_SHARE = 0.4  # and the text says so, too
-_LINE_SHARE = 0.5
-_PROSE_TITLED = 320  # letters of own prose, besides excuses, that an error page with such a title may have
-_PROSE = 150  # and one without
-_SMALL_LENGTH = 3000  # letters of all its text
+_TITLE_SHARE = 0.6  # share of a title or heading that a phrase must have
+_NEARLY_SHARE = 0.4  # the same if the text has a phrase, too
+_LINE_SHARE = 0.5  # share of a line
+_PROSE_TITLED = 320  # maximum characters of prose of an error page whose title says so
+_PROSE = 150  # the same without such a title
+_SMALL_LENGTH = 3000  # characters of text
 _TINY_LENGTH = 600
-_FEW_LINES = 10  # lines
-_WHOLE_SHARE = 0.8  # of a line: it says nothing else
+_FEW_LINES = 10
+_WHOLE_SHARE = 0.8  # share of a line that has no other content
 _MIN_RESEMBLANCE = 0.85
 _EMPTY_LENGTH = 200
 _NUMBER = re.compile(r" (404|410|403|500|503) ")
-# What languages and databases say when they fail, in whatever language the site is.
+# Error messages of programming languages and databases, which are in English on sites of any language.
 _TRACE = re.compile(
     r"(include|require)(_once)?\s?(\(\))?.{0,120}(failed to open|no such file)|fatal error: .{1,200}on line \d|"
     r"parse error: |java(x)?\.[\w.]{1,120}(exception|error)|traceback \(most recent|error '80[0-9a-f]{6}'|"
@@ -59,119 +65,133 @@ _TRACE_LINE = re.compile(
 _ERROR_PAGE = re.compile(r"\b(404|not[-_]?found|error)", re.IGNORECASE)
 
 
-def detect_soft404(seen: ParsedPage) -> PageVerdict | None:
-    """Return the verdict on a page that stands for one which is not there; None for any other."""
-    reason = _match_reference_pages(seen) or (
-        None if seen.is_long else _match_phrases(seen) or _match_stack_trace(seen) or _match_home_redirect(seen)
+def detect_soft404(page: ParsedPage) -> PageVerdict | None:
+    """Return the verdict on a page that says that the page does not exist; None for any other page."""
+    reason = _match_reference_pages(page) or (
+        None if page.is_long else _match_phrases(page) or _match_stack_trace(page) or _match_home_redirect(page)
     )
     return None if reason is None else PageVerdict(VerdictKind.SOFT_404, reason)
 
 
-def find_not_found_phrases(seen: ParsedPage) -> PhraseMatches:
-    """Return where the page says that something is not there."""
-    return load_phrases("not_found", key="phrases").find_in(seen.lines)
+def find_not_found_phrases(page: ParsedPage) -> PhraseMatches:
+    """Return the not-found phrases in the lines of a page."""
+    return load_phrases("not_found", key="phrases").find_in(page.lines)
 
 
-def _match_reference_pages(seen: ParsedPage) -> str | None:
-    """Look for what the site says wherever nothing is."""
-    random, home = seen.context.random_url, seen.context.home
-    if seen.is_root:
+def _match_reference_pages(page: ParsedPage) -> str | None:
+    """Compare the page with the responses at a random URL and at the root."""
+    random, home = page.context.random_url, page.context.home
+    if page.is_root:
         return None
-    if random is not None and random.text.strip() and _is_alike(seen, random):
+    if random is not None and random.text.strip() and _is_alike(page, random):
         return "the site answers the same for addresses that never were"
-    before = [known for known in seen.context.earlier if page_identity(known.uri) == page_identity(seen.page.uri)]
-    is_other = before and all(text_resemblance(seen.text, known.text, 3) < 0.5 for known in before)
-    if home is not None and is_other and text_weight(home.text) > _EMPTY_LENGTH and _is_alike(seen, home):
+    earlier = [known for known in page.context.earlier if page_identity(known.uri) == page_identity(page.response.uri)]
+    has_changed = earlier and all(text_resemblance(page.text, known.text, 3) < 0.5 for known in earlier)
+    if home is not None and has_changed and text_weight(home.text) > _EMPTY_LENGTH and _is_alike(page, home):
         return "it is the home page, where another page was"
     return None
 
 
-def _is_alike(seen: ParsedPage, known: ReferencePage) -> bool:
-    """Return whether two pages say the same, but for the address that they may repeat."""
-    if text_resemblance(seen.text, known.text, 3) >= _MIN_RESEMBLANCE:
+def _is_alike(page: ParsedPage, reference: ReferencePage) -> bool:
+    """Return whether two pages have the same text, apart from a URL that they may repeat."""
+    if text_resemblance(page.text, reference.text, 3) >= _MIN_RESEMBLANCE:
         return True
-    lines = {line.strip() for line in known.text.splitlines()}
-    other = [line for line in seen.raw_lines if line.strip() not in lines]
-    return len(other) <= 2 and sum(map(text_weight, other)) <= _EMPTY_LENGTH
+    lines = {line.strip() for line in reference.text.splitlines()}
+    other_lines = [line for line in page.raw_lines if line.strip() not in lines]
+    return len(other_lines) <= 2 and sum(map(text_weight, other_lines)) <= _EMPTY_LENGTH
 
 
-def _match_phrases(seen: ParsedPage) -> str | None:
-    """Look for words that say so, in the title, headings, or a page that says little else."""
-    look = load_phrases("not_found", key="phrases")
-    tops, body = look.find_in(seen.title_and_headings), find_not_found_phrases(seen)
-    if is_about_topic(seen, body) or not (tops.phrases or body.phrases) or _redirects_within_site(seen):
+def _match_phrases(page: ParsedPage) -> str | None:
+    """Match not-found phrases in the title, in headings, or on a page with little other text."""
+    matcher = load_phrases("not_found", key="phrases")
+    title_matches, line_matches = matcher.find_in(page.title_and_headings), find_not_found_phrases(page)
+    if (
+        is_about_topic(page, line_matches)
+        or not (title_matches.phrases or line_matches.phrases)
+        or _redirects_within_site(page)
+    ):
         return None
-    hints = load_phrases("not_found", key="hints").find_in(seen.lines)
-    prose = seen.prose_length_without(body, hints)
-    # Titles and headings are lines, too: what else is said?
-    heads = {*seen.title_and_headings, f" {normalize_text(seen.title).strip()} "}
-    said = {line: share for line, share in body.shares.items() if seen.lines[line] not in heads}
-    is_said = any(share >= 0.3 or line in body.leading_lines for line, share in said.items())
-    is_hinted = is_said or len(hints.phrases) > 1
-    is_all = not prose and seen.text_length < _EMPTY_LENGTH
-    if prose < _PROSE_TITLED and _is_headed(seen, tops, is_said=is_said, is_hinted=is_hinted or is_all):
-        line = max(((share, seen.title_and_headings[line]) for line, share in tops.shares.items()), default=(0.0, ""))[
-            1
-        ]
-        return f"its title or heading says {quote_text(line)}" if line else f"it says {quote_text(body.phrases[0])}"
-    is_small = seen.text_length < _TINY_LENGTH and len(seen.lines) <= _FEW_LINES
-    is_framed = len(seen.own_lines) <= 3 < len(seen.raw_lines)
-    is_topic = seen.text_length < _SMALL_LENGTH and any(
-        share >= _LINE_SHARE or (share >= 0.2 and line in body.leading_lines and seen.line_weights[line])
-        for line, share in said.items()
+    hints = load_phrases("not_found", key="hints").find_in(page.lines)
+    prose = page.prose_length_without(line_matches, hints)
+    # Titles and headings are lines, too, and do not count twice.
+    heading_lines = {*page.title_and_headings, f" {normalize_text(page.title).strip()} "}
+    own_shares = {line: share for line, share in line_matches.shares.items() if page.lines[line] not in heading_lines}
+    is_own_statement = any(share >= 0.3 or line in line_matches.leading_lines for line, share in own_shares.items())
+    has_hints = is_own_statement or len(hints.phrases) > 1
+    is_whole_page = not prose and page.text_length < _EMPTY_LENGTH
+    if prose < _PROSE_TITLED and _is_headed(
+        page, title_matches, is_own_statement=is_own_statement, has_hints=has_hints or is_whole_page
+    ):
+        line = max(
+            ((share, page.title_and_headings[line]) for line, share in title_matches.shares.items()), default=(0.0, "")
+        )[1]
+        return (
+            f"its title or heading says {quote_text(line)}"
+            if line
+            else f"it says {quote_text(line_matches.phrases[0])}"
+        )
+    is_small = page.text_length < _TINY_LENGTH and len(page.lines) <= _FEW_LINES
+    is_framed = len(page.own_lines) <= 3 < len(page.raw_lines)
+    is_topic = page.text_length < _SMALL_LENGTH and any(
+        share >= _LINE_SHARE or (share >= 0.2 and line in line_matches.leading_lines and page.line_weights[line])
+        for line, share in own_shares.items()
     )
-    is_sure = len(hints.phrases) > 1 or is_all or _is_clear(seen, body)
-    if prose < _PROSE and body.phrases and is_sure and (is_topic or is_small or is_framed):
-        line = max((share, seen.lines[line]) for line, share in body.shares.items())[1]
+    is_sure = len(hints.phrases) > 1 or is_whole_page or _is_clear(page, line_matches)
+    if prose < _PROSE and line_matches.phrases and is_sure and (is_topic or is_small or is_framed):
+        line = max((share, page.lines[line]) for line, share in line_matches.shares.items())[1]
         return f"it says little but {quote_text(line)}"
     return None
 
 
-def _is_headed(seen: ParsedPage, tops: PhraseMatches, *, is_said: bool, is_hinted: bool) -> bool:
-    """Return whether it is what the title or a heading says; what may mean anything needs the text to say so, too."""
-    weak = load_phrases("headings", "weak").find_in(seen.title_and_headings)
-    if any(share >= _TITLE_SHARE and share > weak.shares.get(line, 0.0) for line, share in tops.shares.items()):
+def _is_headed(page: ParsedPage, title_matches: PhraseMatches, *, is_own_statement: bool, has_hints: bool) -> bool:
+    """Return whether title or headings say it. Ambiguous phrases count only if the text says it, too."""
+    weak = load_phrases("headings", "weak").find_in(page.title_and_headings)
+    if any(
+        share >= _TITLE_SHARE and share > weak.shares.get(line, 0.0) for line, share in title_matches.shares.items()
+    ):
         return True
-    if tops.max_share() >= _TITLE_SHARE:
-        return is_hinted
-    is_numbered = any(_NUMBER.fullmatch(part) for part in seen.title_and_headings)
-    is_error = load_phrases("headings", "titles").find_in(seen.title_and_headings).max_share() > 0.7
-    if is_numbered and tops.max_share() >= 0.3:
+    if title_matches.max_share() >= _TITLE_SHARE:
+        return has_hints
+    is_numbered = any(_NUMBER.fullmatch(part) for part in page.title_and_headings)
+    is_error = load_phrases("headings", "titles").find_in(page.title_and_headings).max_share() > 0.7
+    if is_numbered and title_matches.max_share() >= 0.3:
         return True
-    return is_said and (tops.max_share() >= _NEARLY_SHARE or is_numbered or is_error)
+    return is_own_statement and (title_matches.max_share() >= _NEARLY_SHARE or is_numbered or is_error)
 
 
-def _is_clear(seen: ParsedPage, body: PhraseMatches) -> bool:
-    """Return whether the text says so in words that nobody says of symbols or cats, or in a line of its own."""
-    weak = load_phrases("headings", "weak").find_in(seen.lines)
-    return any(share > weak.shares.get(line, 0.0) or share >= _WHOLE_SHARE for line, share in body.shares.items())
+def _is_clear(page: ParsedPage, line_matches: PhraseMatches) -> bool:
+    """Return whether the text has an unambiguous phrase, or one in a line of its own."""
+    weak = load_phrases("headings", "weak").find_in(page.lines)
+    return any(
+        share > weak.shares.get(line, 0.0) or share >= _WHOLE_SHARE for line, share in line_matches.shares.items()
+    )
 
 
-def _match_stack_trace(seen: ParsedPage) -> str | None:
-    """Look for what programs say that broke down, where it stands in the place of a page."""
-    found = _TRACE.search(seen.text[:20_000])
-    if found is None or is_about_topic(seen, find_not_found_phrases(seen)):
+def _match_stack_trace(page: ParsedPage) -> str | None:
+    """Match error messages of programs in place of a page."""
+    message = _TRACE.search(page.text[:20_000])
+    if message is None or is_about_topic(page, find_not_found_phrases(page)):
         return None
-    lines = [text_weight(line) for line in seen.own_lines if text_weight(line) >= 60 and not _TRACE_LINE.search(line)]
+    lines = [text_weight(line) for line in page.own_lines if text_weight(line) >= 60 and not _TRACE_LINE.search(line)]
     return (
-        f"a program broke down: {quote_text(found[0])}"
-        if sum(lines) < _PROSE_TITLED and len(seen.lines) <= 40
+        f"a program broke down: {quote_text(message[0])}"
+        if sum(lines) < _PROSE_TITLED and len(page.lines) <= 40
         else None
     )
 
 
-def _match_home_redirect(seen: ParsedPage) -> str | None:
-    """Look for pages that are nothing but a way to the home page."""
-    target = seen.redirect_target
-    if target is None or seen.is_root or seen.text_length > _EMPTY_LENGTH:
+def _match_home_redirect(page: ParsedPage) -> str | None:
+    """Match pages that are nothing but a redirect to the home page or to an error page."""
+    target = page.redirect_target
+    if target is None or page.is_root or page.text_length > _EMPTY_LENGTH:
         return None
     return f"it only leads to {quote_text(target.geturl())}" if _is_home_or_error(target) else None
 
 
-def _redirects_within_site(seen: ParsedPage) -> bool:
-    """Return whether it leads to another page of its site by itself: what was here has moved, and is not gone."""
-    target = seen.redirect_target
-    return target is not None and target.hostname == seen.uri.hostname and not _is_home_or_error(target)
+def _redirects_within_site(page: ParsedPage) -> bool:
+    """Return whether the page redirects to another page of its site: then it has moved."""
+    target = page.redirect_target
+    return target is not None and target.hostname == page.uri.hostname and not _is_home_or_error(target)
 
 
 def _is_home_or_error(target: SplitResult) -> bool:

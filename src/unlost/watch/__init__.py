@@ -1,10 +1,10 @@
-"""Watches sites: visits them again and again, and reports when one is lost.
+"""Watches sites: visits them periodically, and reports when one is lost.
 
 Modules, in reading order:
-- `site_health`: fetches some pages of a site and says whether it is still that site.
-- `losses`: when a site counts as lost, the record of losses, and the hook that is run.
-- `lifetimes`: how long resources live on the web and in archives.
-- `watcher`: visits sites on schedule; the number of queries that takes.
+- `site_health`: fetches a few pages of a site and classifies its health.
+- `losses`: detects and records losses, and runs the loss hook.
+- `lifetimes`: lifetimes of resources on the web and in archives.
+- `watcher`: visits sites on schedule; estimates the number of queries.
 - `report`: text and HTML.
 
 Builds on check. Must not import jobs, web or the command line.

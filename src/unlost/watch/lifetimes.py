@@ -1,11 +1,10 @@
-"""Lifetimes of resources on the web and in archives, and what all visits of a site say together.
+"""Lifetimes of resources on the web and in archives, and statistics over all visits of a site.
 
-    t0 published      ta stored            tr removed            tp purged
-    ├── vulnerable ───┼──── replicated ────┼──── endangered ─────┤
-    ├─────────────── on the web ───────────┤
+    t0 published      ta stored            tr removed            tp purged ├── vulnerable ───┼──── replicated ────┼────
+    endangered ─────┤ ├─────────────── on the web ───────────┤
                       ├──────────── TTL_c, in the archive ───────┤
 
-An observation holds until the next visit that observed the resource, so all times are those of visits.
+An observation is valid until the next visit that observed the resource, so all times are start times of visits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,11 +19,17 @@ from unlost.media_types import UNKNOWN_TYPE, group_of
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """The life of a resource, for one archive or for all together. Times are in seconds since 1970; None if not seen.
+    """The lifetime of a resource, for one archive or for any archive.
 
-    t0: since when it was on the web. ta: since when it was held. tr: when it was gone from the web for good.
-    tp: when it was gone from the archive for good.
-    end: the last visit. held_seconds: how long, between ta and tp, it could be had.
+    Times are in seconds since 1970; None if not observed.
+
+    Attributes:
+        t0: First seen on the web.
+        ta: First seen in the archive.
+        tr: Removed from the web for good.
+        tp: Purged from the archive for good.
+        end: The last visit.
+        held_seconds: Seconds between ta and tp during which the archive held the resource.
     """
 
     t0: float | None
@@ -36,30 +41,31 @@ class Lifetime:
 
     @property
     def ttl_c(self) -> float | None:
-        """How long it was in the archive, in seconds: tp - ta; None if it never was, or still is."""
+        """Seconds in the archive: tp - ta; None if never held or still held."""
         return None if self.ta is None or self.tp is None else self.tp - self.ta
 
     @property
     def p_r(self) -> float | None:
-        """The share of that time in which it could be had; of what is still held, of the time until the last visit.
+        """The share of the time between ta and tp during which the resource was retrievable.
 
-        None if it never was held, or only the last visit saw it.
+        While it is still held, the last visit takes the place of tp. None if it was never held, or only at the last
+        visit.
         """
         if self.ta is None:
             return None
-        whole = (self.end if self.tp is None else self.tp) - self.ta
-        return self.held_seconds / whole if whole > 0 else None
+        seconds = (self.end if self.tp is None else self.tp) - self.ta
+        return self.held_seconds / seconds if seconds > 0 else None
 
     @property
     def is_late(self) -> bool:
-        """Whether it came into the archive only after it was gone from the web: late caching, tr < ta."""
+        """Whether the archive stored the resource only after it was removed from the web (late caching, tr < ta)."""
         return self.tr is not None and self.ta is not None and self.tr < self.ta
 
     @property
     def vulnerable(self) -> float | None:
-        """How long it was on the web and not yet in the archive: ta - t0, or until it was gone. None if it still is so.
+        """Seconds on the web before the archive held the resource: ta - t0, or tr - t0 if it was removed first.
 
-        0 if it was held before it was seen on the web.
+        0 if it was held before it was seen on the web. None if it was never on the web, or is still vulnerable.
         """
         if self.t0 is None:
             return None
@@ -68,9 +74,9 @@ class Lifetime:
 
     @property
     def endangered(self) -> float | None:
-        """How long it was in the archive and not on the web any more: tp - tr; after late caching, tp - ta.
+        """Seconds in the archive only: tp - tr, or tp - ta after late caching.
 
-        0 if it was purged first. None if it is still on the web, never was held, or still is.
+        0 if it was purged before it was removed. None if it is still on the web, was never held, or is still held.
         """
         if self.tr is None or self.ta is None or self.tp is None:
             return None
@@ -78,38 +84,50 @@ class Lifetime:
 
 
 def compute_lifetime(observations: Sequence[Observation]) -> Lifetime | None:
-    """Return the life of a resource, by what visits saw, in the order of their times; None without any visit."""
+    """Return the lifetime of a resource from its observations in chronological order; None without observations."""
     if not observations:
         return None
-    lives = [(sight.time, sight.is_live) for sight in observations if sight.is_live is not None]
-    holds = [(sight.time, sight.is_held) for sight in observations if sight.is_held is not None]
-    t0, tr = _span(lives)
-    ta, tp = _span(holds)
-    return Lifetime(t0, ta, tr, tp, observations[-1].time, _true_seconds(holds))
+    live_values = [
+        (observation.time, observation.is_live) for observation in observations if observation.is_live is not None
+    ]
+    held_values = [
+        (observation.time, observation.is_held) for observation in observations if observation.is_held is not None
+    ]
+    t0, tr = _span(live_values)
+    ta, tp = _span(held_values)
+    return Lifetime(t0, ta, tr, tp, observations[-1].time, _true_seconds(held_values))
 
 
-def _span(seen: Sequence[tuple[float, bool]]) -> tuple[float | None, float | None]:
-    """Return when something was first so, and when it was first not so after it was so for the last time."""
-    first = next((time for time, is_so in seen if is_so), None)
-    after: float | None = None
-    for time, is_so in reversed(seen):
-        if is_so:
+def _span(values: Sequence[tuple[float, bool]]) -> tuple[float | None, float | None]:
+    """Return when a value first became true, and when it became false for good; None each if that never happened."""
+    first = next((time for time, value in values if value), None)
+    end: float | None = None
+    for time, value in reversed(values):
+        if value:
             break
-        after = time
-    return (first, after) if first is not None else (None, None)
+        end = time
+    return (first, end) if first is not None else (None, None)
 
 
-def _true_seconds(seen: Sequence[tuple[float, bool]]) -> float:
-    return sum(after - before for (before, is_so), (after, _) in pairwise(seen) if is_so)
+def _true_seconds(values: Sequence[tuple[float, bool]]) -> float:
+    return sum(end - begin for (begin, value), (end, _) in pairwise(values) if value)
 
 
 @dataclass(frozen=True, slots=True)
 class LifetimeStats:
-    """What many resources have in common, for one archive or for all together; times are means, in days.
+    """Statistics of many lifetimes, for one archive or for any archive. Times are means in days; None without data.
 
-    resources: how many there are. held: how many were ever held. late: how many only after they were gone.
-    ta: from t0 until they were held. ttl_c, p_r, vulnerable, endangered: of those for which each is known;
-    None of nothing. open: how many of those held have not been purged: their TTL_c is at least `open_days`.
+    Attributes:
+        resources: Number of resources.
+        held: Number of resources that were ever held.
+        late: Number of those that were stored only after they were removed.
+        open: Number of held resources that are not purged. Their TTL_c is at least `open_days`.
+        ta: From t0 until the resource was held.
+        ttl_c: Time in the archive.
+        p_r: Mean share of that time during which the resource was retrievable.
+        vulnerable: Time on the web before it was held.
+        endangered: Time in the archive after it was removed.
+        open_days: Time since `ta` of resources that are not purged.
     """
 
     resources: int
@@ -124,22 +142,22 @@ class LifetimeStats:
     open_days: float | None
 
 
-def summarize_lifetimes(lives: Iterable[Lifetime]) -> LifetimeStats:
-    """Return what lives have in common."""
-    all_of = list(lives)
-    held = [each for each in all_of if each.ta is not None]
-    still = [each for each in held if each.tp is None]
+def summarize_lifetimes(lifetimes: Iterable[Lifetime]) -> LifetimeStats:
+    """Return the statistics of lifetimes."""
+    all_lifetimes = list(lifetimes)
+    held = [each for each in all_lifetimes if each.ta is not None]
+    unpurged = [each for each in held if each.tp is None]
     return LifetimeStats(
-        len(all_of),
+        len(all_lifetimes),
         len(held),
         sum(each.is_late for each in held),
-        len(still),
+        len(unpurged),
         _mean_days(each.ta - each.t0 for each in held if each.ta is not None and each.t0 is not None),
         _mean_days(each.ttl_c for each in held),
         _mean(each.p_r for each in held),
-        _mean_days(each.vulnerable for each in all_of),
+        _mean_days(each.vulnerable for each in all_lifetimes),
         _mean_days(each.endangered for each in held),
-        _mean_days(each.end - each.ta for each in still if each.ta is not None),
+        _mean_days(each.end - each.ta for each in unpurged if each.ta is not None),
     )
 
 
@@ -155,9 +173,12 @@ def _mean_days(values: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class LifetimeRow:
-    """The lives of the resources of a site, of one type or of all, in one archive or in all together.
+    """Statistics of one media type group of a site, in one archive.
 
-    archive: its id; empty for all. group: `HTML`, `images` or `other`; empty for all.
+    Attributes:
+        archive: The archive's id; empty for any archive.
+        group: `HTML`, `images` or `other`; empty for all.
+        stats: The statistics.
     """
 
     archive: str
@@ -167,11 +188,15 @@ class LifetimeRow:
 
 @dataclass(frozen=True, slots=True)
 class SiteSurvey:
-    """What all visits of a site say.
+    """Statistics over all visits of a site.
 
-    visits: in their order. rows: lives, all together first. change_rate: how often a download differs from the one
-    before, as the mean over the resources; birth_rate: which share of what is on the web was never seen before, as the
-    mean over the visits but the first. None if there are too few.
+    Attributes:
+        visits: The finished visits in order.
+        rows: Lifetime statistics, those for any archive first.
+        change_rate: How often a download differs from the previous one, as the mean over the resources; None without
+            data.
+        birth_rate: Share of new resources among those on the web, as the mean over all visits but the first; None
+            without data.
     """
 
     visits: list[FinishedVisit]
@@ -181,28 +206,33 @@ class SiteSurvey:
 
 
 def survey_site(history: VisitHistory) -> SiteSurvey:
-    """Return what all visits of a site say, by those whose dates can be believed."""
+    """Return the statistics over all visits of a site whose dates are reliable."""
     visits = history.finished_visits()
     rows = []
     for archive in (ANY_ARCHIVE, *history.archives()):
-        lives = [(group_of(mime or UNKNOWN_TYPE), life) for _, mime, life in resource_lifetimes(history, archive)]
-        rows.append(LifetimeRow(archive, "", summarize_lifetimes(life for _, life in lives)))
+        lifetimes = [
+            (group_of(mime or UNKNOWN_TYPE), lifetime) for _, mime, lifetime in resource_lifetimes(history, archive)
+        ]
+        rows.append(LifetimeRow(archive, "", summarize_lifetimes(lifetime for _, lifetime in lifetimes)))
         for group in ("HTML", "images", "other"):
-            some = [life for each, life in lives if each == group]
-            if some and len(some) < len(lives):
-                rows.append(LifetimeRow(archive, group, summarize_lifetimes(some)))
+            selected = [lifetime for each, lifetime in lifetimes if each == group]
+            if selected and len(selected) < len(lifetimes):
+                rows.append(LifetimeRow(archive, group, summarize_lifetimes(selected)))
     rates = [changes / (downloads - 1) for _, downloads, changes in history.changes() if downloads > 1]
-    births = [each.new_resources / live for each in visits[1:] if (live := _live_count(each))]
-    return SiteSurvey(visits, rows, fmean(rates) if rates else None, fmean(births) if births else None)
+    birth_rates = [each.new_resources / live for each in visits[1:] if (live := _live_count(each))]
+    return SiteSurvey(visits, rows, fmean(rates) if rates else None, fmean(birth_rates) if birth_rates else None)
 
 
 def resource_lifetimes(history: VisitHistory, archive: str = ANY_ARCHIVE) -> Iterator[tuple[str, str | None, Lifetime]]:
-    """Yield the address, the type and the life of every resource that was ever on the web, in one archive or in all."""
-    for uri, mime, sights in history.observations(archive):
-        life = compute_lifetime(sights)
-        if life is not None:
-            yield uri, mime, life
+    """Yield URL, media type and lifetime of every resource that was ever on the web.
+
+    By default the lifetime in any archive; `archive` selects one.
+    """
+    for uri, mime, observations in history.observations(archive):
+        lifetime = compute_lifetime(observations)
+        if lifetime is not None:
+            yield uri, mime, lifetime
 
 
-def _live_count(ended: FinishedVisit) -> int:
-    return ended.states[AvailabilityState.REPLICATED] + ended.states[AvailabilityState.VULNERABLE]
+def _live_count(visit: FinishedVisit) -> int:
+    return visit.states[AvailabilityState.REPLICATED] + visit.states[AvailabilityState.VULNERABLE]

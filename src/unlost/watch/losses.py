@@ -1,5 +1,5 @@
-# ruff: noqa: S608  what is put into statements is our own
-"""Losses of sites: when a site counts as lost, the record of losses, and the command that is run on a loss."""
+# ruff: noqa: S608  only our own constants are put into statements
+"""Losses of sites: detection, records, and the command that is run on a loss."""
 
 import os
 import shlex
@@ -13,18 +13,28 @@ from unlost.sqlite import decode_text, encode_text, transaction
 from unlost.watch.site_health import HealthCheck, KnownPage, SiteHealth
 
 MIN_GONE_VISITS = 2
-"""So many visits must find a site gone before it is called lost."""
+"""Number of visits that must find a site gone before it counts as lost."""
 CONFIRM_SECONDS = 20 * 3600.0
-"""And so long must the first of them be ago: an outage of some hours is none for a watch that looks every ten minutes,
-either. A little less than a day, so that it is the second of daily visits, whenever on the day they come."""
+"""Minimum time between the first and the last of these visits.
+
+An outage of some hours is no loss, even if the site is visited every ten minutes. A little less than a day, so that the
+second of two daily visits confirms the loss even if it begins earlier in the day.
+"""
 MAX_WAIT_VISITS = 7
-"""A site that only says, at so many visits and for as many days, that it is away for a while, is lost, too."""
+"""Number of visits, and of days, after which a site that is only temporarily unavailable also counts as lost."""
 _DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class VisitHealth:
-    """How a site looked at one visit. time: in seconds since 1970; None if the clock cannot be believed."""
+    """Health of a site at one visit.
+
+    Attributes:
+        visit: The visit's id.
+        time: Start of the visit, in seconds since 1970; None if the clock was wrong.
+        health: The health.
+        reason: Explanation of the health.
+    """
 
     visit: int
     time: float | None
@@ -34,7 +44,13 @@ class VisitHealth:
 
 @dataclass(frozen=True, slots=True)
 class DetectedLoss:
-    """That a site is lost. kind: how it looked at last. since: the first visit at which it was gone."""
+    """A confirmed loss.
+
+    Attributes:
+        kind: Health of the site at the last visit.
+        reason: Explanation.
+        since: Id of the first visit that found the site gone.
+    """
 
     kind: SiteHealth
     reason: str
@@ -42,14 +58,15 @@ class DetectedLoss:
 
 
 def detect_loss(visits: Sequence[VisitHealth]) -> DetectedLoss | None:
-    """Return that a site is lost, by its visits in their order; None if it is not, or that is not certain yet.
+    """Return the loss of a site, given its visits in order; None if the site is not lost, or that is not confirmed yet.
 
-    A fine look, or one that was not allowed, begins everything anew; one at which the site says to wait neither counts
-    nor makes it good.
+    A visit that finds the site fine, or may not look (robots.txt), resets the count. A visit at which the site is
+    temporarily unavailable neither counts nor resets.
 
-    >>> looks = [Seen(1, 0.0, Look.FINE), Seen(2, 9e4, Look.PARKED, "for sale"), Seen(3, 18e4, Look.PARKED, "for sale")]
-    >>> loss(looks[:2]), loss(looks)
-    (None, Loss(kind=<Look.PARKED: 'parked'>, reason='for sale', since=2))
+    >>> for_sale = (SiteHealth.PARKED, "for sale")
+    >>> visits = [VisitHealth(1, 0.0, SiteHealth.FINE), VisitHealth(2, 9e4, *for_sale), VisitHealth(3, 18e4, *for_sale)]
+    >>> detect_loss(visits[:2]), detect_loss(visits)
+    (None, DetectedLoss(kind=<SiteHealth.PARKED: 'parked'>, reason='for sale', since=2))
     """
     run = _visits_since_fine(visits)
     gone = [each for each in run if each.health.is_gone]
@@ -62,30 +79,36 @@ def detect_loss(visits: Sequence[VisitHealth]) -> DetectedLoss | None:
     return None
 
 
-def _visits_since_fine(seen: Sequence[VisitHealth]) -> Sequence[VisitHealth]:
-    """Return the visits since the last fine look."""
-    for place in range(len(seen) - 1, -1, -1):
-        if seen[place].health in (SiteHealth.FINE, SiteHealth.UNSEEN):
-            return seen[place + 1 :]
-    return seen
+def _visits_since_fine(visits: Sequence[VisitHealth]) -> Sequence[VisitHealth]:
+    """Return the visits after the last one that found the site fine."""
+    for index in range(len(visits) - 1, -1, -1):
+        if visits[index].health in (SiteHealth.FINE, SiteHealth.UNSEEN):
+            return visits[index + 1 :]
+    return visits
 
 
 def _is_apart(first: VisitHealth, last: VisitHealth, seconds: float) -> bool:
-    """Return whether so much time lies between two visits; where the clock cannot be believed, their order must do."""
+    """Return whether at least `seconds` lie between two visits; true if a date is unknown."""
     if first.time is None or last.time is None:
         return True
     return last.time - first.time >= seconds
 
 
-_MAX_VISITS = 60  # visits that are looked back at: a run that is longer was decided long ago
+_MAX_VISITS = 60  # considered for a loss; a longer run was confirmed long before
 
 
 @dataclass(frozen=True, slots=True)
 class SiteLoss:
-    """A loss that was noticed.
+    """A recorded loss. Times are in seconds since 1970.
 
-    since: when the site was first seen to be gone, in seconds since 1970. noticed: when that was certain.
-    over: when it was there again; None if it is still lost. is_told: whether whoever wants to know was told.
+    Attributes:
+        id: The loss's id.
+        kind: Health of the site when the loss was confirmed.
+        reason: Explanation.
+        since: When the site was first found gone.
+        noticed: When the loss was confirmed.
+        over: When the site was found again; None if it is still lost.
+        is_notified: Whether the loss hook was run.
     """
 
     id: int
@@ -98,14 +121,14 @@ class SiteLoss:
 
 
 class LossStore:
-    """The tables about one site as a whole."""
+    """The database tables of one site: known pages, health at each visit, and losses."""
 
     def __init__(self, file: VisitDatabase, site: int) -> None:
         self._data = file.connection
         self._site = site
 
     def known_pages(self) -> list[KnownPage]:
-        """Return the pages that are known to have been good."""
+        """Return the known pages: good pages of the last fine visit."""
         rows = self._data.execute(
             "SELECT uri, datetime, digest, text FROM page WHERE site = ? ORDER BY place", (self._site,)
         )
@@ -113,31 +136,31 @@ class LossStore:
             KnownPage(decode_text(uri), datetime, digest, decode_text(text)) for uri, datetime, digest, text in rows
         ]
 
-    def record_health(self, visit: SiteVisit, found: HealthCheck) -> None:
-        """Keep how the site looked at a visit, and the pages that are known since then, all at once."""
+    def record_health(self, visit: SiteVisit, check: HealthCheck) -> None:
+        """Store the health at a visit and replace the known pages, in one transaction."""
         with transaction(self._data):
             self._data.execute(
                 "UPDATE visit SET look = ?, reason = ? WHERE id = ?",
-                (found.health, encode_text(found.reason), visit.id),
+                (check.health, encode_text(check.reason), visit.id),
             )
             self._data.execute("DELETE FROM page WHERE site = ?", (self._site,))
             self._data.executemany(
                 "INSERT INTO page VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (self._site, at, encode_text(each.uri), each.datetime, each.digest, encode_text(each.text))
-                    for at, each in enumerate(found.pages)
+                    (self._site, index, encode_text(each.uri), each.datetime, each.digest, encode_text(each.text))
+                    for index, each in enumerate(check.pages)
                 ],
             )
 
     def health_at(self, visit: SiteVisit) -> HealthCheck | None:
-        """Return how the site looked at a visit; None if nobody has looked yet."""
+        """Return the health at a visit; None if it was not checked yet."""
         row = self._data.execute("SELECT look, reason FROM visit WHERE id = ?", (visit.id,)).fetchone()
         if row is None or row[0] is None:
             return None
         return HealthCheck(SiteHealth(row[0]), decode_text(row[1]) or "", tuple(self.known_pages()))
 
     def recent_health(self) -> list[VisitHealth]:
-        """Return how the site looked at the last visits that are over, in their order."""
+        """Return the health at the last finished visits, in order."""
         rows = self._data.execute(
             "SELECT id, time, is_dated, look, reason FROM visit WHERE site = ? AND stage = ? AND look IS NOT NULL "
             "ORDER BY id DESC LIMIT ?",
@@ -149,27 +172,27 @@ class LossStore:
         ]
 
     def last_loss(self) -> SiteLoss | None:
-        """Return the last loss, whether or not it is over; None if there was none."""
+        """Return the last loss, current or past; None if there was none."""
         return next(iter(self._losses("DESC LIMIT 1")), None)
 
     def all_losses(self) -> list[SiteLoss]:
-        """Return all losses, in their order."""
+        """Return all losses in order."""
         return self._losses("ASC")
 
     def record_loss(self, visit: SiteVisit, loss: DetectedLoss) -> None:
-        """Note that the site is lost."""
+        """Record a loss."""
         self._data.execute(
             "INSERT INTO loss (site, visit, kind, reason, since) VALUES (?, ?, ?, ?, ?)",
             (self._site, visit.id, loss.kind, encode_text(loss.reason), loss.since),
         )
 
     def record_recovery(self, visit: SiteVisit) -> None:
-        """Note that it is there again."""
+        """Record that the site is back."""
         self._data.execute("UPDATE loss SET over = ? WHERE site = ? AND over IS NULL", (visit.id, self._site))
 
-    def mark_notified(self, lost: SiteLoss) -> None:
-        """Note that whoever wants to know was told."""
-        self._data.execute("UPDATE loss SET is_told = 1 WHERE id = ?", (lost.id,))
+    def mark_notified(self, loss: SiteLoss) -> None:
+        """Record that the loss hook was run."""
+        self._data.execute("UPDATE loss SET is_told = 1 WHERE id = ?", (loss.id,))
 
     def _losses(self, order: str) -> list[SiteLoss]:
         rows = self._data.execute(
@@ -186,42 +209,42 @@ class LossStore:
 
 @dataclass(frozen=True, slots=True)
 class LossHook:
-    """A command. words: the program and its arguments; no shell is between, unless it is one."""
+    """A command that is run on a loss. It is executed without a shell."""
 
     arguments: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> "LossHook":
-        """Return the command in a text, whose words are parted and quoted as in a shell. Raises UsageError.
+        """Parse a command line with the quoting rules of a POSIX shell. Raises UsageError.
 
         >>> LossHook.parse("mail -s 'a site is lost' me@example.org").arguments
         ('mail', '-s', 'a site is lost', 'me@example.org')
         """
         try:
-            words = shlex.split(text)
+            arguments = shlex.split(text)
         except ValueError as error:
             raise UsageError(f"--on-loss: not a command: {error}") from error
-        if not words:
+        if not arguments:
             raise UsageError("--on-loss: expected a command")
-        return cls(tuple(words))
+        return cls(tuple(arguments))
 
     def run(self, url: str, kind: str, reason: str, since: str) -> str | None:
-        """Run it, and wait until it has ended; return what went wrong, None if nothing did.
+        """Run the command and wait for it. Returns an error message, or None on success.
 
-        Behind its own words it gets two more: the address of the site, and the kind of loss. The same, with the reason
-        and the date since which it is lost, is in UNLOST_SITE, UNLOST_LOSS, UNLOST_REASON and UNLOST_SINCE. What a site
-        says is never part of a command line that a shell reads.
+        The URL of the site and the kind of loss are appended to the arguments. The environment variables UNLOST_SITE,
+        UNLOST_LOSS, UNLOST_REASON and UNLOST_SINCE contain the URL, the kind, the reason and the date. Text that comes
+        from the site is never part of a command line that a shell parses.
         """
-        # A NUL cannot be in any of them, and would be an error here.
-        told = {"SITE": url, "LOSS": kind, "REASON": reason, "SINCE": since}
-        environment = os.environ | {f"UNLOST_{name}": _environment_text(value) for name, value in told.items()}
+        # Environment variables and arguments cannot contain NUL.
+        variables = {"SITE": url, "LOSS": kind, "REASON": reason, "SINCE": since}
+        environment = os.environ | {f"UNLOST_{name}": _environment_text(value) for name, value in variables.items()}
         try:
-            done = subprocess.run(  # noqa: S603  the user's own command
+            process = subprocess.run(  # noqa: S603  the user's own command
                 [*self.arguments, _environment_text(url), kind], env=environment, check=False, stdin=subprocess.DEVNULL
             )
         except OSError as error:
             return f"{self.arguments[0]}: {error.strerror or error}"
-        return None if done.returncode == 0 else f"{self.arguments[0]}: ended with {done.returncode}"
+        return None if process.returncode == 0 else f"{self.arguments[0]}: ended with {process.returncode}"
 
 
 def _environment_text(text: str) -> str:

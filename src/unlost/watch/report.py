@@ -1,4 +1,4 @@
-"""The results of a watch in sentences, as table cells, and as an HTML page."""
+"""The results of a watch as text, table cells, and an HTML page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,20 +35,20 @@ LIFETIME_COLUMNS = (
     "held late",
     "still held",
 )
-"""What stands above the cells of a row."""
+"""Headers of the cells that `lifetime_cells` returns."""
 
 
-def describe_health(look: SiteHealth) -> str:
-    """Return how a site looks.
+def describe_health(health: SiteHealth) -> str:
+    """Return a description of the health of a site.
 
     >>> describe_health(SiteHealth.PARKED)
     'the domain has no site'
     """
-    return _HEALTH_TEXTS[look]
+    return _HEALTH_TEXTS[health]
 
 
 def format_days(value: float | None) -> str:
-    """Return a number of days.
+    """Format a number of days.
 
     >>> format_days(12.34), format_days(None)
     ('12.3 d', 'n/a')
@@ -57,41 +57,41 @@ def format_days(value: float | None) -> str:
 
 
 def lifetime_cells(row: LifetimeRow) -> tuple[str, ...]:
-    """Return what a row says, as `COLUMNS` has it. Times are means."""
-    lives = row.stats
-    place = "all archives" if row.archive == ANY_ARCHIVE else row.archive
+    """Return the cells of a row; their headers are `LIFETIME_COLUMNS`. Times are means."""
+    stats = row.stats
+    archive = "all archives" if row.archive == ANY_ARCHIVE else row.archive
     return (
-        f"{place}, {row.group}" if row.group else place,
-        f"{lives.resources:,}",
-        f"{lives.held:,}",
-        format_days(lives.ta),
-        format_days(lives.ttl_c),
-        format_share(lives.p_r),
-        format_days(lives.vulnerable),
-        format_days(lives.endangered),
-        f"{lives.late:,}",
-        f"{lives.open:,}",
+        f"{archive}, {row.group}" if row.group else archive,
+        f"{stats.resources:,}",
+        f"{stats.held:,}",
+        format_days(stats.ta),
+        format_days(stats.ttl_c),
+        format_share(stats.p_r),
+        format_days(stats.vulnerable),
+        format_days(stats.endangered),
+        f"{stats.late:,}",
+        f"{stats.open:,}",
     )
 
 
-def survey_remarks(found: SiteSurvey) -> list[str]:
-    """Return sentences about all visits: how many there were, what cannot be counted, how a site changes."""
-    undated = sum(not each.is_dated for each in found.visits)
-    lines = [f"{format_count(len(found.visits), 'visit')}."]
+def survey_remarks(survey: SiteSurvey) -> list[str]:
+    """Return sentences about all visits: their number, missing dates, and how the site changes."""
+    undated = sum(not each.is_dated for each in survey.visits)
+    lines = [f"{format_count(len(survey.visits), 'visit')}."]
     if undated:
         lines.append(f"{undated:,} of them have no date, since the clock went back: times are without them.")
-    if found.change_rate is not None:
+    if survey.change_rate is not None:
         lines.append(
-            f"A page differs from what it was at the visit before in {format_share(found.change_rate)} of the cases."
+            f"A page differs from what it was at the visit before in {format_share(survey.change_rate)} of the cases."
         )
-    if found.birth_rate is not None:
-        lines.append(f"Of what is on the web, {format_share(found.birth_rate)} is new at each visit.")
+    if survey.birth_rate is not None:
+        lines.append(f"Of what is on the web, {format_share(survey.birth_rate)} is new at each visit.")
     return lines
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedSite:
-    """What is known of one site that is watched."""
+    """One watched site."""
 
     url: str
     survey: SiteSurvey
@@ -99,7 +99,7 @@ class WatchedSite:
 
 
 def render_watch_page(sites: Sequence[WatchedSite]) -> str:
-    """Return the page: HTML with everything in it, the same for the same visits. Everything in it is escaped."""
+    """Return the HTML page, with everything inline. The same visits give the same bytes."""
     return (
         make_template_environment("unlost.watch")
         .get_template("watch.html")
@@ -113,7 +113,7 @@ def render_watch_page(sites: Sequence[WatchedSite]) -> str:
                     ),
                     "rows": [lifetime_cells(row) for row in each.survey.rows],
                     "losses": [
-                        (describe_health(lost.kind), lost.reason, _format_loss_span(lost)) for lost in each.losses
+                        (describe_health(loss.kind), loss.reason, _format_loss_span(loss)) for loss in each.losses
                     ],
                     "is_lost": bool(each.losses) and each.losses[-1].over is None,
                     "visits": [
@@ -133,6 +133,6 @@ def _format_day(time: float) -> str:
     return dates.to_iso(dates.from_epoch(str(int(time))))[:10]
 
 
-def _format_loss_span(lost: SiteLoss) -> str:
-    until = "until now" if lost.over is None else f"until {_format_day(lost.over)}"
-    return f"since {_format_day(lost.since)}, noticed {_format_day(lost.noticed)}, {until}"
+def _format_loss_span(loss: SiteLoss) -> str:
+    until = "until now" if loss.over is None else f"until {_format_day(loss.over)}"
+    return f"since {_format_day(loss.since)}, noticed {_format_day(loss.noticed)}, {until}"

@@ -1,4 +1,4 @@
-"""Visits sites on schedule, checks each, records losses; estimates how many queries that takes a day."""
+"""Visits sites on schedule, checks each, and records losses. Estimates the number of queries per day."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -25,9 +25,9 @@ _DAY_SECONDS = 86_400.0
 
 
 def daily_queries(collections: int, bins: int, types: int, repositories: int, singles: int = 0) -> int:
-    """Return how many queries a round over test collections takes: one for each bin and type, and one for each single.
+    """Return the number of queries for one round over test collections.
 
-    singles: what has to be asked for by itself in each collection, as images have to be.
+    One query for each bin and media type, and one for each resource that must be queried singly, as images must.
 
     >>> daily_queries(4, 30, 2, 3), daily_queries(4, 30, 2, 3, singles=222)
     (720, 3384)
@@ -37,10 +37,14 @@ def daily_queries(collections: int, bins: int, types: int, repositories: int, si
 
 @dataclass(frozen=True, slots=True)
 class QueryEstimate:
-    """What one archive is asked by a watch.
+    """The queries that a watch sends to one archive.
 
-    lists: lister queries a visit, over all sites: each is a page of a list. singles: addresses a visit that are asked
-    for one by one, at most. visits: a day. quota: how many questions a day it takes; None if it has no such limit.
+    Attributes:
+        archive: The archive's id.
+        lists: Listing queries (pages of CDX listings) per visit, over all sites.
+        singles: Maximum number of single-resource queries per visit.
+        visits: Visits per day.
+        quota: Queries per day that the archive allows; None without a limit.
     """
 
     archive: str
@@ -51,7 +55,7 @@ class QueryEstimate:
 
     @property
     def daily(self) -> int:
-        """How many it is asked a day.
+        """Queries per day.
 
         >>> QueryEstimate("a", lists=3, singles=100, visits=0.5).daily
         52
@@ -60,16 +64,18 @@ class QueryEstimate:
 
     @property
     def exceeds_quota(self) -> bool:
-        """Whether its daily limit does not allow that."""
+        """Whether the estimate exceeds the daily quota."""
         return self.quota is not None and self.daily > self.quota
 
 
 @dataclass(frozen=True, slots=True)
 class SiteSize:
-    """How large a site is, as far as is known.
+    """Size of a site, as far as known.
 
-    prefixes: how many lists it takes. resources: how many are asked for one by one where there is no list.
-    rows: how many captures an archive lists of it, at least one of each resource.
+    Attributes:
+        prefixes: Number of URL prefixes to list.
+        resources: Number of resources that are queried singly in archives without a listing API.
+        rows: Number of captures in an archive's listing, at least one per resource.
     """
 
     prefixes: int
@@ -78,11 +84,16 @@ class SiteSize:
 
 
 def estimate_queries(archive: Archive, sizes: list[SiteSize], every: float, share: float) -> QueryEstimate:
-    """Return what an archive is asked by a watch of sites of such sizes.
+    """Return the queries that a watch sends to an archive.
 
-    every: seconds between two visits. share: how much of a limit is used.
-    An archive that lists a prefix is asked for a page of rows at a time, one list for each prefix (a bin, and one type,
-    since lists have all types); any other for each resource by itself.
+    An archive with a listing API is queried page by page, one listing per prefix (a bin with all media types). Any
+    other archive is queried once for each resource.
+
+    Args:
+        archive: The archive.
+        sizes: Sizes of the watched sites.
+        every: Seconds between two visits.
+        share: Share of the archive's quota that may be used.
     """
     lists = singles = 0
     for size in sizes:
@@ -96,34 +107,42 @@ def estimate_queries(archive: Archive, sizes: list[SiteSize], every: float, shar
 
 
 MAX_KNOWN_URLS = 10_000
-"""Resources of a site that are looked for at every visit, though nothing may lead to them any more."""
-_OFFLINE_RETRY_SECONDS = 600.0  # before sites are visited again after there was no network
-_MAX_SLEEP_SECONDS = 3_600.0  # seconds, before the clock is looked at again: it may have jumped
+"""Known resources of a site that are requested at every visit, even if no page links to them any more."""
+_OFFLINE_RETRY_SECONDS = 600.0
+_MAX_SLEEP_SECONDS = 3_600.0  # then the clock is read again, since it may have been set
 
 
 class SiteOpener(Protocol):
-    """Whoever can visit sites."""
+    """Opens sites for visits."""
 
     @property
     def page_fetcher(self) -> PageFetcher:
-        """What fetches single pages of them."""
+        """Fetches single pages of the sites."""
         ...
 
     def open(self, url: str, visit: int, known: Sequence[str]) -> AbstractAsyncContextManager[SiteSource]:
-        """Give a site that is to be crawled at a visit, or where that was interrupted.
+        """Open a site for a visit, or for resuming one.
 
-        known: addresses that are looked for, whatever leads to them.
+        Args:
+            url: URL of the site.
+            visit: Id of the visit.
+            known: URLs to request even if no page links to them.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class VisitResult:
-    """What one visit came to.
+    """The result of one visit.
 
-    look: how the site looked. lost: what is known of its loss, if it is lost, or has just been found again.
-    is_news: whether this visit is the one that noticed it. struck: how many visits lost their dates, since the clock
-    went back. trouble: what went wrong when somebody was to be told.
+    Attributes:
+        url: URL of the site.
+        check: The result of the check.
+        health: Health of the site.
+        loss: The current loss, or the one that has just ended; None if there is none.
+        is_news: Whether this visit recorded the loss or its end.
+        undated_visits: Number of earlier visits that lost their dates because the clock was set back.
+        hook_error: Error of the loss hook; None if it succeeded or was not run.
     """
 
     url: str
@@ -136,7 +155,7 @@ class VisitResult:
 
 
 class GoneSite:
-    """A site that is not there: whatever was known of it is not on the web, and nobody needs to look."""
+    """A site that is gone: all known resources count as not on the web, without any request."""
 
     knows_links = False
     probe: UrlProber | None = None
@@ -147,23 +166,29 @@ class GoneSite:
         self._moment = moment
 
     async def resources(self) -> AsyncIterator[LiveResource]:
-        """Yield all that was known, as not to be had."""
+        """Yield all known resources as failed."""
         for uri in dict.fromkeys((self._url, *self._known)):
             yield LiveResource(uri, addresses.key(uri), CrawlOutcome.FAILED, seen=self._moment)
 
     def prefixes(self) -> Sequence[str]:
-        """Return what archives are asked for lists of."""
+        """Return the URL prefix to list in archives."""
         return [folder_url(self._url)]
 
 
 class Watcher:
-    """Visits sites, and keeps what it saw in a file, which it holds only while it visits one.
+    """Visits sites and stores the observations in a database, which is open only during a visit.
 
-    every: seconds between two visits of a site. on_loss: what is run when one is lost.
-    tell: gets what was seen, after each visit.
-    network: returns the error that says that there is no network; None if there is one. It is asked before a site is
-        said to be gone.
-    tell_offline: gets that error in `watch`, which then tries again after some time.
+    Args:
+        file: Path of the database.
+        clock: The clock.
+        sites: Opens the sites.
+        access: Clients for querying archives.
+        options: How thoroughly archives are queried.
+        interval: Seconds between two visits of a site.
+        on_loss: Command to run when a site is lost.
+        on_visit: Receives the result of each visit.
+        check_network: Returns an error if the local network is down. Called before a site counts as gone.
+        on_offline: Receives that error in `watch`, which retries after 10 minutes.
     """
 
     def __init__(
@@ -192,7 +217,7 @@ class Watcher:
         self._on_offline = on_offline
 
     async def watch(self, urls: Sequence[str]) -> None:
-        """Visit sites whenever it is time, until it is cancelled."""
+        """Visit sites on schedule until cancelled."""
         while True:
             try:
                 for url in urls:
@@ -206,86 +231,89 @@ class Watcher:
             await self._clock.sleep(min(_MAX_SLEEP_SECONDS, max(1.0, left)))
 
     def next_visit_time(self, url: str) -> float:
-        """Return when a site is to be visited next, in seconds since 1970; now if a visit was interrupted."""
-        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as opened:
-            history = VisitHistory(opened, opened.get_or_add_site(url))
+        """Return when the next visit is due, in seconds since 1970; now if a visit was interrupted."""
+        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as database:
+            history = VisitHistory(database, database.get_or_add_site(url))
             last, now = history.last_time(), self._clock.now()
-            # A last visit that is still to come is one of a clock that was wrong.
+            # A last visit that lies in the future was dated by a wrong clock.
             if last is None or history.unfinished_visit() is not None or last - now > self._interval:
                 return now
             return last + self._interval
 
     async def visit(self, url: str) -> VisitResult:
-        """Visit one site, or go on with a visit that was interrupted, and return what came of it.
+        """Visit one site, or resume an interrupted visit.
 
-        Raises OfflineError if there is no network: then the visit is not counted.
+        Raises:
+            OfflineError: The local network is down; the visit is discarded.
         """
-        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as opened:
-            history = VisitHistory(opened, opened.get_or_add_site(url))
-            losses = LossStore(opened, history.site)
-            visit, struck = await resume_or_begin_visit(history, self._clock)
+        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as database:
+            history = VisitHistory(database, database.get_or_add_site(url))
+            losses = LossStore(database, history.site)
+            visit, undated_visits = await resume_or_begin_visit(history, self._clock)
             try:
-                found = losses.health_at(visit)
-                if found is None:
-                    found = await check_health(url, losses.known_pages(), self._sites.page_fetcher)
-                    await self._check_network(found)
-                    losses.record_health(visit, found)
+                health = losses.health_at(visit)
+                if health is None:
+                    health = await check_health(url, losses.known_pages(), self._sites.page_fetcher)
+                    await self._check_network(health)
+                    losses.record_health(visit, health)
                 known = history.known_urls(MAX_KNOWN_URLS)
-                async with self._site(url, found.health, known, visit) as site:
-                    checked = await check_site(history, visit, site, self._access, self._options)
+                async with self._site(url, health.health, known, visit) as site:
+                    result = await check_site(history, visit, site, self._access, self._options)
             except OfflineError:
                 history.discard_visit(visit)
                 raise
-            noted: list[tuple[SiteLoss | None, bool]] = []
-            look = found.health
-            # With the end of the visit: a kill in between would let a loss go unnoticed until the next one.
-            history.finish_visit(visit, checked.archives, lambda: noted.append(self._note_loss(losses, visit, look)))
-            lost, is_news = noted[0]
-            trouble = await self._run_hook(url, losses, lost)
-            visited = VisitResult(url, checked, found, lost, is_news, struck, trouble)
-        self._on_visit(visited)
-        return visited
+            recorded: list[tuple[SiteLoss | None, bool]] = []
+            health_state = health.health
+            # In the transaction that finishes the visit, so that a killed process cannot leave a loss unrecorded.
+            history.finish_visit(
+                visit, result.archives, lambda: recorded.append(self._note_loss(losses, visit, health_state))
+            )
+            loss, is_news = recorded[0]
+            hook_error = await self._run_hook(url, losses, loss)
+            visit_result = VisitResult(url, result, health, loss, is_news, undated_visits, hook_error)
+        self._on_visit(visit_result)
+        return visit_result
 
-    async def _check_network(self, found: HealthCheck) -> None:
-        """Raise OfflineError if a site seems to be gone, and the cause is the local network."""
-        if found.health.is_gone and self._network is not None and (error := await self._network()) is not None:
+    async def _check_network(self, check: HealthCheck) -> None:
+        """Raise OfflineError if a site seems to be gone and the local network is down."""
+        if check.health.is_gone and self._network is not None and (error := await self._network()) is not None:
             raise error
 
     def _site(
-        self, url: str, look: SiteHealth, known: Sequence[str], visit: SiteVisit
+        self, url: str, health: SiteHealth, known: Sequence[str], visit: SiteVisit
     ) -> AbstractAsyncContextManager[SiteSource]:
         moment = dates.from_epoch(str(int(visit.time)))
-        if look.is_gone:
+        if health.is_gone:
             return nullcontext(GoneSite(url, known, moment))
-        if look is not SiteHealth.FINE:
+        if health is not SiteHealth.FINE:
             return nullcontext(_UnavailableSite())
         return self._sites.open(url, visit.id, known)
 
-    def _note_loss(self, losses: LossStore, visit: SiteVisit, look: SiteHealth) -> tuple[SiteLoss | None, bool]:
-        """Note a loss, or that it is over; return it, and whether that is news."""
+    def _note_loss(self, losses: LossStore, visit: SiteVisit, health: SiteHealth) -> tuple[SiteLoss | None, bool]:
+        """Record a loss or its end. Returns the loss, and whether it was recorded now."""
         before = losses.last_loss()
         is_lost = before is not None and before.over is None
-        if is_lost and look is SiteHealth.FINE:
+        if is_lost and health is SiteHealth.FINE:
             losses.record_recovery(visit)
             return losses.last_loss(), True
-        now = detect_loss(losses.recent_health())
-        if now is None or is_lost:
+        detected = detect_loss(losses.recent_health())
+        if detected is None or is_lost:
             return (before if is_lost else None), False
-        losses.record_loss(visit, now)
+        losses.record_loss(visit, detected)
         return losses.last_loss(), True
 
-    async def _run_hook(self, url: str, losses: LossStore, lost: SiteLoss | None) -> str | None:
-        """Run what is to be run, once for each loss: again if it was interrupted."""
-        if self._on_loss is None or lost is None or lost.over is not None or lost.is_notified:
+    async def _run_hook(self, url: str, losses: LossStore, loss: SiteLoss | None) -> str | None:
+        """Run the loss hook once for each loss; again if it was interrupted."""
+        if self._on_loss is None or loss is None or loss.over is not None or loss.is_notified:
             return None
-        since = dates.to_iso(dates.from_epoch(str(int(lost.since))))
-        trouble = await asyncio.to_thread(self._on_loss.run, url, lost.kind.value, lost.reason, since)
-        losses.mark_notified(lost)
-        return trouble
+        since = dates.to_iso(dates.from_epoch(str(int(loss.since))))
+        error = await asyncio.to_thread(self._on_loss.run, url, loss.kind.value, loss.reason, since)
+        losses.mark_notified(loss)
+        return error
 
 
 class _UnavailableSite:
-    """A site that says to come back later: nothing is to be learned of it today."""
+    """A site that is temporarily unavailable: nothing is requested."""
 
     knows_links = False
     probe: UrlProber | None = None

@@ -37,7 +37,7 @@ def drawn(draw: st.DrawFn) -> tuple[int, int, int]:
 
 
 @given(drawn())
-def test_the_interval_is_what_it_is_defined_to_be(case: tuple[int, int, int]) -> None:
+def test_the_interval_matches_its_definition(case: tuple[int, int, int]) -> None:
     """The closed form and the definition agree."""
     hits, asked, total = case
     found, expected = wilson_interval(*case), slow_wilson(*case)
@@ -49,14 +49,14 @@ def test_the_interval_is_what_it_is_defined_to_be(case: tuple[int, int, int]) ->
 
 
 @given(drawn())
-def test_more_answers_never_say_less(case: tuple[int, int, int]) -> None:
+def test_more_responses_never_widen_the_interval(case: tuple[int, int, int]) -> None:
     """What was drawn and answered is certain, whatever the rest may be."""
     hits, asked, total = case
     low, high = wilson_interval(*case)
     assert hits / total - 1e-12 <= low <= high <= (total - asked + hits) / total + 1e-12
 
 
-def test_it_holds_as_often_as_it_says() -> None:
+def test_the_interval_has_its_nominal_coverage() -> None:
     """Over all samples that can be drawn, the true share lies within in about 95 of 100 cases."""
     for total, drawn_count in ((60, 20), (200, 50), (500, 40)):
         holds = []
@@ -83,7 +83,7 @@ def scores(draw: st.DrawFn) -> AvailabilityScore:
 
 
 @given(scores())
-def test_scores_lie_within_what_is_possible(score: AvailabilityScore) -> None:
+def test_scores_are_within_their_bounds(score: AvailabilityScore) -> None:
     """What is known to be held comes back, what is known to be absent does not; the share lies in its interval."""
     interval = score.interval
     if not score.live:

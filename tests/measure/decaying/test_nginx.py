@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.measure.decaying.archives import Behaviour, Truth
-from tests.measure.decaying.asked import EVENING, asked, assert_lives
+from tests.measure.decaying.checks import EVENING, assert_lifetimes, run_archives
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
@@ -83,7 +83,7 @@ async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[Visi
     clock = VirtualClock(BEGIN)
     visits = []
     glances = PolitePageFetcher([base], clock, CONTACT, 0)
-    async with asked(truth.behaviours, clock) as (means, servers), glances:
+    async with run_archives(truth.behaviours, clock) as (means, servers), glances:
         sites = Crawls(glances, top, clock)
         depth = CheckOptions(sample=None, thorough=True)
         watcher = Watcher(top / "visits.sqlite", clock, sites, means, depth, interval=DAY)
@@ -111,7 +111,7 @@ def test_a_watch_finds_the_truth(tmp_path: Path) -> None:
             history = VisitHistory(file, 1)
             counts = [{state.value: n for state, n in each.states.items() if n} for each in history.finished_visits()]
             assert counts[-1] == Counter(truth.state(path, truth.days - 1) for path in truth.paths)
-        assert_lives(tmp_path / "visits.sqlite", truth, base)
+        assert_lifetimes(tmp_path / "visits.sqlite", truth, base)
 
 
 @pytest.mark.long
@@ -128,4 +128,4 @@ def test_a_watch_of_the_whole_collection_finds_the_truth(tmp_path: Path) -> None
     for day, visited in enumerate(visits):
         found = {state.value: count for state, count in visited.check.stats.states.items()}
         assert found == Counter(truth.state(path, day) for path in truth.paths), day
-    assert_lives(tmp_path / "visits.sqlite", truth, base)
+    assert_lifetimes(tmp_path / "visits.sqlite", truth, base)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.measure.decaying.archives import Behaviour, Truth, address, moment, type_of
-from tests.measure.decaying.asked import EVENING, asked, assert_copies, assert_lives
+from tests.measure.decaying.checks import EVENING, assert_copies, assert_lifetimes, run_archives
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.virtual_clock import VirtualClock
 from unlost import dates, uri
@@ -69,7 +69,7 @@ async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Co
     """Visit the web on every day, and return how many files were in which state on each."""
     clock = VirtualClock(BEGIN)
     counts = []
-    async with asked(truth.behaviours, clock) as (means, servers):
+    async with run_archives(truth.behaviours, clock) as (means, servers):
         for day in range(truth.days):
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             for behaviour in truth.behaviours:
@@ -93,13 +93,13 @@ async def visited(
 
 
 @pytest.mark.parametrize("behaviours", [BEHAVIOURS, SLOW_ONLY], ids=["four", "slow"])
-def test_every_figure_is_as_it_is(behaviours: Sequence[Behaviour], tmp_path: Path) -> None:
+def test_every_statistic_matches_the_truth(behaviours: Sequence[Behaviour], tmp_path: Path) -> None:
     """States on every day; t0, ta, tr, tp, TTL_c, P_r, both periods and late caching of every file in every archive."""
     truth = Truth(DecayingWeb(bins=4, last=12), behaviours, days=26)
     counts = asyncio.run(watched(truth, tmp_path / "visits.sqlite"))
     for day, found in enumerate(counts):
         assert found == Counter(truth.state(path, day) for path in truth.paths), day
-    assert_lives(tmp_path / "visits.sqlite", truth, BASE)
+    assert_lifetimes(tmp_path / "visits.sqlite", truth, BASE)
 
 
 def test_the_archives_crawl_before_the_visits_come() -> None:

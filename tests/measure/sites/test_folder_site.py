@@ -50,7 +50,7 @@ def test_hosts_are_the_first_folders(tmp_path: Path) -> None:
     assert not found.read_body(one, 3).is_truncated
 
 
-def test_a_base_gives_the_folder_its_address(tmp_path: Path) -> None:
+def test_base_is_the_url_of_the_folder(tmp_path: Path) -> None:
     """Also one of the server's folders; progress ends with all that was read."""
     write(tmp_path, "index.html", "css/site.css")
     read: list[int] = []
@@ -70,7 +70,7 @@ def test_folders_without_hosts_need_a_base(name: str, tmp_path: Path) -> None:
         open_site(tmp_path)
 
 
-def test_what_httrack_leaves_is_passed_over(tmp_path: Path) -> None:
+def test_files_of_httrack_are_skipped(tmp_path: Path) -> None:
     """Its log and its own pages stand beside the hosts."""
     write(tmp_path, "example.com/a.html", "hts-cache/new.zip", "index.html", "hts-log.txt")
     found = open_site(tmp_path)
@@ -78,7 +78,7 @@ def test_what_httrack_leaves_is_passed_over(tmp_path: Path) -> None:
     assert found.skipped == {"beside-hosts": 3}
 
 
-def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
+def test_symbolic_links_pipes_and_invalid_names_are_skipped(tmp_path: Path) -> None:
     """They are counted; nothing is followed, nothing hangs, nothing crashes."""
     host = write(tmp_path, "example.com/a.html") / "example.com"
     (host / "link.html").symlink_to(host / "a.html")
@@ -95,7 +95,7 @@ def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
     assert len(found.resources) == 3
 
 
-def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the folder is read, and before a body is."""
     write(tmp_path, "example.com/a.html", "example.com/b.html", "example.com/c.html")
     opened = file_site._open_regular_file
@@ -117,14 +117,14 @@ def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         found.read_body(found.resources["example.com/a.html"], 9)
 
 
-def test_folders_of_nothing_are_said_to_be(tmp_path: Path) -> None:
+def test_empty_folders_are_rejected(tmp_path: Path) -> None:
     """Folders in a folder are no site."""
     (tmp_path / "example.com" / "deep").mkdir(parents=True)
     with pytest.raises(InputError, match="nothing in it"):
         open_site(tmp_path)
 
 
-def test_of_two_files_with_one_name_the_later_counts(tmp_path: Path) -> None:
+def test_the_later_of_two_files_with_one_name_counts(tmp_path: Path) -> None:
     """An empty one never counts before one that is not."""
     write(tmp_path, "example.com/index.html", body=b"old")
     write(tmp_path, "www.example.com/index.html", body=b"new")
@@ -147,7 +147,7 @@ def test_of_two_files_with_one_name_the_later_counts(tmp_path: Path) -> None:
         ("a." + "x" * 300, b"", None),
     ],
 )
-def test_types_are_told_by_ending_and_first_bytes(name: str, head: bytes, mime: str | None) -> None:
+def test_types_follow_signature_and_extension(name: str, head: bytes, mime: str | None) -> None:
     """Where both speak, the bytes are believed if they leave no doubt."""
     assert guess_media_type(name, head) == mime
 
@@ -165,7 +165,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_what_wget_mirrors_is_the_site(tmp_path: Path) -> None:
+def test_a_mirror_of_wget_equals_the_site(tmp_path: Path) -> None:
     """A real wget, its own layout of host, port, folders and default pages: the same names, the same digests."""
     links = b'<a href="a%20page.html">1</a><a href="deep/">2</a><img src="logo.png">'
     write(tmp_path, "live/index.html", body=links)

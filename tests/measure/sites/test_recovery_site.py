@@ -23,7 +23,7 @@ from unlost.registry.models import RequestKind
 NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")
 
 
-def test_the_example_is_what_came_back(tmp_path: Path) -> None:
+def test_a_recovery_has_the_selected_captures(tmp_path: Path) -> None:
     """By the real command: the chosen copies with their dates, and nothing left behind in the folder."""
     folder = tmp_path / "mine"
     done = unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", str(folder))
@@ -48,7 +48,7 @@ def test_the_example_is_what_came_back(tmp_path: Path) -> None:
     }.items()
 
 
-def test_what_was_chosen_counts_and_not_what_is_newest(tmp_path: Path) -> None:
+def test_the_selected_capture_counts_instead_of_the_newest(tmp_path: Path) -> None:
     """Nearest to a date that was asked for; redirects and errors are no resources."""
     held = [
         page("", "one", "moved", date="20140101000000"),
@@ -64,7 +64,7 @@ def test_what_was_chosen_counts_and_not_what_is_newest(tmp_path: Path) -> None:
     assert found.resources[f"{NAME}one"].migrated in (None, False)
 
 
-def test_equal_bodies_are_found_though_they_are_kept_once(tmp_path: Path) -> None:
+def test_deduplicated_bodies_are_found(tmp_path: Path) -> None:
     """A revisit of the recovery stands for the body that is kept."""
     body = b"<p>the same in both"
     held = [
@@ -82,7 +82,7 @@ def test_equal_bodies_are_found_though_they_are_kept_once(tmp_path: Path) -> Non
     }
 
 
-def test_what_archives_hold_and_did_not_give_is_listed(tmp_path: Path) -> None:
+def test_holdings_that_were_not_fetched_are_listed(tmp_path: Path) -> None:
     """What nothing links to, what failed; not errors, nor what is not there after all, nor what came back."""
     held = [
         page("", "one", "two", "absent"),
@@ -134,7 +134,7 @@ def test_requests_survive_an_interruption(tmp_path: Path) -> None:
         assert state.requests_by_archive() == {"a": {"replay": 7}}
 
 
-def test_a_recovery_that_goes_on_can_be_read(tmp_path: Path) -> None:
+def test_a_running_recovery_can_be_read(tmp_path: Path) -> None:
     """Nobody waits for anybody, and the one who writes does not notice."""
     Run(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=RecoverPolicy.EXHAUSTIVE)()
     with RecoveryState(tmp_path) as state:
@@ -145,7 +145,7 @@ def test_a_recovery_that_goes_on_can_be_read(tmp_path: Path) -> None:
         assert state.fact("something") == "changed"
 
 
-def test_letter_case_as_wanted_now(tmp_path: Path) -> None:
+def test_letter_case_follows_the_option_of_the_comparison(tmp_path: Path) -> None:
     """Whatever the recovery did with it: a name can be folded, and made anew from its address."""
     stub = Stub("a", [page("", "Page.HTML"), page("Page.HTML")])
     Run(tmp_path, stub)()
@@ -155,7 +155,7 @@ def test_letter_case_as_wanted_now(tmp_path: Path) -> None:
     assert f"{NAME}Page.HTML" in open_site(tmp_path / "folded").resources
 
 
-def test_what_is_wrong_with_a_recovery_is_said(tmp_path: Path) -> None:
+def test_a_damaged_recovery_is_reported(tmp_path: Path) -> None:
     """A state of something else, a link, files that are gone, damage in them."""
     folder = tmp_path / "whole"
     folder.mkdir()
@@ -201,7 +201,7 @@ def test_what_is_wrong_with_a_recovery_is_said(tmp_path: Path) -> None:
         None,
     ],
 )
-def test_a_state_is_not_believed(said: dict[str, object] | None, tmp_path: Path) -> None:
+def test_a_forged_state_is_not_trusted(said: dict[str, object] | None, tmp_path: Path) -> None:
     """Whatever it says of a copy, it is a line about the state, and no error of the program."""
     Run(tmp_path, Stub("a", [page("", "one"), page("one")]))()
     with closing(sqlite3.connect(tmp_path / "state.sqlite")) as state, state:

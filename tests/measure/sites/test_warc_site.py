@@ -100,7 +100,7 @@ def test_the_latest_copy_with_a_body_counts(tmp_path: Path) -> None:
     assert found.skipped == {"error": 1}
 
 
-def test_what_is_no_resource_is_counted_by_its_reason(tmp_path: Path) -> None:
+def test_skipped_records_are_counted_by_reason(tmp_path: Path) -> None:
     """Redirects, errors, answers without bodies or status, other records, other schemes."""
     found = site(
         tmp_path,
@@ -124,7 +124,7 @@ def test_what_is_no_resource_is_counted_by_its_reason(tmp_path: Path) -> None:
     assert [(each.name, each.datetime) for each in found.resources.values()] == [("example.com/f", None)]
 
 
-def test_revisits_stand_for_the_body_that_they_name(tmp_path: Path) -> None:
+def test_revisits_resolve_to_the_body_they_refer_to(tmp_path: Path) -> None:
     """By address and date, else by digest, before or behind them; those that name nothing are left out."""
     digest = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n"
     named = b"WARC-Refers-To-Target-URI: http://example.com/b\r\nWARC-Refers-To-Date: 2014-02-10T00:00:01Z\r\n"
@@ -152,7 +152,7 @@ def test_revisits_stand_for_the_body_that_they_name(tmp_path: Path) -> None:
     assert found.skipped == {"revisit-without-body": 1, "redirect": 1}
 
 
-def test_what_is_not_whole_is_no_resource(tmp_path: Path) -> None:
+def test_truncated_records_are_skipped(tmp_path: Path) -> None:
     """Short records, those that say that they are cut, bodies that break off in their coding; all is counted."""
     packed = gzip.compress(b"<p>a page" * 100)[:-9]
     found = site(
@@ -168,7 +168,7 @@ def test_what_is_not_whole_is_no_resource(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [12, 40, 60, 100, -20, -6, -1])
-def test_reading_goes_on_behind_damage(place: int, tmp_path: Path) -> None:
+def test_reading_continues_after_damage(place: int, tmp_path: Path) -> None:
     """Members with a changed byte, in their headers, their text or their checksums: only their records are lost."""
     members = [member(page(str(number), b"%d" % number * 500)) for number in range(600)]
     changed = (1, 127, 254, 256, 599)
@@ -181,7 +181,7 @@ def test_reading_goes_on_behind_damage(place: int, tmp_path: Path) -> None:
     assert found.problems.total >= 5
 
 
-def test_a_body_in_a_coding_that_nobody_undoes_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_body_with_an_unknown_coding_stays_encoded(tmp_path: Path) -> None:
     """With a problem that says so."""
     body = b"\x1f\x9d\x90\0\0"
     found = site(tmp_path, record(response(body, fields="Content-Encoding: compress\r\n"), uri="http://a.com/"))
@@ -189,7 +189,7 @@ def test_a_body_in_a_coding_that_nobody_undoes_is_taken_as_it_is(tmp_path: Path)
     assert (found.resources["a.com/"].digest, found.problems.counts) == (sha1(body), {"bad-coding": 1})
 
 
-def test_a_bomb_gives_no_more_than_wanted(tmp_path: Path) -> None:
+def test_a_decompression_bomb_is_truncated(tmp_path: Path) -> None:
     """Neither when it is read nor when its body is."""
     bomb = brotli.compress(bytes(1 << 26), quality=1)
     found = site(tmp_path, record(response(bomb, fields="Content-Encoding: br\r\n"), uri="http://a.com/"))
@@ -223,7 +223,7 @@ def test_a_deflated_wacz_is_read_but_for_its_bodies(tmp_path: Path) -> None:
         found.read_body(found.resources["example.com/a"], 10)
 
 
-def test_a_file_that_is_changed_meanwhile_is_told(tmp_path: Path) -> None:
+def test_a_file_changed_in_the_meantime_is_reported(tmp_path: Path) -> None:
     """Its bodies cannot be read any more."""
     found = site(tmp_path, page("a"), page("b"))
     (tmp_path / "a.warc").write_bytes(page("a") + b"rubbish" * 99)
@@ -240,7 +240,7 @@ def test_letter_case_may_be_ignored(tmp_path: Path) -> None:
     assert site(tmp_path, page("a"), page("A"), ignore_case=True).resources.keys() == {"example.com/a"}
 
 
-def test_addresses_may_be_hostile(tmp_path: Path) -> None:
+def test_hostile_urls_are_skipped(tmp_path: Path) -> None:
     """Of megabytes, with bytes that are no text, with nothing: none of them ends the reading."""
     nasty = ("a" * (3 << 20), "%ff%00", "\x1b[2J", "..%2f..%2fetc", "?" * 5_000, "\u202e")
     found = site(tmp_path, *(page(path) for path in nasty), page("last"))
@@ -248,7 +248,7 @@ def test_addresses_may_be_hostile(tmp_path: Path) -> None:
     assert len(found.resources) + sum(found.skipped.values()) + found.problems.counts.get("header-too-long", 0) >= 7
 
 
-def test_bodies_are_read_by_many_at_once(tmp_path: Path) -> None:
+def test_bodies_are_read_by_several_threads(tmp_path: Path) -> None:
     """While another site is read."""
     found = site(tmp_path, *(page(str(number), b"%d" % number) for number in range(200)))
     other = threading.Thread(target=open_site, args=(tmp_path / "a.warc",))

@@ -12,7 +12,7 @@ _KNOWN = st.sampled_from([True, False, None])
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), _KNOWN, _KNOWN), min_size=1, max_size=25))
-def test_lives_are_what_the_slow_model_reads_off(steps: list[tuple[int, bool | None, bool | None]]) -> None:
+def test_lifetimes_match_the_slow_model(steps: list[tuple[int, bool | None, bool | None]]) -> None:
     """With visits at any distance that see anything, or nothing: all figures are those of a table of seconds."""
     now, sights = 0, []
     for step, is_live, is_held in steps:
@@ -24,7 +24,7 @@ def test_lives_are_what_the_slow_model_reads_off(steps: list[tuple[int, bool | N
     assert {name: getattr(life, name) for name in names} == slow_life(sights)
 
 
-def test_a_life_from_beginning_to_end() -> None:
+def test_a_complete_lifetime() -> None:
     """Published on day 0, stored on day 12, removed on day 40, purged on day 88; hidden on days 20 to 27."""
     sights = [Observation(day * DAY, day < 40, 12 <= day < 88 and not 20 <= day < 28) for day in range(120)]
     life = compute_lifetime(sights)
@@ -43,7 +43,7 @@ def test_late_caching() -> None:
     assert (life.vulnerable, life.endangered) == (5 * DAY, 20 * DAY)
 
 
-def test_what_is_still_so_has_no_end() -> None:
+def test_an_unfinished_lifetime_has_no_end() -> None:
     """What is still held has no tp and no TTL_c, but a P_r so far."""
     life = compute_lifetime([Observation(day * DAY, True, day in (1, 2, 4)) for day in range(5)])
     assert life is not None
@@ -51,7 +51,7 @@ def test_what_is_still_so_has_no_end() -> None:
     assert life.p_r == 2 / 3
 
 
-def test_visits_that_learned_nothing_do_not_count() -> None:
+def test_visits_without_observations_do_not_count() -> None:
     """An archive that did not answer is not one that has nothing."""
     sights = [
         Observation(0, True, True),
@@ -65,7 +65,7 @@ def test_visits_that_learned_nothing_do_not_count() -> None:
     assert compute_lifetime([]) is None
 
 
-def test_means_are_of_what_is_known() -> None:
+def test_means_ignore_unknown_values() -> None:
     """Each mean is over those resources for which it is known."""
     gone = Lifetime(0, 2 * DAY, 4 * DAY, 8 * DAY, 10 * DAY, 3 * DAY)
     there = Lifetime(0, 4 * DAY, None, None, 10 * DAY, 6 * DAY)

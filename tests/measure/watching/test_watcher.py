@@ -140,7 +140,7 @@ def writing(file: Path) -> str:
     return f"{sys.executable} -c \"{code}\" first 'second word'"
 
 
-def test_a_loss_is_noticed_and_told_once(site: FlakySite, tmp_path: Path) -> None:
+def test_a_loss_is_recorded_and_notified_once(site: FlakySite, tmp_path: Path) -> None:
     """At the second visit that finds it gone; then what is not in an archive is unrecoverable, the rest endangered."""
     out = tmp_path / "out"
     watch = Watch(tmp_path / "visits.sqlite", site, writing(out))
@@ -176,7 +176,7 @@ def test_a_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Pat
     assert [json.loads(line)[1] for line in out.read_text().splitlines()] == ["parked", "unresponsive"]
 
 
-def test_a_command_that_fails_is_said_to_have_failed(site: FlakySite, tmp_path: Path) -> None:
+def test_a_failed_hook_is_reported(site: FlakySite, tmp_path: Path) -> None:
     """It is not run again; the watch goes on."""
     watch = Watch(tmp_path / "visits.sqlite", site, f"{sys.executable} -c 'raise SystemExit(7)'")
     visits = watch.days(3, 5, 6, 7)
@@ -186,7 +186,7 @@ def test_a_command_that_fails_is_said_to_have_failed(site: FlakySite, tmp_path: 
 
 
 @pytest.mark.parametrize("home", ["http://a.example/;touch${IFS}x", "http://a.example/`touch x`$(touch x)"])
-def test_nothing_of_a_site_is_read_by_a_shell(home: str, tmp_path: Path) -> None:
+def test_text_of_a_site_is_never_parsed_by_a_shell(home: str, tmp_path: Path) -> None:
     """An address is one argument, whatever it looks like; of a shell of the user's own, too."""
     out = tmp_path / "out"
     command = LossHook.parse(f"sh -c 'cd {tmp_path}; printf %s \"$1 $UNLOST_REASON\" > {out}' name")
@@ -219,7 +219,7 @@ def watched_until(watch: Watch, visits: int, jumps: Callable[[VirtualClock, int]
     return asyncio.run(watching())
 
 
-def test_visits_come_when_it_is_time(site: FlakySite, tmp_path: Path) -> None:
+def test_visits_follow_the_schedule(site: FlakySite, tmp_path: Path) -> None:
     """One a day; who is started again does not visit before the next is due."""
     watch = Watch(tmp_path / "visits.sqlite", site)
     assert watched_until(watch, 4, lambda _, __: None) == [0, 1, 2, 3]
@@ -266,7 +266,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("point", range(1, 56))
-def test_wherever_it_is_killed_it_goes_on(
+def test_a_watch_resumes_wherever_it_is_killed(
     point: int, undisturbed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a kill at any change, the same visit again ends with the very same file as without it."""
@@ -299,7 +299,7 @@ def test_wherever_it_is_killed_it_goes_on(
     assert dump(watch.file) == undisturbed
 
 
-def test_a_loss_is_noted_with_the_visit_that_notices_it(
+def test_a_loss_is_recorded_in_the_transaction_of_its_visit(
     site: FlakySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is no moment at which the visit is over and the loss is not noted: a kill there would hide it for a day."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.measure.made_sites import made_comparison
+from tests.measure.memory_sites import make_comparison
 from unlost.comparison.difference import ResourceCounts
 from unlost.comparison.report import LEVEL_TEXTS, comparison_headline, comparison_remarks
 from unlost.report.format import escape_unprintable, format_share
@@ -30,16 +30,16 @@ def test_the_headline(counts: ResourceCounts, sentence: str) -> None:
 
 def test_remarks_are_made_only_where_there_is_something() -> None:
     """A perfect recovery needs none."""
-    assert comparison_remarks(made_comparison(identical=3)) == []
-    found = comparison_remarks(made_comparison(changed=3, missing=2, similar=1, held=1))
+    assert comparison_remarks(make_comparison(identical=3)) == []
+    found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, held=1))
     assert found[0].startswith("1 of 3 changed texts is almost identical (at least 75 %")
-    assert comparison_remarks(made_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
+    assert comparison_remarks(make_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
     assert found[1] == "1 of the missing is known to be in an archive."
 
 
 def test_every_level_has_its_sentence() -> None:
     """The five of them."""
-    assert list(LEVEL_TEXTS) == [level.name for level in made_comparison(identical=1).levels]
+    assert list(LEVEL_TEXTS) == [level.name for level in make_comparison(identical=1).levels]
 
 
 @pytest.mark.parametrize("text", ["\u202e", "\x1b[31m", "\x00", "\udcff", "\u200b", "\n", "\u2028", "\x9b"])

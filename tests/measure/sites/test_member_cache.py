@@ -57,7 +57,7 @@ def bodies(site: Site) -> list[bytes]:
     return found
 
 
-def test_a_member_is_unpacked_once(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_is_decompressed_once(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many records are read from it, in whatever order; nothing of it is left behind."""
     inflated = Mock(wraps=warc_site._inflate_member)
     monkeypatch.setattr(warc_site, "_inflate_member", inflated)
@@ -69,7 +69,9 @@ def test_a_member_is_unpacked_once(whole: Path, files: Path, monkeypatch: pytest
     assert list(files.iterdir()) == []
 
 
-def test_what_is_too_long_is_read_from_its_beginning(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_too_long_member_is_read_from_its_beginning(
+    whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It takes longer, and takes no more room."""
     monkeypatch.setattr(warc_site, "_MAX_MEMBER_BYTES", 1 << 20)
     site = open_site(whole)
@@ -77,7 +79,7 @@ def test_what_is_too_long_is_read_from_its_beginning(whole: Path, files: Path, m
     assert list(files.glob("*/*")) == []
 
 
-def test_without_room_on_the_disk_it_is_read_from_its_beginning(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_is_read_from_its_beginning_if_the_disk_is_full(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody needs to care."""
     site = open_site(whole)
     monkeypatch.setattr(tempfile, "tempdir", "/proc/nowhere")
@@ -93,7 +95,7 @@ def test_other_compressions_are_read_from_their_beginning(tmp_path: Path, files:
     assert list(files.iterdir()) == []
 
 
-def test_what_was_damaged_since_is_told(whole: Path) -> None:
+def test_later_damage_is_reported(whole: Path) -> None:
     """What comes before the damage can still be read; what comes after is not mistaken for something else."""
     site = open_site(whole)
     text = bytearray(whole.read_bytes())

@@ -14,30 +14,30 @@ SITES = 40
 DAYS = 365
 
 
-def watched(site: FlakySite, every: float = DAY) -> list[tuple[VisitHealth, DetectedLoss | None]]:
+def simulate_watch(site: FlakySite, every: float = DAY) -> list[tuple[VisitHealth, DetectedLoss | None]]:
     """Visit a site at about the same hour of every day, and return how it looked, and what was said of it."""
     hour = Random(site.seed).random() * DAY * 0.9  # noqa: S311
 
-    async def looks() -> list[tuple[VisitHealth, DetectedLoss | None]]:
+    async def run() -> list[tuple[VisitHealth, DetectedLoss | None]]:
         known: tuple[KnownPage, ...] = ()
         seen: list[VisitHealth] = []
-        told = []
+        history = []
         for visit in range(int(site.days * DAY / every)):
             site.now = BEGIN + visit * every + hour
             found = await check_health(site.home, known, site)
             known = found.pages
             seen = [*seen[-40:], VisitHealth(visit, site.now, found.health, found.reason)]
-            told.append((seen[-1], detect_loss(seen)))
-        return told
+            history.append((seen[-1], detect_loss(seen)))
+        return history
 
-    return asyncio.run(looks())
+    return asyncio.run(run())
 
 
-def alarms(told: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[tuple[int, DetectedLoss]]:
+def find_alarms(history: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[tuple[int, DetectedLoss]]:
     """Return the visits at which a site was called lost that was not so before."""
     found = []
     before: DetectedLoss | None = None
-    for seen, said in told:
+    for seen, said in history:
         if said is not None and before is None:
             found.append((seen.visit, said))
         before = said
@@ -46,64 +46,64 @@ def alarms(told: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[tuple[in
 
 def false_alarms(sites: int, first: int) -> tuple[int, int, Counter[str]]:
     """Return how many false alarms there were, on how many site-days, and how sites looked."""
-    looks: Counter[str] = Counter()
+    health_counts: Counter[str] = Counter()
     count = 0
     for seed in range(first, first + sites):
-        told = watched(FlakySite(seed, DAYS))
-        looks.update(seen.health.value for seen, _ in told)
-        count += len(alarms(told))
-    return count, sites * DAYS, looks
+        history = simulate_watch(FlakySite(seed, DAYS))
+        health_counts.update(seen.health.value for seen, _ in history)
+        count += len(find_alarms(history))
+    return count, sites * DAYS, health_counts
 
 
 def test_at_most_one_false_alarm_in_a_thousand_site_days() -> None:
     """Outages, 503 windows, maintenance, redesigns and events for 40 years of sites."""
-    count, days, looks = false_alarms(SITES, first=1)
-    assert count <= days / 1000, (count, days, looks)
-    away = sum(looks.values()) - looks["fine"]
+    count, days, health_counts = false_alarms(SITES, first=1)
+    assert count <= days / 1000, (count, days, health_counts)
+    away = sum(health_counts.values()) - health_counts["fine"]
     assert away > days / 500, "the sites are away often enough for this to mean something"
-    assert {"fine", "wait", "unresponsive"} <= looks.keys()
+    assert {"fine", "wait", "unresponsive"} <= health_counts.keys()
 
 
 @pytest.mark.long
 def test_false_alarms_over_many_more_site_days() -> None:
     """The same for 300 years, of other sites."""
-    count, days, looks = false_alarms(300, first=10_000)
-    assert count <= days / 1000, (count, days, looks)
+    count, days, health_counts = false_alarms(300, first=10_000)
+    assert count <= days / 1000, (count, days, health_counts)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_loss_is_noticed_at_the_second_visit(kind: str) -> None:
+def test_a_loss_is_detected_at_the_second_visit(kind: str) -> None:
     """Whatever becomes of a site: at the second visit that finds it gone, and what became of it is said."""
     expected = {"notice": "missing-content", "error": "unresponsive"}.get(kind, kind)
     for seed in range(20):
         site = FlakySite(seed, 30, lost=kind, lost_day=12)
-        told = watched(site)
-        gone = [seen.visit for seen, _ in told if seen.time is not None and seen.time >= BEGIN + 12 * DAY]
-        late = [(visit, said) for visit, said in alarms(told) if visit >= gone[0]]
-        assert late, (seed, [seen.health for seen, _ in told])
-        assert late[0][0] <= gone[1], (seed, told[gone[0]], told[gone[1]])
-        assert told[gone[1]][1] is not None
-        assert told[gone[4]][0].health == expected
+        history = simulate_watch(site)
+        gone = [seen.visit for seen, _ in history if seen.time is not None and seen.time >= BEGIN + 12 * DAY]
+        late = [(visit, said) for visit, said in find_alarms(history) if visit >= gone[0]]
+        assert late, (seed, [seen.health for seen, _ in history])
+        assert late[0][0] <= gone[1], (seed, history[gone[0]], history[gone[1]])
+        assert history[gone[1]][1] is not None
+        assert history[gone[4]][0].health == expected
 
 
-def test_looking_often_does_not_make_alarms_of_short_outages() -> None:
+def test_frequent_visits_do_not_report_short_outages() -> None:
     """A site that is away for ten hours is not lost for who looks every hour; one that is gone is, after a day."""
     site = FlakySite(3, 10, lost="unresponsive", lost_day=5)
     site.windows.clear()
-    told = watched(site, every=3600)
-    ((visit, _),) = alarms(told)
-    first = next(seen for seen, _ in told if seen.health is SiteHealth.UNRESPONSIVE)
+    history = simulate_watch(site, every=3600)
+    ((visit, _),) = find_alarms(history)
+    first = next(seen for seen, _ in history if seen.health is SiteHealth.UNRESPONSIVE)
     assert (visit - first.visit) * 3600 == CONFIRM_SECONDS
 
 
-def seen(looks: str) -> list[VisitHealth]:
-    """Return daily visits, a letter each: fine, wait, unresponsive, parked."""
+def daily_visits(codes: str) -> list[VisitHealth]:
+    """Return daily visits, one character each: fine, wait, unresponsive, parked."""
     words = {"f": SiteHealth.FINE, "w": SiteHealth.WAIT, "u": SiteHealth.UNRESPONSIVE, "p": SiteHealth.PARKED}
-    return [VisitHealth(day, day * DAY, words[letter]) for day, letter in enumerate(looks)]
+    return [VisitHealth(day, day * DAY, words[letter]) for day, letter in enumerate(codes)]
 
 
 @pytest.mark.parametrize(
-    ("looks", "kind", "since"),
+    ("codes", "kind", "since"),
     [
         ("", None, None),
         ("ffu", None, None),
@@ -116,13 +116,13 @@ def seen(looks: str) -> list[VisitHealth]:
         ("f" + "w" * MAX_WAIT_VISITS, "unresponsive", 1),
     ],
 )
-def test_when_a_site_is_called_lost(looks: str, kind: str | None, since: int | None) -> None:
+def test_detect_loss_by_sequence_of_visits(codes: str, kind: str | None, since: int | None) -> None:
     """Two visits that find it gone, also with one between at which it says to wait; or a week of waiting."""
-    found = detect_loss(seen(looks))
+    found = detect_loss(daily_visits(codes))
     assert (found and found.kind, found and found.since) == (kind, since)
 
 
-def test_visits_without_dates_go_by_their_order() -> None:
+def test_undated_visits_count_by_their_order() -> None:
     """A clock that jumps neither hides a loss nor makes one."""
     undated = [
         VisitHealth(1, None, SiteHealth.FINE),

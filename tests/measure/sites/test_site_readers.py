@@ -26,13 +26,13 @@ ARC += b"http://example.com/0 1.2.3.4 20140101000000 text/html 22\nHTTP/1.0 200 
         ("a.arc", ARC),
     ],
 )
-def test_archive_files_are_told_by_their_bytes(name: str, data: bytes, tmp_path: Path) -> None:
+def test_archive_files_are_recognised_by_signature(name: str, data: bytes, tmp_path: Path) -> None:
     """Whatever they are called."""
     (tmp_path / name).write_bytes(data)
     assert open_site(tmp_path / name).resources.keys() == {"example.com/0"}
 
 
-def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
+def test_paths_without_a_site_are_rejected(tmp_path: Path) -> None:
     """Nothing there, nothing in it, something else: each with what to do."""
     cases: list[tuple[str, type[UnlostError], str]] = [
         ("nowhere", InputError, "No such file"),
@@ -63,7 +63,7 @@ def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
             open_site(tmp_path / name)
 
 
-def test_an_archive_of_nothing_is_a_site_of_nothing(tmp_path: Path) -> None:
+def test_an_empty_archive_is_an_empty_site(tmp_path: Path) -> None:
     """What was in it is counted; rubbish in the place of records is a problem."""
     (tmp_path / "a.warc").write_bytes(record(kind="warcinfo") + b"rubbish")
     found = open_site(tmp_path / "a.warc")
@@ -71,7 +71,7 @@ def test_an_archive_of_nothing_is_a_site_of_nothing(tmp_path: Path) -> None:
     assert found.problems.counts == {"garbage": 1}
 
 
-def test_a_base_is_for_folders(tmp_path: Path) -> None:
+def test_a_base_is_rejected_for_archive_files(tmp_path: Path) -> None:
     """Archive files know their addresses; what is no address is no base."""
     (tmp_path / "a.warc").write_bytes(record())
     with pytest.raises(UsageError, match="leave out --base"):
@@ -90,7 +90,9 @@ def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
     assert readable_bytes(tmp_path) == len(record()) + 3
 
 
-def test_a_folder_of_archives_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_archives_with_an_unreadable_part_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What may not be listed may have half of the site in it."""
     (tmp_path / "a.warc").write_bytes(record())
     (tmp_path / "more").mkdir()

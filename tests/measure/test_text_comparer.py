@@ -3,7 +3,7 @@
 import pytest
 from study.lost import bodies
 
-from tests.measure.made_sites import MadeSite, resource
+from tests.measure.memory_sites import MemorySite, resource
 from unlost.comparison import compare as glue
 from unlost.comparison.compare import TextComparer, TextSimilarity, compare_sites
 from unlost.comparison.site import ResourceBody, SiteResource
@@ -31,7 +31,7 @@ def likeness(
     """Return how much two bodies have in common."""
     one = resource(f"a.example/x{end}", first, first_mime)
     other = resource(f"a.example/x{end}", second, second_mime)
-    with TextComparer(MadeSite([one]), MadeSite([other])) as texts:
+    with TextComparer(MemorySite([one]), MemorySite([other])) as texts:
         return texts.similarity(one, other)
 
 
@@ -68,8 +68,8 @@ def test_a_document_by_its_ending() -> None:
     """A server that says nothing about its documents does not hide their text."""
     one = resource("a.example/x.pdf", pdf(WORDS), "application/octet-stream")
     other = resource("a.example/x.pdf", pdf(HALF), "application/octet-stream")
-    with TextComparer(MadeSite([one]), MadeSite([other])) as texts:
-        found = compare_sites(MadeSite([one]), MadeSite([other]), texts.similarity)
+    with TextComparer(MemorySite([one]), MemorySite([other])) as texts:
+        found = compare_sites(MemorySite([one]), MemorySite([other]), texts.similarity)
     assert found.changed_texts == 1
     assert found.unread == {}
 
@@ -101,14 +101,14 @@ def test_what_is_too_big_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     one = resource("a.example/x", b"word " * 100, "text/plain")
     other = resource("a.example/x", b"word", "text/plain")
 
-    class Site(MadeSite):
+    class Site(MemorySite):
         def read_body(self, resource: SiteResource, most: int) -> ResourceBody:
             raise AssertionError(f"nobody should read {most} bytes of {resource.name}")
 
-    with TextComparer(Site([one]), MadeSite([other])) as texts:
+    with TextComparer(Site([one]), MemorySite([other])) as texts:
         assert texts.similarity(one, other) == TextSimilarity(None, "too-big")
     lying = type(one)(one.name, one.uri, None, None, one.mime, one.digest, 5, None, one.place)
-    with TextComparer(MadeSite([lying]), MadeSite([other])) as texts:
+    with TextComparer(MemorySite([lying]), MemorySite([other])) as texts:
         assert texts.similarity(lying, other) == TextSimilarity(None, "too-big")
 
 
@@ -121,7 +121,7 @@ def test_many_pairs_at_once() -> None:
         mime, made = forms[number % 3]
         original.append(resource(name, made(WORDS), mime))
         recovered.append(resource(name, made(WORDS + " end" if number % 2 else OTHER), mime))
-    first, second = MadeSite(original), MadeSite(recovered)
+    first, second = MemorySite(original), MemorySite(recovered)
     with TextComparer(first, second) as texts:
         found = compare_sites(first, second, texts.similarity)
     assert [each.similar for each in found.resources()] == [bool(number % 2) for number in range(60)]

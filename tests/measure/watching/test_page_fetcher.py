@@ -1,4 +1,4 @@
-"""Fetching single pages for a look at a site, from servers that behave in all the ways in which sites do."""
+"""Fetching pages for a health check, from servers that behave in all the ways in which sites do."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,45 +20,47 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 HOME = Answer(200, HTML, '<title>Home</title><p>All about lighthouses<a href="/a">A</a>')
 
 
-def seen(answers: dict[str, Answer], work: Callable[[PolitePageFetcher, Scripted], Awaitable[None]]) -> Scripted:
-    """Do something with a server that says what a test tells it to; return the server."""
+def run_with_server(
+    answers: dict[str, Answer], work: Callable[[PolitePageFetcher, Scripted], Awaitable[None]]
+) -> Scripted:
+    """Run `work` against a server with scripted responses; return the server."""
 
-    async def working() -> Scripted:
+    async def run() -> Scripted:
         clock = VirtualClock()
         async with scripted(answers) as server:
-            async with PolitePageFetcher([f"{server.base}/"], clock, "me@example.org", 1.0) as glances:
-                await work(glances, server)
+            async with PolitePageFetcher([f"{server.base}/"], clock, "me@example.org", 1.0) as fetcher:
+                await work(fetcher, server)
             assert sum(clock.slept) < 120, "nobody waits for a site that wants to be left alone"
             return server
 
-    return asyncio.run(working())
+    return asyncio.run(run())
 
 
-def glimpse(answers: dict[str, Answer], path: str = "/") -> FetchedPage:
-    """Return what is seen of a page."""
+def fetch_page(answers: dict[str, Answer], path: str = "/") -> FetchedPage:
+    """Fetch one page."""
     found: list[FetchedPage] = []
 
-    async def work(glances: PolitePageFetcher, server: Scripted) -> None:
-        found.append(await glances.fetch(server.base + path))
+    async def work(fetcher: PolitePageFetcher, server: Scripted) -> None:
+        found.append(await fetcher.fetch(server.base + path))
 
-    seen(answers, work)
+    run_with_server(answers, work)
     return found[0]
 
 
-def look(answers: dict[str, Answer]) -> HealthCheck:
-    """Return how a site looks to somebody who sees it for the first time."""
+def check_home(answers: dict[str, Answer]) -> HealthCheck:
+    """Return the health of a site at its first visit."""
     found: list[HealthCheck] = []
 
-    async def work(glances: PolitePageFetcher, server: Scripted) -> None:
-        found.append(await check_health(f"{server.base}/", [], glances))
+    async def work(fetcher: PolitePageFetcher, server: Scripted) -> None:
+        found.append(await check_health(f"{server.base}/", [], fetcher))
 
-    seen(answers, work)
+    run_with_server(answers, work)
     return found[0]
 
 
-def test_a_page() -> None:
+def test_a_fetched_page_has_status_type_charset_and_text() -> None:
     """Its status, type, charset and text."""
-    found = glimpse({"/": HOME})
+    found = fetch_page({"/": HOME})
     assert (found.status, found.mime, found.charset, found.is_good) == (200, "text/html", "utf-8", True)
     assert found.text().splitlines()[0] == "Home"
     assert found.digest is not None
@@ -66,17 +68,17 @@ def test_a_page() -> None:
 
 def test_redirects_are_followed_within_bounds() -> None:
     """To where the page is; not in a circle for ever; and where they lead nowhere, where they lead is known."""
-    found = glimpse({"/": Answer(301, {"Location": "/new"}), "/new": HOME})
+    found = fetch_page({"/": Answer(301, {"Location": "/new"}), "/new": HOME})
     assert (found.status, found.final_url.endswith("/new"), found.uri.endswith("/")) == (200, True, True)
-    circle = glimpse({"/": Answer(302, {"Location": "/"})})
+    circle = fetch_page({"/": Answer(302, {"Location": "/"})})
     assert circle.status == 302
-    away = glimpse({"/": Answer(301, {"Location": "http://inside.localhost:1/"})})
+    away = fetch_page({"/": Answer(301, {"Location": "http://inside.localhost:1/"})})
     assert (away.status, away.final_url) == (301, "http://inside.localhost:1/")
 
 
-def test_a_long_page_is_cut() -> None:
+def test_a_long_page_is_truncated() -> None:
     """Who says more than anybody reads is not waited for."""
-    assert len(glimpse({"/": Answer(200, HTML, b"x" * (MAX_PAGE_BYTES + 10))}).body) <= MAX_PAGE_BYTES
+    assert len(fetch_page({"/": Answer(200, HTML, b"x" * (MAX_PAGE_BYTES + 10))}).body) <= MAX_PAGE_BYTES
 
 
 @pytest.mark.parametrize(
@@ -97,23 +99,23 @@ def test_a_long_page_is_cut() -> None:
     ],
     ids=["fine", "robots", "503", "robots-503", "500", "robots-500", "404", "moved", "parked"],
 )
-def test_how_a_site_looks(answers: dict[str, Answer], expected: SiteHealth) -> None:
+def test_health_by_response(answers: dict[str, Answer], expected: SiteHealth) -> None:
     """What a server says, and what is made of it at first sight."""
-    assert look(answers).health is expected
+    assert check_home(answers).health is expected
 
 
-def test_a_site_that_is_not_there() -> None:
+def test_a_site_without_a_server_is_unresponsive() -> None:
     """No answer is no status, and the reason is in words."""
 
-    async def work(glances: PolitePageFetcher, _: Scripted) -> None:
-        found = await check_health("http://127.0.0.1:9/", [], glances)
+    async def work(fetcher: PolitePageFetcher, _: Scripted) -> None:
+        found = await check_health("http://127.0.0.1:9/", [], fetcher)
         assert found.health is SiteHealth.UNRESPONSIVE
         assert found.reason
 
-    seen({}, work)
+    run_with_server({}, work)
 
 
-def test_a_look_is_polite() -> None:
+def test_a_health_check_respects_robots_and_delay() -> None:
     """robots.txt is asked for once, and some requests are enough; what robots.txt forbids is not fetched."""
     links = "".join(f'<a href="/{number}">x</a>' for number in range(50))
     answers = {f"/{number}": Answer(200, HTML, f"<p>page {number}") for number in range(50)}
@@ -122,12 +124,12 @@ def test_a_look_is_polite() -> None:
         "/robots.txt": Answer(200, {}, "User-agent: *\nDisallow: /3"),
     }
 
-    async def work(glances: PolitePageFetcher, server: Scripted) -> None:
-        found = await check_health(f"{server.base}/", [], glances)
-        again = await check_health(f"{server.base}/", found.pages, glances)
+    async def work(fetcher: PolitePageFetcher, server: Scripted) -> None:
+        found = await check_health(f"{server.base}/", [], fetcher)
+        again = await check_health(f"{server.base}/", found.pages, fetcher)
         assert again.health is SiteHealth.FINE
 
-    server = seen(answers, work)
+    server = run_with_server(answers, work)
     assert server.asked.count("/robots.txt") == 1
     assert len(server.asked) < 30
     assert "/3" not in server.asked

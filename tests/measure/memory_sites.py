@@ -1,4 +1,4 @@
-"""Sites in memory, for what compares them."""
+"""Sites in memory, for tests of the comparison."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +25,8 @@ def resource(
     return SiteResource(name, address, datetime, modified, mime, digest, len(content), migrated, content)
 
 
-class MadeResources(SiteResources):
-    """Resources that were made up, by name."""
+class MemoryResources(SiteResources):
+    """Resources in memory, by name."""
 
     def __init__(self, resources: Iterable[SiteResource]) -> None:
         self._by_name = {each.name: each for each in resources}
@@ -57,20 +57,20 @@ class MadeResources(SiteResources):
         )
 
 
-class MadeSite:
-    """A site of resources that were made up."""
+class MemorySite:
+    """A site in memory."""
 
     def __init__(
         self, resources: Iterable[SiteResource], listed: Iterable[str] = (), requests: int | None = None
     ) -> None:
-        self.resources: SiteResources = MadeResources(resources)
+        self.resources: SiteResources = MemoryResources(resources)
         self.listed = frozenset(listed)
         self.requests = requests
         self.skipped: Mapping[str, int] = {}
         self.problems = Problems()
 
     def read_body(self, resource: SiteResource, most: int) -> ResourceBody:
-        """Return the content; one that is `unreadable` is."""
+        """Return the content. Raises InputError if it is `unreadable`."""
         content = resource.place
         assert isinstance(content, bytes)
         if content == b"unreadable":
@@ -78,10 +78,10 @@ class MadeSite:
         return ResourceBody(content[:most], None, len(content) > most)
 
 
-def made_comparison(
+def make_comparison(
     identical: int = 0, changed: int = 0, missing: int = 0, added: int = 0, similar: int = 0, held: int = 0
 ) -> Comparison:
-    """Return a comparison with so many of each; all are HTML."""
+    """Return a comparison with these numbers of resources, all HTML."""
     originals: list[SiteResource] = []
     same: list[SiteResource] = []
     different: list[ComparedResource] = []
@@ -101,4 +101,4 @@ def made_comparison(
                 ComparedResource(one.name, outcome, first, second, True, likeness, is_similar, held=is_held)
             )
     names = [each.name for each in same]
-    return Comparison(MadeResources(originals), MadeResources(same), names, tuple(different))
+    return Comparison(MemoryResources(originals), MemoryResources(same), names, tuple(different))

@@ -1,4 +1,4 @@
-"""Asks the archives of the decaying web, and compares what is found with the truth."""
+"""Queries the archives of the decaying web, and compares the results with the truth."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -28,22 +28,22 @@ EVENING = DAY * 3 // 4
 
 
 @asynccontextmanager
-async def asked(
+async def run_archives(
     behaviours: Sequence[Behaviour], clock: VirtualClock
 ) -> AsyncIterator[tuple[ArchiveAccess, dict[str, FakeWayback]]]:
-    """Run archives, and yield what asks them, and their servers by id."""
+    """Run archives; yield the clients for them, and their servers by id."""
     async with AsyncExitStack() as stack:
         servers = {each.id: await stack.enter_async_context(fake_wayback([], clock)) for each in behaviours}
         registry = Registry(tuple(each.archive(servers[each.id]) for each in behaviours))
-        courier = await stack.enter_async_context(ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org"))
+        client = await stack.enter_async_context(ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org"))
         archives = {each.id: each for each in registry}
-        repositories = {name: create_client(each, courier) for name, each in archives.items() if each.lister}
+        clients = {name: create_client(each, client) for name, each in archives.items() if each.lister}
         router = ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0)
-        yield ArchiveAccess(archives, repositories, UpstreamClient(courier, clock), router), servers
+        yield ArchiveAccess(archives, clients, UpstreamClient(client, clock), router), servers
 
 
 def assert_copies(checked: CheckResult, truth: Truth, base: str, day: int) -> None:
-    """Compare what is said of copies with what is so: how many, how old, in which format."""
+    """Compare number, staleness and format of captures with the truth."""
     files = truth.web.files(day)
     paths = {address(base, path): path for path in truth.paths}
     for standing in checked.current.availabilities(checked.archives):
@@ -60,8 +60,8 @@ def assert_copies(checked: CheckResult, truth: Truth, base: str, day: int) -> No
             assert standing.is_migrated == all(changes)
 
 
-def assert_lives(file: Path, truth: Truth, base: str) -> None:
-    """Compare the lives of all files, in each archive and in all together, with the truth."""
+def assert_lifetimes(file: Path, truth: Truth, base: str) -> None:
+    """Compare the lifetimes of all files, in each archive and in any, with the truth."""
     names = [each.id for each in truth.behaviours]
     late = 0
     with VisitDatabase(file, is_read_only=True) as opened:

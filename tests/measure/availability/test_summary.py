@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.measure.availability.made import NOW, held, live, standing
+from tests.measure.availability.resources import NOW, availability, holding, live_resource
 from unlost.check.availability import AvailabilityScore, AvailabilityState, ResourceAvailability
 from unlost.check.report import check_headline, check_remarks, describe_advice
 from unlost.check.summary import CheckStats, Hindrance, compute_check_stats
@@ -15,13 +15,13 @@ def test_states_and_score() -> None:
     """What is on the web counts for the score; what is gone is told apart; what nobody answered is unknown."""
     found = compute_check_stats(
         [
-            standing("a", "x"),
-            standing("b"),
-            standing("c", is_settled=False),
-            standing("d", "x", status=404),
-            standing("e", status=404),
-            standing("f", outcome=CrawlOutcome.FORBIDDEN, status=None),
-            standing("g", outcome=CrawlOutcome.FAILED, status=None),
+            availability("a", "x"),
+            availability("b"),
+            availability("c", is_settled=False),
+            availability("d", "x", status=404),
+            availability("e", status=404),
+            availability("f", outcome=CrawlOutcome.FORBIDDEN, status=None),
+            availability("g", outcome=CrawlOutcome.FAILED, status=None),
         ],
         NOW,
     )
@@ -41,11 +41,16 @@ def test_staleness_and_formats() -> None:
     found = compute_check_stats(
         [
             ResourceAvailability(
-                live("a", **changed), (held("x", "20250101000000", migrated=True), held("y", "20250109000000"))
+                live_resource("a", **changed),
+                (holding("x", "20250101000000", migrated=True), holding("y", "20250109000000")),
             ),
-            ResourceAvailability(live("b", **changed), (held("x", "20260101000000", migrated=True, digest="sha1:A"),)),
-            ResourceAvailability(live("c", **changed), (held("y", "20250101000000", copies=3, migrated=False),)),
-            ResourceAvailability(live("d", last_modified=None), (held("y", migrated=False),)),
+            ResourceAvailability(
+                live_resource("b", **changed), (holding("x", "20260101000000", migrated=True, digest="sha1:A"),)
+            ),
+            ResourceAvailability(
+                live_resource("c", **changed), (holding("y", "20250101000000", copies=3, migrated=False),)
+            ),
+            ResourceAvailability(live_resource("d", last_modified=None), (holding("y", migrated=False),)),
         ],
         NOW,
     )
@@ -65,11 +70,11 @@ def table(found: CheckStats, name: str) -> dict[str, int]:
 def test_tables() -> None:
     """By type, by depth, by the first folder; many folders are added up at the end."""
     paths = ["", "x.html", "a/x.html", "a/b/c/x.html", "b/x.pdf"]
-    found = compute_check_stats([standing(path) for path in paths], NOW)
+    found = compute_check_stats([availability(path) for path in paths], NOW)
     assert table(found, "depth") == {"0": 1, "1": 1, "2": 2, "4": 1}
     top = "http://site.example/"
     assert table(found, "folder") == {top: 2, f"{top}a/": 2, f"{top}b/": 1}
-    many = compute_check_stats([standing(f"f{number}/x") for number in range(100)], NOW)
+    many = compute_check_stats([availability(f"f{number}/x") for number in range(100)], NOW)
     assert table(many, "folder")["80 others"] == 80
 
 
@@ -79,7 +84,10 @@ def advice(*standings: ResourceAvailability, knows_links: bool = True) -> dict[H
     return {each.hindrance: (each.affected, each.saved) for each in found}
 
 
-FREE = [*(standing(f"kept{number}", "x") for number in range(8)), *(standing(f"not{number}") for number in range(2))]
+FREE = [
+    *(availability(f"kept{number}", "x") for number in range(8)),
+    *(availability(f"not{number}") for number in range(2)),
+]
 """Of ten resources that nothing hinders, eight are in an archive."""
 
 
@@ -95,37 +103,37 @@ FREE = [*(standing(f"kept{number}", "x") for number in range(8)), *(standing(f"n
         (Hindrance.NEW, "p", {"last_modified": "20260520000000"}),
     ],
 )
-def test_each_hindrance_is_told(hindrance: Hindrance, path: str, more: dict[str, Any]) -> None:
+def test_advice_names_each_hindrance(hindrance: Hindrance, path: str, more: dict[str, Any]) -> None:
     """Ten vulnerable resources with a hindrance: without it, eight of them would be in an archive as others are."""
-    group = [standing(f"{path}{number}", **more) for number in range(10)]
+    group = [availability(f"{path}{number}", **more) for number in range(10)]
     assert advice(*FREE, *group) == {hindrance: (10, 8), None: (12, 12)}
 
 
-def test_a_change_saves_no_more_than_it_can() -> None:
+def test_advice_saves_at_most_the_affected_resources() -> None:
     """Of a group that is held as often as others nothing would be saved; of ten with six held, two."""
-    group = [standing(f"q{number}?a", *(["x"] if number < 6 else [])) for number in range(10)]
+    group = [availability(f"q{number}?a", *(["x"] if number < 6 else [])) for number in range(10)]
     assert advice(*FREE, *group)[Hindrance.QUERY] == (4, 2)
-    group = [standing(f"q{number}?a", *(["x"] if number < 8 else [])) for number in range(10)]
+    group = [availability(f"q{number}?a", *(["x"] if number < 8 else [])) for number in range(10)]
     assert advice(*FREE, *group)[Hindrance.QUERY] == (2, 0)
 
 
 def test_the_first_hindrance_counts() -> None:
     """One that has several is counted once, so that the numbers can be added."""
-    both = [standing(f"q{number}?a", is_noarchive=True, hops=None) for number in range(5)]
+    both = [availability(f"q{number}?a", is_noarchive=True, hops=None) for number in range(5)]
     assert advice(*FREE, *both) == {Hindrance.NOARCHIVE: (5, 4), None: (7, 7)}
 
 
-def test_without_links_nothing_is_unlinked() -> None:
+def test_without_followed_links_no_page_is_unlinked() -> None:
     """A list of addresses says nothing of links; what a sitemap names can be found."""
-    assert Hindrance.UNLINKED not in advice(standing("a", hops=None), knows_links=False)
-    assert Hindrance.UNLINKED not in advice(standing("a", hops=None, is_in_sitemap=True))
-    assert advice(standing("a", "x")) == {}
+    assert Hindrance.UNLINKED not in advice(availability("a", hops=None), knows_links=False)
+    assert Hindrance.UNLINKED not in advice(availability("a", hops=None, is_in_sitemap=True))
+    assert advice(availability("a", "x")) == {}
 
 
 def test_sentences() -> None:
     """What is said of all this needs no explanation."""
     found = compute_check_stats(
-        [*FREE, standing("gone", "x", status=404), *[standing(f"q{n}?a") for n in range(10)]], NOW
+        [*FREE, availability("gone", "x", status=404), *[availability(f"q{n}?a") for n in range(10)]], NOW
     )
     assert check_headline(found.score) == "If the site were lost now, 8 of 20 resources would come back: 40 %."
     assert check_remarks(found)[0] == "1 more is not on the web any more, of which archives have 1."

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.measure.availability.made import NOW, held, live, standing
+from tests.measure.availability.resources import NOW, availability, holding, live_resource
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit
 from unlost.check import report as renderer
 from unlost.check.availability import STATE_ORDER, AvailabilityState, ResourceAvailability
@@ -35,12 +35,18 @@ def mixed() -> list[ResourceAvailability]:
         )
         for name in names
     ]
-    found += [standing(f"kept{number}", "a") for number in range(6)]
+    found += [availability(f"kept{number}", "a") for number in range(6)]
     found += [
-        ResourceAvailability(live("old", last_modified="20260101000000"), (held("a"), held(EVIL, "20240101000000")))
+        ResourceAvailability(
+            live_resource("old", last_modified="20260101000000"), (holding("a"), holding(EVIL, "20240101000000"))
+        )
     ]
-    found += [standing("gone", "a", status=404), standing("never", status=404), standing("?", is_settled=False)]
-    return [*found, standing("secret", outcome=CrawlOutcome.FORBIDDEN, status=None)]
+    found += [
+        availability("gone", "a", status=404),
+        availability("never", status=404),
+        availability("?", is_settled=False),
+    ]
+    return [*found, availability("secret", outcome=CrawlOutcome.FORBIDDEN, status=None)]
 
 
 def check_html() -> str:
@@ -64,7 +70,7 @@ PAGES = [(check_html, "What would come back"), (watch_html, "What visits have sh
 
 
 @pytest.mark.parametrize(("html", "heading"), PAGES)
-def test_they_stand_alone(page: Page, tmp_path: Path, html: Callable[[], str], heading: str) -> None:
+def test_pages_load_nothing_from_elsewhere(page: Page, tmp_path: Path, html: Callable[[], str], heading: str) -> None:
     """Nothing is asked for, nothing is complained about or harmed, and they are not wider than a phone."""
     visit = Visit(page, tmp_path / "page.html", html())
     assert visit.faults == []
@@ -76,7 +82,7 @@ def test_they_stand_alone(page: Page, tmp_path: Path, html: Callable[[], str], h
     assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
 
 
-def test_what_was_found_is_shown(page: Page, tmp_path: Path) -> None:
+def test_the_page_shows_the_results(page: Page, tmp_path: Path) -> None:
     """The sentence, the advice, every state in the key with its number, and the list of what is vulnerable."""
     Visit(page, tmp_path / "page.html", check_html())
     text = page.inner_text("main")
@@ -99,7 +105,7 @@ def test_what_was_found_is_shown(page: Page, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("html", [check_html, watch_html])
-def test_the_looks_see_what_they_look_for(
+def test_the_browser_checks_detect_violations(
     page: Page, tmp_path: Path, html: Callable[[], str], planted: str, fault: str
 ) -> None:
     """A script, a picture from elsewhere, something wide, something that was not escaped."""
@@ -108,7 +114,9 @@ def test_the_looks_see_what_they_look_for(
     assert seen[fault]
 
 
-def test_without_escaping_harm_would_be_seen(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_escaping_the_checks_detect_injection(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is the escaping that keeps names from becoming part of the page."""
     made = make_template_environment("unlost.check")
     made.autoescape = False
@@ -127,7 +135,7 @@ def widths(page: Page, selector: str) -> dict[str, float]:
     return {name: float(area) for name, area in found}
 
 
-def test_areas_are_true(page: Page, tmp_path: Path) -> None:
+def test_areas_are_proportional_to_counts(page: Page, tmp_path: Path) -> None:
     """Each state has its share of the bar, and of a column, as the browser draws it; one that is wrong is seen."""
     states = Counter({state: number for number, state in enumerate(STATE_ORDER, 1)})
     frame = "<!doctype html><style>svg {{ width: 300px; height: 40px }}</style><main>{}</main>"

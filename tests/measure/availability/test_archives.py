@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import Knowing, rows
-from tests.measure.availability.made import live
+from tests.measure.availability.resources import live_resource
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
@@ -29,7 +29,7 @@ from unlost.registry.loader import Registry
 from unlost.registry.models import Archive, ArchiveKind
 
 BASE = "http://site.example/"
-PAGES = [live(f"p{number}") for number in range(40)]
+PAGES = [live_resource(f"p{number}") for number in range(40)]
 NOW = "20260601000000"
 
 
@@ -98,7 +98,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "visits.sqlite"
 
 
-def test_a_list_answers_for_all_pages(file: Path) -> None:
+def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
     """One list instead of forty questions; errors and redirects among the captures are no copies."""
 
     async def work(asked: Asked) -> None:
@@ -112,7 +112,7 @@ def test_a_list_answers_for_all_pages(file: Path) -> None:
     run(file, work)
 
 
-def test_only_what_no_list_has_is_asked_for_one_by_one(file: Path) -> None:
+def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
     """Where one archive lists ten pages, another without lists is asked for thirty; thoroughly, for all forty."""
 
     async def work(asked: Asked) -> None:
@@ -132,7 +132,7 @@ def test_only_what_no_list_has_is_asked_for_one_by_one(file: Path) -> None:
     run(file, thorough)
 
 
-def test_a_sample_gives_an_interval_that_has_the_truth(file: Path) -> None:
+def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
     """Of twenty that were drawn; the pages that were not are unknown, and the true share lies in the interval."""
 
     async def work(asked: Asked) -> None:
@@ -149,7 +149,7 @@ def test_a_sample_gives_an_interval_that_has_the_truth(file: Path) -> None:
     run(file, work)
 
 
-def test_a_failure_is_no_absence(file: Path) -> None:
+def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
     """What one archive may still have is unknown, not vulnerable; the archive is given up after some failures."""
 
     async def work(asked: Asked) -> None:
@@ -163,7 +163,7 @@ def test_a_failure_is_no_absence(file: Path) -> None:
     run(file, work)
 
 
-def test_an_archive_whose_list_fails_is_asked_for_pages(file: Path) -> None:
+def test_an_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
     """A list that cannot be read costs nothing but time."""
 
     async def work(asked: Asked) -> None:
@@ -178,7 +178,7 @@ def test_an_archive_whose_list_fails_is_asked_for_pages(file: Path) -> None:
     run(file, work)
 
 
-def test_what_was_answered_is_not_asked_again(file: Path) -> None:
+def test_answered_queries_are_not_repeated(file: Path) -> None:
     """The same visit goes on where it was interrupted: lists and pages that were answered are kept."""
 
     async def work(asked: Asked) -> None:
@@ -193,7 +193,7 @@ def test_what_was_answered_is_not_asked_again(file: Path) -> None:
     run(file, work)
 
 
-def test_who_cannot_have_a_page_is_not_asked(file: Path, tmp_path: Path) -> None:
+def test_an_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) -> None:
     """A map that denies the host settles all of its pages without a single question."""
     other = rows(tmp_path, "org,other)/* 3\n")
 
@@ -208,14 +208,14 @@ def test_who_cannot_have_a_page_is_not_asked(file: Path, tmp_path: Path) -> None
     run(file, work)
 
 
-def test_what_archives_list_besides_is_looked_at(file: Path) -> None:
+def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
     """Of addresses that nothing leads to, some are looked at: gone ones are endangered, others are there after all."""
     gone = [Stored(f"{BASE}old{number}", "20240101000000") for number in range(20)]
     looked: list[str] = []
 
     async def look(uris: list[str]) -> list[LiveResource]:
         looked.extend(uris)
-        return [live(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
+        return [live_resource(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
 
     async def work(asked: Asked) -> None:
         async with fake_wayback([*stored(range(40)), *gone]) as server:
