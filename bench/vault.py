@@ -26,9 +26,9 @@ CALLS = 2_000
 CODING = """
 import re, sys, time
 from contextlib import ExitStack
-from unlost.vault import coding
-from unlost.vault.erasure_code import Shape
-shape = Shape(*map(int, sys.argv[3:]))
+from unlost.vault import erasure_code
+from unlost.vault.erasure_code import CodeShape
+shape = CodeShape(*map(int, sys.argv[3:]))
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 open("/proc/self/clear_refs", "w").write("5")  # what the process had before it was this one does not count
@@ -37,14 +37,14 @@ with ExitStack() as opened:
     content = opened.enter_context(open(sys.argv[1], "rb"))
     blocks, back, found = (opened.enter_context(open(sys.argv[2] + end, "w+b")) for end in ("", ".back", ".found"))
     start = time.perf_counter()
-    coding.encode(content, shape, blocks)
+    erasure_code.encode_blocks(content, shape, blocks)
     coded = time.perf_counter() - start
     places = {}
     for number, index in enumerate(range(shape.count - shape.needed, shape.count)):
         places[index] = number * shape.block
-        found.write(coding.read_block(blocks, shape, index))
+        found.write(erasure_code.read_block(blocks, shape, index))
     start = time.perf_counter()
-    coding.decode(found, places, shape, back)
+    erasure_code.decode_blocks(found, places, shape, back)
     decoded = time.perf_counter() - start
 print(coded, decoded, (peak() - before) * 1024)
 """

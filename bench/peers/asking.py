@@ -33,16 +33,16 @@ _STORED = ("20100501000000", CLOSEST, "20140501000000")
 
 OUR_LISTING = """
 import asyncio, sys
-from unlost.http.client import Courier
-from unlost.archives.cdx_client import WaybackArchive
+from unlost.http.client import ArchiveHttpClient
+from unlost.archives.cdx_client import WaybackClient
 from unlost.http.limit_store import MemoryLimitStore
 from unlost.clock import SystemClock
 from unlost import load_registry
 
 async def main():
     archive = next(each for each in load_registry() if each.id == "web.archive.org")
-    async with Courier(MemoryLimitStore(), SystemClock(), contact="bench@example.com") as courier:
-        async for capture in WaybackArchive(archive, courier).under(sys.argv[1]):
+    async with ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact="bench@example.com") as courier:
+        async for capture in WaybackClient(archive, courier).under(sys.argv[1]):
             print(capture.datetime, capture.uri)
 
 asyncio.run(main())

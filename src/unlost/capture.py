@@ -63,9 +63,9 @@ def normalize_digest(text: str) -> str:
     What is of no known algorithm or length is returned as it stands. 32 base32 characters alone are a SHA-1, as in
     CDX files.
 
-    >>> normal_digest("sha-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
+    >>> normalize_digest("sha-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
-    >>> normal_digest("SHA-256:" + "AB" * 32)[:15], normal_digest("blake3:Xy=")
+    >>> normalize_digest("SHA-256:" + "AB" * 32)[:15], normalize_digest("blake3:Xy=")
     ('sha256:abababab', 'blake3:Xy=')
     """
     if _BASE32_SHA1.fullmatch(text):
@@ -102,7 +102,7 @@ def matches_digest(body: BinaryIO, digest: str) -> bool | None:
     """Return whether a body, which is left at its beginning, has a digest; None if its algorithm is not known.
 
     >>> from io import BytesIO
-    >>> [has_digest(BytesIO(b""), text) for text in ("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "md5:" + "00" * 16, "x")]
+    >>> [matches_digest(BytesIO(b""), text) for text in ("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "md5:" + "00" * 16, "x")]
     [True, False, None]
     """
     algorithm = digest.partition(":")[0]

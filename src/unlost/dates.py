@@ -24,9 +24,9 @@ def pad(digits: str, *, round_up: bool = False) -> str:
     Indexes and interfaces cut dates anywhere: `2014021` is a day from the 10th to the 19th. 17 digits (milliseconds)
     are cut to 14, never rounded. Raises DateError if no date begins so.
 
-    >>> pad("2014"), pad("2014", up=True), pad("201402", up=True), pad("20140210000001999")
+    >>> pad("2014"), pad("2014", round_up=True), pad("201402", round_up=True), pad("20140210000001999")
     ('20140101000000', '20141231235959', '20140228235959', '20140210000001')
-    >>> pad("2014021"), pad("2014021", up=True), pad("19", up=True)
+    >>> pad("2014021"), pad("2014021", round_up=True), pad("19", round_up=True)
     ('20140210000000', '20140219235959', '19991231235959')
     """
     if _COMMON_DATE.fullmatch(digits):
@@ -178,7 +178,7 @@ def to_local(seconds: float, *, round_up: bool = False) -> str:
 def from_user_input(text: str) -> str:
     """Return a date in one of the forms that people write as 14 digits. Raises DateError.
 
-    >>> from_people("2014"), from_people("2014-02-10"), from_people("Mon, 10 Feb 2014 00:00:01 GMT")
+    >>> from_user_input("2014"), from_user_input("2014-02-10"), from_user_input("Mon, 10 Feb 2014 00:00:01 GMT")
     ('20140101000000', '20140210000000', '20140210000001')
     """
     for read in (pad, from_iso, from_http):

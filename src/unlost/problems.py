@@ -122,7 +122,7 @@ def unreadable_error(path: str | PathLike[str], error: OSError, advice: str | No
 
     Then what to do: `advice`, for what a file of that kind is made by, else what there is to say of any file.
 
-    >>> unread("lost.cdxj", FileNotFoundError("No such file or directory (os error 2)"))
+    >>> unreadable_error("lost.cdxj", FileNotFoundError("No such file or directory (os error 2)"))
     InputError('lost.cdxj: cannot be read: No such file or directory: check the name')
     """
     told = _CORE_ERRNO.search(str(error))
@@ -134,7 +134,7 @@ def unreadable_error(path: str | PathLike[str], error: OSError, advice: str | No
 def unreadable_error_for_errno(path: str | PathLike[str], errno: int, advice: str | None = None) -> InputError:
     """Return the same for what nobody tried to read since it is known to fail. number: of the system's errors.
 
-    >>> unread_as("lost.cdxj", EISDIR)
+    >>> unreadable_error_for_errno("lost.cdxj", EISDIR)
     InputError('lost.cdxj: cannot be read: Is a directory: name a file')
     """
     return unreadable_error(path, OSError(errno, strerror(errno)), advice)

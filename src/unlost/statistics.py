@@ -17,9 +17,9 @@ def wilson_interval(hits: int, sampled: int, total: int | None = None) -> tuple[
     Wilson's interval, with the correction for what is drawn from few: of all of them, the share itself; of none, 0
     to 1. total: None for more than can be counted.
 
-    >>> [round(end, 4) for end in wilson(8, 10)]
+    >>> [round(end, 4) for end in wilson_interval(8, 10)]
     [0.4902, 0.9433]
-    >>> wilson(8, 10, 10), wilson(0, 0, 10)
+    >>> wilson_interval(8, 10, 10), wilson_interval(0, 0, 10)
     ((0.8, 0.8), (0.0, 1.0))
     """
     if not 0 <= hits <= sampled or (total is not None and sampled > total):
@@ -54,7 +54,7 @@ class Proportion:
     def interval(self) -> tuple[float, float]:
         """Return its bounds.
 
-        >>> [round(bound, 3) for bound in Share(8, 10).interval()]
+        >>> [round(bound, 3) for bound in Proportion(8, 10).interval()]
         [0.49, 0.943]
         """
         return wilson_interval(self.count, self.total)
@@ -89,10 +89,10 @@ def wilcoxon_signed_rank(first: Sequence[float], second: Sequence[float]) -> Sig
 
     Equal differences share their ranks. Raises ValueError if there are not as many of one as of the other.
 
-    >>> signed_ranks([1, 2, 3, 4, 5], [0, 0, 0, 0, 0])
-    SignedRanks(pairs=5, above=15.0, below=0.0, p=0.0625)
-    >>> signed_ranks([1, 2], [1, 2])
-    SignedRanks(pairs=0, above=0.0, below=0.0, p=1.0)
+    >>> wilcoxon_signed_rank([1, 2, 3, 4, 5], [0, 0, 0, 0, 0])
+    SignedRankResult(pairs=5, above=15.0, below=0.0, p=0.0625)
+    >>> wilcoxon_signed_rank([1, 2], [1, 2])
+    SignedRankResult(pairs=0, above=0.0, below=0.0, p=1.0)
     """
     differences = [round(one - other, _DIGITS) for one, other in zip(first, second, strict=True)]
     differences = [each for each in differences if each]
@@ -145,8 +145,8 @@ class DistributionSummary:
 def summarize_distribution(counts: Mapping[int, int]) -> DistributionSummary:
     """Return what numbers are like, from how often each occurs.
 
-    >>> summary({1: 3, 5: 1})
-    Summary(count=4, sum=8, max=5, mean=2.0, median=1.0, deviation=1.7320508075688772)
+    >>> summarize_distribution({1: 3, 5: 1})
+    DistributionSummary(count=4, sum=8, max=5, mean=2.0, median=1.0, deviation=1.7320508075688772)
     """
     count = sum(counts.values())
     if not count:
@@ -170,7 +170,7 @@ def _median(counts: Mapping[int, int], count: int) -> float:
 def gini_coefficient(counts: Mapping[int, int]) -> float:
     """Return how unequal numbers are: 0 if all are the same, towards 1 if one has everything.
 
-    >>> gini({3: 10}), round(gini({0: 3, 1: 1}), 2)
+    >>> gini_coefficient({3: 10}), round(gini_coefficient({0: 3, 1: 1}), 2)
     (0.0, 0.75)
     """
     if not any(number * times for number, times in counts.items()):
@@ -222,7 +222,7 @@ class PowerCurve:
 def fit_power_curve(points: Iterable[tuple[float, float]]) -> PowerCurve | None:
     """Return the curve a·x^b through points, by least squares of logarithms; None if fewer than two can be used.
 
-    >>> law = fit_law([(x, 3 * x**0.5) for x in (1, 10, 100)])
+    >>> law = fit_power_curve([(x, 3 * x**0.5) for x in (1, 10, 100)])
     >>> round(law.a, 6), round(law.b, 6), round(law.r_squared, 6)
     (3.0, 0.5, 1.0)
     """

@@ -43,7 +43,7 @@ def read_stream_lines(
 
     >>> from io import BytesIO
     >>> problems = Problems()
-    >>> [tuple(line) for line in read_lines(BytesIO(b"a\r\nlong line\n\nb"), problems, "x", limit=4)]
+    >>> [tuple(line) for line in read_stream_lines(BytesIO(b"a\r\nlong line\n\nb"), problems, "x", limit=4)]
     [(1, 0, b'a'), (3, 13, b''), (4, 14, b'b')]
     >>> str(problems.first["too-long"])
     'x:2 (byte 3): too-long: expected a line of at most 4 bytes'

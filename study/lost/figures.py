@@ -21,8 +21,8 @@ def share(tally: Tally) -> float:
 def contributions(outcomes: Iterable[Outcome]) -> dict[str, float]:
     """Return the share of recovered files that each archive gave, on average over recoveries that brought any.
 
-    >>> from unlost.comparison.difference import Counts
-    >>> one = Outcome("a", 0, "naive", ("x", "y"), Counts(4), given={"x": 3, "y": 1})
+    >>> from unlost.comparison.difference import ResourceCounts
+    >>> one = Outcome("a", 0, "naive", ("x", "y"), ResourceCounts(4), given={"x": 3, "y": 1})
     >>> contributions([one])
     {'x': 0.75, 'y': 0.25}
     """

@@ -34,7 +34,7 @@ def test_a_name_that_is_not_offered_is_an_error() -> None:
         _ = unlost.recovr
 
 
-@pytest.mark.parametrize("before", ["", "import unlost.recover.options; ", "from unlost.recover import plan; "])
+@pytest.mark.parametrize("before", ["", "import unlost.recover.options; ", "from unlost.recover import options; "])
 def test_recover_can_be_called_whatever_was_imported_before(before: str) -> None:
     """`unlost.recover` is a package and a function at once, with the signature of the function."""
     code = f"import unlost; {before}import inspect; print(callable(unlost.recover), inspect.signature(unlost.recover))"

@@ -195,7 +195,7 @@ BIG = """
 import gzip, resource, sys
 from pathlib import Path
 from unlost.problems import Problems
-from unlost.warc.reader import read_captures
+from unlost.warc.reader import read_warc_captures
 path, kind = Path(sys.argv[1]), sys.argv[2]
 sound = Path(sys.argv[3]).read_bytes()
 with (gzip.open if kind == "gzip" else open)(path, "wb") as file:
@@ -205,7 +205,7 @@ with (gzip.open if kind == "gzip" else open)(path, "wb") as file:
     file.write(b"\\r\\nContent-Length: 100000000\\r\\n\\r\\n" + b"\\0" * 100_000_000 + b"\\r\\n\\r\\n" + sound)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 problems = Problems()
-found = list(read_captures(path, problems))
+found = list(read_warc_captures(path, problems))
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 print(len(found), problems.counts.get("header-too-long"), grown)
 """
@@ -225,9 +225,9 @@ def test_memory_is_bounded(kind: str, tmp_path: Path) -> None:
 MANY = """
 import resource, sys
 from unlost.problems import Problems
-from unlost.index.reader import read_rows
-from unlost.warc.reader import read_captures
-read = {"warc": read_captures, "index": read_rows}[sys.argv[2]]
+from unlost.index.reader import read_index_rows
+from unlost.warc.reader import read_warc_captures
+read = {"warc": read_warc_captures, "index": read_index_rows}[sys.argv[2]]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 problems = Problems()
 found = sum(1 for _ in read(sys.argv[1], problems))
@@ -250,11 +250,11 @@ def test_many_long_headers_or_lines_are_not_held_at_once(kind: str, tmp_path: Pa
 INTERRUPTED = """
 import signal, sys
 from unlost.problems import Problems
-from unlost.warc.reader import read_captures
+from unlost.warc.reader import read_warc_captures
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.1)
 try:
-    list(read_captures(sys.argv[1], Problems()))
+    list(read_warc_captures(sys.argv[1], Problems()))
 except KeyboardInterrupt:
     print("interrupted")
 """

@@ -190,7 +190,7 @@ def test_many_listed_urls_need_a_confirmation(tmp_path: Path, *, answer: bool) -
 
     def confirm(count: int, costs: object, _is_begun: object) -> bool:
         found = costs(1.0)  # type: ignore[operator]
-        asked.append((count, sum(each.copies for each in found)))
+        asked.append((count, sum(each.fetches for each in found)))
         return answer
 
     run = complete(tmp_path, stub)

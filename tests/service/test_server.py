@@ -61,21 +61,21 @@ import gc, os, signal, uvloop
 from contextlib import nullcontext
 from tests.service import prepared
 from unlost.clock import SystemClock
-from unlost.web import page, server
+from unlost.web import server
 from unlost.web.monitoring import Metrics
-from unlost.web.monitoring import Monitor
-from unlost.web.factory import Parts
+from unlost.web.monitoring import EventStream
+from unlost.web.factory import ServiceContext
 from unlost.web.server import ReloadableApplication
-from unlost.web.monitoring import Telling
+from unlost.web.monitoring import MetricsListener
 
 def ready():
     print(gc.get_freeze_count(), len(gc.get_objects()), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 
 async def main():
-    metrics, monitor = Metrics(), Monitor()
-    finds = prepared.Prepared(Telling(metrics, monitor))
-    parts = Parts(finds, prepared.PreparedCopies(), finds, SystemClock(), metrics, monitor)
+    metrics, monitor = Metrics(), EventStream()
+    finds = prepared.Prepared(MetricsListener(metrics, monitor))
+    parts = ServiceContext(finds, prepared.PreparedCopies(), finds, SystemClock(), metrics, monitor)
     with server.listen("127.0.0.1", 0) as listening:
         async with ReloadableApplication(lambda _: nullcontext(parts), 5.0, print) as application:
             await server.serve(application, listening, ready, 5.0)

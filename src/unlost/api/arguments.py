@@ -34,7 +34,7 @@ DateLike: TypeAlias = datetime | date | str
 def parse_date(when: DateLike) -> str:
     """Return a moment as digits: 14 of a datetime, 8 of a date, of a text as many as it has. Raises DateError.
 
-    >>> digits_of("2014"), digits_of(date(2014, 2, 10)), digits_of(datetime(2014, 2, 10, 0, 0, 1))
+    >>> parse_date("2014"), parse_date(date(2014, 2, 10)), parse_date(datetime(2014, 2, 10, 0, 0, 1))
     ('2014', '20140210', '20140210000001')
     """
     if isinstance(when, datetime):

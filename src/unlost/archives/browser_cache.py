@@ -102,7 +102,7 @@ def open_regular_file(path: Path) -> BinaryIO:
 def parse_response_head(lines: Iterable[bytes]) -> tuple[int, CachedHeaders] | None:
     r"""Return status and fields of the head of a response, cut into lines; None if it is none.
 
-    >>> read_head([b"HTTP/1.1 200 OK", b"Content-Type: text/html", b"", b"no field"])
+    >>> parse_response_head([b"HTTP/1.1 200 OK", b"Content-Type: text/html", b"", b"no field"])
     (200, (('Content-Type', 'text/html'),))
     """
     texts = [line.decode("latin-1") for line in lines]  # which keeps every byte
@@ -127,7 +127,7 @@ def content_encoding_of(headers: CachedHeaders) -> str:
 def parse_mime(value: str | None) -> str | None:
     """Return the media type of a Content-Type, in lower case without parameters; None if there is none.
 
-    >>> mime_of("Text/HTML; charset=utf-8"), mime_of(""), mime_of("a b")
+    >>> parse_mime("Text/HTML; charset=utf-8"), parse_mime(""), parse_mime("a b")
     ('text/html', None, None)
     """
     mime = (value or "").partition(";")[0].strip().lower()
@@ -143,7 +143,7 @@ def redirect_target(status: int, headers: CachedHeaders) -> str | None:
 def parse_web_url(text: str) -> str | None:
     """Return an address of the web without its fragment; None if it is none, as `data:` or an extension's.
 
-    >>> web_address("http://a.com/b#c"), web_address("data:,x"), web_address("http://a b/")
+    >>> parse_web_url("http://a.com/b#c"), parse_web_url("data:,x"), parse_web_url("http://a b/")
     ('http://a.com/b', None, None)
     """
     address = text.partition("#")[0]

@@ -24,7 +24,7 @@ REMEMBERED_ROWS = 1 << 17
 class RecentlySeen:
     """The last rows that were seen.
 
-    >>> recent = Recent()
+    >>> recent = RecentlySeen()
     >>> recent.is_new("a"), recent.is_new("b"), recent.is_new("a")
     (True, True, False)
     """

@@ -164,9 +164,9 @@ class ChromiumEntry:
 def parse_chromium_key(key: str) -> tuple[bool, str | None]:
     """Return whether something was sent up for an entry, and its address; None if that is no address of the web.
 
-    >>> read_key("1/0/_dk_https://a.com https://b.org https://b.org/x?y")
+    >>> parse_chromium_key("1/0/_dk_https://a.com https://b.org https://b.org/x?y")
     (False, 'https://b.org/x?y')
-    >>> read_key("1/1700000000000/https://a.com/form"), read_key("https://a.com/"), read_key("chrome-extension://x/")
+    >>> parse_chromium_key("1/1700000000000/https://a.com/form"), parse_chromium_key("https://a.com/"), parse_chromium_key("chrome-extension://x/")
     ((True, 'https://a.com/form'), (False, 'https://a.com/'), (False, None))
     """
     found = _CACHE_KEY.fullmatch(key)

@@ -18,7 +18,7 @@ ALL_TIME = ("00010101000000", LAST_DATETIME)
 def date_span(date: str | None) -> tuple[str, str]:
     """Return the first and last moment of a date of 1 to 14 digits; without one, the end of time. Raises DateError.
 
-    >>> span("2014"), span(None)
+    >>> date_span("2014"), date_span(None)
     (('20140101000000', '20141231235959'), ('99991231235959', '99991231235959'))
     """
     return (LAST_DATETIME, LAST_DATETIME) if date is None else (dates.pad(date), dates.pad(date, round_up=True))
@@ -30,7 +30,7 @@ def target_datetime(date: str | None) -> str:
     It is the middle of the span. What is closest to that is in the span if anything is; if nothing is, it is what is
     closest to an end of it. So who is asked for this moment answers for the span.
 
-    >>> moment("2014"), moment(None)
+    >>> target_datetime("2014"), target_datetime(None)
     ('20140702115959', '29991231235959')
     """
     if date is None:
@@ -42,7 +42,7 @@ def target_datetime(date: str | None) -> str:
 def pad_bounds(first: str | None, last: str | None) -> tuple[str | None, str | None]:
     """Return two dates of 1 to 14 digits as 14, so that no server has to fill them up; None stays. Raises DateError.
 
-    >>> bounds("2014", "2015"), bounds(None, None)
+    >>> pad_bounds("2014", "2015"), pad_bounds(None, None)
     (('20140101000000', '20151231235959'), (None, None))
     """
     return dates.pad(first) if first else None, dates.pad(last, round_up=True) if last else None
@@ -51,7 +51,7 @@ def pad_bounds(first: str | None, last: str | None) -> tuple[str | None, str | N
 def pad_range(first: str | None, last: str | None) -> tuple[str, str]:
     """Return the same with the beginning and the end of time for none. Raises DateError.
 
-    >>> between("2014", None)
+    >>> pad_range("2014", None)
     ('20140101000000', '99991231235959')
     """
     low, high = pad_bounds(first, last)
@@ -61,7 +61,7 @@ def pad_range(first: str | None, last: str | None) -> tuple[str, str]:
 def gap_seconds(low: str, high: str, first: str, last: str) -> float:
     """Return how far the time from `low` to `high` is from that from `first` to `last`; 0 if they meet.
 
-    >>> seconds_between("20131201000000", "20131231235959", *span("2014"))
+    >>> gap_seconds("20131201000000", "20131231235959", *date_span("2014"))
     1.0
     """
     if high < first:
@@ -84,7 +84,7 @@ async def closest_capture(captures: AsyncIterator[Capture], date: str | None) ->
 def distance_rank(moment: str, first: str, last: str) -> tuple[float, float]:
     """Return what captures are sorted by, the closest first; of those equally close, the later.
 
-    >>> sorted(["20131231000000", "20140301000000", "20140201000000"], key=lambda each: rank(each, *span("2014")))
+    >>> sorted(["20131231000000", "20140301000000", "20140201000000"], key=lambda each: distance_rank(each, *date_span("2014")))
     ['20140301000000', '20140201000000', '20131231000000']
     """
     return gap_seconds(moment, moment, first, last), -float(moment)

@@ -195,9 +195,9 @@ def parse_firefox_key(key: str) -> str | None:
 
     A tag is a letter or sign, what it says, and a comma; a comma that it says itself is doubled.
 
-    >>> read_key("O^partitionKey=%28https%2Ca.com%29,a,~1,,2,:https://a.com/x,y:z")
+    >>> parse_firefox_key("O^partitionKey=%28https%2Ca.com%29,a,~1,,2,:https://a.com/x,y:z")
     'https://a.com/x,y:z'
-    >>> read_key("~predictor-origin,:https://a.com/"), read_key("https://a.com/"), read_key(":moz-extension://x/")
+    >>> parse_firefox_key("~predictor-origin,:https://a.com/"), parse_firefox_key("https://a.com/"), parse_firefox_key(":moz-extension://x/")
     ('https://a.com/', None, None)
     """
     found = re.fullmatch(r"(?:[^:,](?:[^,]|,,)*+,)*+:(.*)", key, re.DOTALL)

@@ -55,7 +55,7 @@ def find_entry_spans(read: ReadBytes) -> Iterator[tuple[int, int]]:
     no such list, in both cases behind everything that was found.
 
     >>> text = iter([b'{"log": {"entries": [{"a": "}"}, {}]}}', b""])
-    >>> list(entry_spans(lambda count: next(text)))
+    >>> list(find_entry_spans(lambda count: next(text)))
     [(21, 31), (33, 35)]
     """
     depth, start = 0, None
@@ -351,7 +351,7 @@ _CODECS = {
 def _codec_for(kind: str) -> str:
     """Return how a text is written whose Content-Type names a charset.
 
-    >>> _codec('text/html; Charset="ISO-8859-1"'), _codec("text/css"), _codec("text/css; charset=punycode")
+    >>> _codec_for('text/html; Charset="ISO-8859-1"'), _codec_for("text/css"), _codec_for("text/css; charset=punycode")
     ('cp1252', 'utf-8', 'utf-8')
     """
     for parameter in kind.split(";")[1:]:

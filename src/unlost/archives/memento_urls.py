@@ -35,9 +35,9 @@ def raw_memento_url(archive: Archive, datetime: str, uri: str) -> str | None:
 def memento_url(archive: Archive, datetime: str, uri: str) -> str | None:
     """Return the address of a copy for people: that of the raw copy without its modifier (`id_`).
 
-    >>> from unlost.registry.models import Kind
-    >>> archive = Archive("a", "A", Kind.WAYBACK, replay="http://a.org/web/{datetime}id_/{uri}")
-    >>> urim(archive, "20140210000001", "http://example.com/?a=b")
+    >>> from unlost.registry.models import ArchiveKind
+    >>> archive = Archive("a", "A", ArchiveKind.WAYBACK, replay="http://a.org/web/{datetime}id_/{uri}")
+    >>> memento_url(archive, "20140210000001", "http://example.com/?a=b")
     'http://a.org/web/20140210000001/http://example.com/?a=b'
     """
     if archive.replay is None:
@@ -49,9 +49,9 @@ def memento_url(archive: Archive, datetime: str, uri: str) -> str | None:
 def parse_memento_url(url: str) -> MementoUrl | None:
     """Return what an address of a stored copy says, if it is one: a date between slashes, then an address.
 
-    >>> read_copy("https://a.org/web/20140210000001id_/http:/example.com/x?y")
-    Copy(datetime='20140210000001', uri='http://example.com/x?y')
-    >>> read_copy("https://a.org/2014/report.html") is None
+    >>> parse_memento_url("https://a.org/web/20140210000001id_/http:/example.com/x?y")
+    MementoUrl(datetime='20140210000001', uri='http://example.com/x?y')
+    >>> parse_memento_url("https://a.org/2014/report.html") is None
     True
     """
     found = _MEMENTO_PATH.search(url, url.find("://") + 3)
@@ -71,7 +71,7 @@ def parse_memento_url(url: str) -> MementoUrl | None:
 def join_url(base: str, link: str) -> str:
     """Return where a link leads; what cannot be an address is returned as it is.
 
-    >>> joined("http://a.org/x/y", "../z"), joined("http://a.org/", "http://[b")
+    >>> join_url("http://a.org/x/y", "../z"), join_url("http://a.org/", "http://[b")
     ('http://a.org/z', 'http://[b')
     """
     try:

@@ -32,7 +32,7 @@ class PrefixQuery:
     def for_page(cls, uri: str) -> Self:
         r"""Return what asks for one page. Raises UriError.
 
-        >>> Prefix.page("http://www.example.com/A").ranges
+        >>> PrefixQuery.for_page("http://www.example.com/A").ranges
         (('com,example)/a', 'com,example)/a\x00'),)
         """
         key = addresses.key(uri)
@@ -47,9 +47,9 @@ class PrefixQuery:
         covers `/a`, since keys have no slash at their end; with a query, what begins with that query. A fragment does
         not count.
 
-        >>> Prefix.below("http://example.com/a/").ranges[1:]
+        >>> PrefixQuery.parse("http://example.com/a/").ranges[1:]
         (('com,example)/a/', 'com,example)/a0'), ('com,example)/a?', 'com,example)/a@'))
-        >>> Prefix.below("www.example.com").match, Prefix.below("*.example.com").ranges[1]
+        >>> PrefixQuery.parse("www.example.com").match, PrefixQuery.parse("*.example.com").ranges[1]
         ('host', ('com,example,', 'com,example-'))
         """
         if text.startswith(_DOMAIN_MARK):

@@ -255,7 +255,7 @@ class _CaptureTally:
 def normalize_mime(told: object) -> str:
     """Return a media type as a key field has it, or `UNKNOWN`: not everything that is told is one.
 
-    >>> known_mime("Text/HTML; charset=utf-8"), known_mime("text html"), known_mime(None)
+    >>> normalize_mime("Text/HTML; charset=utf-8"), normalize_mime("text html"), normalize_mime(None)
     ('text/html', '-', '-')
     """
     if not isinstance(told, str):
@@ -312,9 +312,9 @@ class SearchResultPage:
     def words(self) -> list[str]:
         """Return the words of titles and snippets, each once, in their order, in lower case.
 
-        >>> held = Held("20140101000000", "text/html", "-", 1)
-        >>> one = Result("com,a)/", b"http://a.com/", held, "A <b>Boat</b> &amp; the <i>boat</i> of 1998")
-        >>> Results((one,), 1, False, "").words()
+        >>> held = SampledMementos("20140101000000", "text/html", "-", 1)
+        >>> one = SearchHit("com,a)/", b"http://a.com/", held, "A <b>Boat</b> &amp; the <i>boat</i> of 1998")
+        >>> SearchResultPage((one,), 1, False, "").words()
         ['boat', 'the']
         """
         words: dict[str, None] = {}

@@ -40,7 +40,7 @@ def decode_payload(source: ByteReader, headers: Sequence[tuple[str, str]], limit
     limit: bytes, of the body as it is stored and after its codings. Raises `body.TooLargeError`, UndecodableError.
 
     >>> import io
-    >>> body, is_broken = read_body(io.BytesIO(b"3\r\nabc\r\n0\r\n\r\n"), [("Transfer-Encoding", "chunked")], 100)
+    >>> body, is_broken = decode_payload(io.BytesIO(b"3\r\nabc\r\n0\r\n\r\n"), [("Transfer-Encoding", "chunked")], 100)
     >>> body.read(), is_broken
     (b'abc', False)
     """

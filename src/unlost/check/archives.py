@@ -28,7 +28,7 @@ MAX_LISTED_URLS = 200_000
 def is_good_capture(capture: Capture) -> bool:
     """Return whether a capture is of a page, as far as its index tells: no error, no redirect.
 
-    >>> [is_good(Capture("http://a/", "a)/", "20140210000001", status)) for status in (200, 404, None)]
+    >>> [is_good_capture(Capture("http://a/", "a)/", "20140210000001", status)) for status in (200, 404, None)]
     [True, False, True]
     """
     if capture.status is None or capture.revisit:

@@ -32,10 +32,10 @@ class AvailabilityState(StrEnum):
 def derive_state(is_live: bool, is_held: bool | None) -> AvailabilityState:
     """Return the state of a resource. is_held: whether an archive has it; None if nobody can tell.
 
-    >>> [state_of(live, held).value for live in (True, False) for held in (True, False)]
+    >>> [derive_state(live, held).value for live in (True, False) for held in (True, False)]
     ['replicated', 'vulnerable', 'endangered', 'unrecoverable']
-    >>> state_of(True, None)
-    <State.UNKNOWN: 'unknown'>
+    >>> derive_state(True, None)
+    <AvailabilityState.UNKNOWN: 'unknown'>
     """
     if is_held is None:
         return AvailabilityState.UNKNOWN
@@ -49,7 +49,7 @@ def is_live_resource(resource: LiveResource) -> bool:
 
     What robots.txt forbids to fetch counts as there: the site leads to it, and nobody may look.
 
-    >>> [is_live(LiveResource("http://a/", "a)/", Outcome.FETCHED, status)) for status in (200, 404)]
+    >>> [is_live_resource(LiveResource("http://a/", "a)/", CrawlOutcome.FETCHED, status)) for status in (200, 404)]
     [True, False]
     """
     if resource.outcome is CrawlOutcome.FORBIDDEN:
@@ -60,7 +60,7 @@ def is_live_resource(resource: LiveResource) -> bool:
 def is_countable(resource: LiveResource) -> bool:
     """Return whether an address stands for a resource at all: redirects, and what a crawl left out, do not.
 
-    >>> [is_counted(LiveResource("http://a/", "a)/", Outcome.FETCHED, status)) for status in (301, 404)]
+    >>> [is_countable(LiveResource("http://a/", "a)/", CrawlOutcome.FETCHED, status)) for status in (301, 404)]
     [False, True]
     """
     if resource.outcome is CrawlOutcome.EXCLUDED:
@@ -76,9 +76,9 @@ def staleness_days(last_modified: str | None, stored: str | None) -> float | Non
 
     last_modified, stored: 14 digits. As servers tell it: a wrong date of theirs gives a wrong number here.
 
-    >>> staleness("20240110000000", "20240103120000"), staleness("20240101000000", "20240301000000")
+    >>> staleness_days("20240110000000", "20240103120000"), staleness_days("20240101000000", "20240301000000")
     (6.5, 0.0)
-    >>> staleness(None, "20240103120000")
+    >>> staleness_days(None, "20240103120000")
     """
     if last_modified is None or stored is None:
         return None
@@ -113,8 +113,8 @@ class StalenessStats:
 def summarize_staleness(days: Iterable[float]) -> StalenessStats:
     """Return what copies have in common, by the days that each is stale.
 
-    >>> stale([0.0, 0.5, 2.0, 6.0])
-    Stale(known=4, stale=2, mean=4.0, median=4.0, deviation=2.0, least=2.0, most=6.0)
+    >>> summarize_staleness([0.0, 0.5, 2.0, 6.0])
+    StalenessStats(known=4, stale=2, mean=4.0, median=4.0, deviation=2.0, least=2.0, most=6.0)
     """
     known = list(days)
     late = [each for each in known if each >= 1]

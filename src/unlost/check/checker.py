@@ -68,7 +68,7 @@ def read_copied_resources(path: Path) -> tuple[Iterator[LiveResource], Problems]
 def hosts_to_list(uris: Iterable[str]) -> list[str]:
     """Return the hosts of which archives are asked for lists: those with several of the addresses.
 
-    >>> prefixes_of([f"http://a.example/{number}" for number in range(5)] + ["http://b.example/"])
+    >>> hosts_to_list([f"http://a.example/{number}" for number in range(5)] + ["http://b.example/"])
     ['http://a.example/']
     """
     counts: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def hosts_to_list(uris: Iterable[str]) -> list[str]:
 def folder_url(url: str) -> str:
     """Return the folder of an address: what is below it is the site.
 
-    >>> prefix_of("http://a.example/b/c.html?d"), prefix_of("http://a.example")
+    >>> folder_url("http://a.example/b/c.html?d"), folder_url("http://a.example")
     ('http://a.example/b/', 'http://a.example/')
     """
     parts = urlsplit(url)

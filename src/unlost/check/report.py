@@ -70,7 +70,7 @@ def _thin_out(visits: Sequence[tuple[str, Counter[AvailabilityState]]]) -> list[
 def describe_states(states: Counter[AvailabilityState]) -> str:
     """Return in a sentence what is drawn.
 
-    >>> describe(Counter({State.REPLICATED: 3, State.VULNERABLE: 1}))
+    >>> describe_states(Counter({AvailabilityState.REPLICATED: 3, AvailabilityState.VULNERABLE: 1}))
     '3 replicated, 1 vulnerable.'
     """
     return (
@@ -130,7 +130,7 @@ _ADVICE_TEXTS: Mapping[Hindrance | None, tuple[str, str]] = {
 def format_percentage(value: float) -> str:
     """Return a share with as many digits as an interval deserves.
 
-    >>> percentage(0.6789), percentage(1.0)
+    >>> format_percentage(0.6789), format_percentage(1.0)
     ('67.9 %', '100 %')
     """
     return f"{100 * value:.1f}".removesuffix(".0") + " %"
@@ -211,7 +211,7 @@ def _describe_sample(figures: CheckStats) -> str:
 def describe_advice(advice: Advice) -> str:
     """Return what to do, and what it would bring.
 
-    >>> change(Advice(Hindrance.ROBOTS, 12, 9))
+    >>> describe_advice(Advice(Hindrance.ROBOTS, 12, 9))
     'Let archives fetch what robots.txt forbids: 12 are forbidden by robots.txt, of which 9 would be saved.'
     """
     what, why = _ADVICE_TEXTS[advice.hindrance]

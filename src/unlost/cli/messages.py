@@ -17,7 +17,7 @@ _MAX_MESSAGE = 1000  # characters: no message of ours comes near it, whatever a 
 def escape_untrusted(text: bytes, limit: int | None = _MAX_INPUT_CHARS) -> str:
     r"""Return untrusted bytes as one line that no terminal acts on, cut to `limit` characters.
 
-    >>> shown(b"http://a\x1b[31m/")
+    >>> escape_untrusted(b"http://a\x1b[31m/")
     'http://a\\x1b[31m/'
     """
     head = text if limit is None else text[: limit * 4]

@@ -113,7 +113,7 @@ EXIT_SKIPPED_INPUT = 5
 def format_problem(kind: str, count: int, first: Problem) -> str:
     """Return how often something of a kind happened, in plain words, with the first of them.
 
-    >>> problem_line("bad-date", 3, Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `x`"))
+    >>> format_problem("bad-date", 3, Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `x`"))
     '3 times a date that is none, first: a.cdx:7 (byte 512): bad-date: expected 14 digits, found `x`'
     """
     times = "once" if count == 1 else f"{count:,} times"

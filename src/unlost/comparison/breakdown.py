@@ -55,7 +55,7 @@ class BreakdownRow:
     def share(self) -> float | None:
         """The share that came back; None of nothing.
 
-        >>> Row("images", identical=1, changed=1, missing=2).share
+        >>> BreakdownRow("images", identical=1, changed=1, missing=2).share
         0.5
         """
         return self.recovered / self.original if self.original else None

@@ -103,7 +103,7 @@ def weigh_difference(
 
     changed, missing, added: the penalties, in any order, as many as there are such resources. counts: of all.
 
-    >>> weighed([0.5, 1.0], [1.0], [], Counts(identical=1, changed=2, missing=1)).success
+    >>> weigh_difference([0.5, 1.0], [1.0], [], ResourceCounts(identical=1, changed=2, missing=1)).success
     0.625
     """
     # The sum of many weights is made exactly, so that their order changes nothing.
@@ -143,7 +143,7 @@ def success_levels(counts: ResourceCounts, similar: int, held: int) -> tuple[Suc
         identical. held: how many of the missing ones an archive is known to hold; on the fifth they are as good as
         recovered.
 
-    >>> [round(level.success, 3) for level in levels(Counts(2, 2, 2, 1), similar=1, held=1)]
+    >>> [round(level.success, 3) for level in success_levels(ResourceCounts(2, 2, 2, 1), similar=1, held=1)]
     [0.867, 0.667, 0.5, 0.333, 0.167]
     """
     relaxed = replace(counts, identical=counts.identical + similar, changed=counts.changed - similar)

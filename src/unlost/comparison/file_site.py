@@ -50,7 +50,7 @@ _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:[:+]\d+)?")
 def is_host_name(name: str) -> bool:
     """Return whether the name of a folder is that of a host, perhaps with a port, as wget writes it.
 
-    >>> [is_host(name) for name in ("www.example.com", "localhost:8080", "127.0.0.1+8080", "css", "v1.0", ".git")]
+    >>> [is_host_name(name) for name in ("www.example.com", "localhost:8080", "127.0.0.1+8080", "css", "v1.0", ".git")]
     [True, True, True, False, False, False]
     """
     if not _HOST.fullmatch(name):
@@ -61,7 +61,7 @@ def is_host_name(name: str) -> bool:
 def parse_base_url(text: str) -> str:
     """Return the address of a folder, which ends in a slash, of what somebody gave. Raises UsageError.
 
-    >>> base_of("example.com/a?x"), base_of("https://example.com")
+    >>> parse_base_url("example.com/a?x"), parse_base_url("https://example.com")
     ('http://example.com/a/', 'https://example.com/')
     """
     try:
@@ -78,9 +78,9 @@ def url_of_path(path: str, base: str | None) -> str:
 
     base: the address of that folder; None if the first part of the path is the host.
 
-    >>> address_of("www.example.com/a b.php?x=1&y=é%2f", None)
+    >>> url_of_path("www.example.com/a b.php?x=1&y=é%2f", None)
     'http://www.example.com/a%20b.php?x=1&y=%C3%A9%2f'
-    >>> address_of("100%#1.html", "http://example.com/~me/")
+    >>> url_of_path("100%#1.html", "http://example.com/~me/")
     'http://example.com/~me/100%25%231.html'
     """
     if base is not None:

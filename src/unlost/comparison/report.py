@@ -53,7 +53,7 @@ SKIP_REASONS = {
 def describe_skipped(reason: str, count: int) -> str:
     """Return what was left out of a site, in words; other records of archive files are called by their types.
 
-    >>> not_counted("redirect", 3), not_counted("cut", 1), not_counted("request", 2)
+    >>> describe_skipped("redirect", 3), describe_skipped("cut", 1), describe_skipped("request", 2)
     ('3 redirects', '1 copy that breaks off', '2 records of the type request')
     """
     if reason not in SKIP_REASONS:
@@ -64,11 +64,11 @@ def describe_skipped(reason: str, count: int) -> str:
 def comparison_headline(counts: ResourceCounts) -> str:
     """Return what everybody wants to know first.
 
-    >>> headline(Counts(identical=20, changed=48, missing=32, added=1))
+    >>> comparison_headline(ResourceCounts(identical=20, changed=48, missing=32, added=1))
     '68 of 100 resources came back: 20 unchanged, 48 changed. 32 are missing. 1 more was added.'
-    >>> headline(Counts(identical=1))
+    >>> comparison_headline(ResourceCounts(identical=1))
     '1 of 1 resource came back, unchanged.'
-    >>> headline(Counts(missing=7, added=2))
+    >>> comparison_headline(ResourceCounts(missing=7, added=2))
     'None of 7 resources came back. 2 more were added.'
     """
     text = f"{f'{counts.back:,}' if counts.back else 'None'} of {format_count(counts.original, 'resource')} came back"

@@ -146,7 +146,7 @@ def declared_type(resource: SiteResource) -> str:
 def likely_type(resource: SiteResource) -> str:
     """Return the media type; where it says nothing, what the end of the address makes likely, for text and documents.
 
-    >>> likely_type(Resource("a/b.pdf", "http://a/b.PDF?x", None, None, "application/octet-stream", b"", 0, None, 0))
+    >>> likely_type(SiteResource("a/b.pdf", "http://a/b.PDF?x", None, None, "application/octet-stream", b"", 0, None, 0))
     'application/pdf'
     """
     told = declared_type(resource)
@@ -159,8 +159,8 @@ def likely_type(resource: SiteResource) -> str:
 def is_other_format(original: SiteResource, recovered: SiteResource) -> bool | None:
     """Return whether a copy is in another format than its original, by their types; None if one is not known.
 
-    >>> pdf = Resource("a/b", "http://a/b", None, None, "application/pdf", b"", 0, None, 0)
-    >>> html = Resource("a/b", "http://a/b", None, None, "text/html", b"", 0, None, 0)
+    >>> pdf = SiteResource("a/b", "http://a/b", None, None, "application/pdf", b"", 0, None, 0)
+    >>> html = SiteResource("a/b", "http://a/b", None, None, "text/html", b"", 0, None, 0)
     >>> is_other_format(pdf, html), is_other_format(pdf, pdf)
     (True, False)
     """
@@ -468,7 +468,7 @@ def guess_media_type(name: str, head: bytes) -> str | None:
 
     None if neither tells.
 
-    >>> type_of("a/logo.gif", b"\x89PNG\r\n\x1a\n"), type_of("a.php?x=1.css", b"<html>"), type_of("a", b"?")
+    >>> guess_media_type("a/logo.gif", b"\x89PNG\r\n\x1a\n"), guess_media_type("a.php?x=1.css", b"<html>"), guess_media_type("a", b"?")
     ('image/png', 'text/html', None)
     """
     for signature, told in _SIGNATURES:

@@ -323,7 +323,7 @@ def _http_number(text: str) -> int:
 def skip_reason(status: int | None) -> str | None:
     """Return why an answer of this status is no resource; None if it is one.
 
-    >>> [reason_against(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
+    >>> [skip_reason(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
     [None, 'no-body', 'redirect', 'not-modified', 'error', 'error', 'no-status', 'no-status']
     """
     if status is None or not 200 <= status < 600:

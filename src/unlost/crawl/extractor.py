@@ -26,7 +26,7 @@ _VALUED_DIRECTIVES = {"max-snippet", "max-image-preview", "max-video-preview", "
 def header_forbids_archiving(values: Iterable[str]) -> bool:
     """Return whether X-Robots-Tag, with these values, asks us not to keep a copy.
 
-    >>> header_forbids(["otherbot: noarchive, nofollow"]), header_forbids(["nofollow", "unlost: none"])
+    >>> header_forbids_archiving(["otherbot: noarchive, nofollow"]), header_forbids_archiving(["nofollow", "unlost: none"])
     (False, True)
     """
     return any(_directives_forbid(value) for value in values)
@@ -49,7 +49,7 @@ def page_forbids_archiving(body: bytes) -> bool:
 
     body: HTML, in whatever letters: tags are ASCII in all of them, but for UTF-16, which begins with a mark.
 
-    >>> page_forbids(b"<meta content='NoArchive, nofollow' name=robots>"), page_forbids(b"<!-- <meta name=robots> -->")
+    >>> page_forbids_archiving(b"<meta content='NoArchive, nofollow' name=robots>"), page_forbids_archiving(b"<!-- <meta name=robots> -->")
     (True, False)
     """
     head = body[:_MAX_HEAD_BYTES]

@@ -87,7 +87,7 @@ def merge_foreign_agents(text: bytes) -> str:
     It says the same to us. A file that names thousands of programs, with thousands of rules for all of them, would take
     their product in time and memory otherwise.
 
-    >>> readable(b"User-agent: a\nUser-agent: Un*\nDisallow: /")
+    >>> merge_foreign_agents(b"User-agent: a\nUser-agent: Un*\nDisallow: /")
     'User-agent: x\nUser-agent: Un*\nDisallow: /'
     """
     lines = text[:MAX_ROBOTS_BYTES].decode("utf-8-sig", "replace").splitlines()

@@ -65,7 +65,7 @@ def is_ip(host: str) -> bool:
 def is_subdomain(host: str, parent: str) -> bool:
     """Return whether a host is a subdomain of another.
 
-    >>> is_below("b.example.com", "example.com"), is_below("example.com", "example.com")
+    >>> is_subdomain("b.example.com", "example.com"), is_subdomain("example.com", "example.com")
     (True, False)
     """
     # A port is part of the host, and at its end: so it must be the same.

@@ -14,7 +14,7 @@ _YEAR_IN_QUERY = re.compile(r"[?&;](?:\w{0,20}(?:year|jahr|annee|ano|yr)|y|yyyy)
 def is_endless_calendar(name: str, this_year: int) -> bool:
     """Return whether the name of a page has a date that is too far ahead, so that a calendar must have made it.
 
-    >>> [is_endless(f"example.com/{tail}", 2026) for tail in ("cal/2041/07", "news/1850/07", "?year=2041", "item/2099")]
+    >>> [is_endless_calendar(f"example.com/{tail}", 2026) for tail in ("cal/2041/07", "news/1850/07", "?year=2041", "item/2099")]
     [True, False, True, False]
     """
     years = [int(found[1]) for pattern in (_DATE_IN_PATH, _YEAR_IN_QUERY) for found in pattern.finditer(name[:2_000])]
@@ -62,7 +62,7 @@ class TrapDetector:
     def check(self, name: str) -> str | None:
         """Return why not to go there, in words for people; None if nothing speaks against it, and count it then.
 
-        >>> Traps().reason("example.com/a/b/a/b/a/b/c"), Traps().reason("example.com/a/b")
+        >>> TrapDetector().check("example.com/a/b/a/b/a/b/c"), TrapDetector().check("example.com/a/b")
         ('its path repeats itself', None)
         """
         if (reason := endless_path_reason(name)) is not None:
@@ -90,7 +90,7 @@ class TrapDetector:
 def endless_path_reason(name: str) -> str | None:
     """Return why a name by itself looks like one that a trap made; None if it does not.
 
-    >>> endless_path("example.com/a/b/a/b/a/b/c"), endless_path("example.com/a/b")
+    >>> endless_path_reason("example.com/a/b/a/b/a/b/c"), endless_path_reason("example.com/a/b")
     ('its path repeats itself', None)
     """
     if len(name) > MAX_URL_CHARS:
@@ -104,7 +104,7 @@ def endless_path_reason(name: str) -> str | None:
 def url_shape(path: str) -> str:
     """Return a path with what counters, calendars and random numbers change made equal.
 
-    >>> shape("example.com/2014/05/page12.html"), shape("example.com/s/3f2504e04f8911d39a0c0305e82c3301")
+    >>> url_shape("example.com/2014/05/page12.html"), url_shape("example.com/s/3f2504e04f8911d39a0c0305e82c3301")
     ('example.com/0/0/page0.html', 'example.com/s/x')
     """
     if _HEX.search(path):  # also in every UUID

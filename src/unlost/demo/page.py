@@ -56,7 +56,7 @@ class CrawlVisit:
     def words(self, name: str) -> str:
         """Return it as a sentence. name: of the archive.
 
-        >>> Visit("a", "20120304000000", 3, 2, 1).words("A")
+        >>> CrawlVisit("a", "20120304000000", 3, 2, 1).words("A")
         'A, 2012-03-04: 3 copies, 2 taken, 1 rejected'
         """
         parts = [f"{self.held} {'copy' if self.held == 1 else 'copies'}", f"{self.taken} taken"]

@@ -38,7 +38,7 @@ _TYPES = {
 def content_type_of(file: str) -> str:
     """Return the Content-Type of what is made of a file.
 
-    >>> type_of("lamp.pixels")
+    >>> content_type_of("lamp.pixels")
     'image/png'
     """
     return _TYPES[file.rpartition(".")[2]]
@@ -66,7 +66,7 @@ def build_png(drawing: str) -> bytes:
 
     drawing: a line `scale N`, a line for each letter with its colour, an empty line, and a letter for each square.
 
-    >>> png("scale 2\nx #ff0000\n\nx\n")[:8]
+    >>> build_png("scale 2\nx #ff0000\n\nx\n")[:8]
     b'\x89PNG\r\n\x1a\n'
     """
     head, _, body = drawing.partition("\n\n")
@@ -88,7 +88,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 def build_pdf(lines: list[str]) -> bytes:
     """Return lines of plain letters as a PDF of one page, in a typewriter's face.
 
-    >>> pdf(["a (b)"])[:8]
+    >>> build_pdf(["a (b)"])[:8]
     b'%PDF-1.4'
     """
     shown = "".join(f"({_escape_pdf(line)}) '\n" for line in lines)

@@ -207,9 +207,9 @@ def detect_document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKin
     The first bytes decide, then the told type, then the ending: an Office file is told by what is in it, a page that
     was sent in the place of a document is none. Bytes that only begin like a document still are one, a damaged one.
 
-    >>> document_kind(b"%PDF-1.4 ...", "text/html", "http://a.example/")
+    >>> detect_document_kind(b"%PDF-1.4 ...", "text/html", "http://a.example/")
     <DocumentKind.PDF: 'pdf'>
-    >>> document_kind(b"<html>Not found", "application/pdf", "http://a.example/a.pdf") is None
+    >>> detect_document_kind(b"<html>Not found", "application/pdf", "http://a.example/a.pdf") is None
     True
     """
     start = body[:_PDF_MARK_WITHIN]

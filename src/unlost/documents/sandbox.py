@@ -269,7 +269,7 @@ class DocumentReader:
         with self._lock:
             self._busy.add(child)
             if self._closed:  # in the meantime
-                child.give_up()
+                child.abort()
         return child
 
     def _release(self, child: ReaderProcess) -> None:

@@ -53,7 +53,7 @@ def declare_charset(body: bytes, mime: str | None, declared: str | None) -> byte
     One declaration is put in, and nothing else is changed; nothing is where all bytes are ASCII, where the body says
     the same itself, and where browsers would take it for that anyway (windows-1252).
 
-    >>> self_told("<!doctype html><html lang=ru><title>Да</title>".encode("koi8-r"), "text/html", "koi8-r")[:55]
+    >>> declare_charset("<!doctype html><html lang=ru><title>Да</title>".encode("koi8-r"), "text/html", "koi8-r")[:55]
     b'<!doctype html><html lang=ru><meta charset="KOI8-R"><ti'
     """
     if declared is None or mime not in (HTML, XHTML, SVG, CSS) or _is_ascii(body) or body.startswith(_BYTE_ORDER_MARKS):

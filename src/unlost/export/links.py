@@ -210,7 +210,7 @@ def external_url(external: ExternalLinks, uri: str, use: LinkKind, date: str, ur
 
     date: of the page, 14 digits. urim: the address of its copy in the archive that it is from.
 
-    >>> outside_address(External.ARCHIVE, "http://b.example/", Use.PAGE, "20140102030405", None)
+    >>> external_url(ExternalLinks.ARCHIVE, "http://b.example/", LinkKind.PAGE, "20140102030405", None)
     'https://web.archive.org/web/20140102030405/http://b.example/'
     """
     if external is ExternalLinks.NONE and use is LinkKind.REQUISITE:

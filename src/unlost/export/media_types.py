@@ -34,7 +34,7 @@ _BY_EXTENSION = {"html": HTML, "htm": HTML, "xhtml": XHTML, "css": CSS, "svg": S
 def declared_type(mime: str | None) -> str | None:
     """Return a type as it was told, without parameters; None if it is none, or says nothing.
 
-    >>> told_type("Text/HTML; charset=x"), told_type("application/octet-stream"), told_type("unk")
+    >>> declared_type("Text/HTML; charset=x"), declared_type("application/octet-stream"), declared_type("unk")
     ('text/html', None, None)
     """
     essence = (mime or "").partition(";")[0].strip().lower()
@@ -46,9 +46,9 @@ def sniff_type(mime: str | None, head: bytes, extension: str) -> str | None:
 
     mime: as it was told. head: its first bytes, also gzipped. ending: of the path of its address, without the dot.
 
-    >>> true_type("text/html", b"\x89PNG\r\n\x1a\n", "php"), true_type("application/pdf", b"<html>", "pdf")
+    >>> sniff_type("text/html", b"\x89PNG\r\n\x1a\n", "php"), sniff_type("application/pdf", b"<html>", "pdf")
     ('image/png', 'text/html')
-    >>> true_type(None, b"a {}", "css"), true_type("text/plain", b"<html>", "txt")
+    >>> sniff_type(None, b"a {}", "css"), sniff_type("text/plain", b"<html>", "txt")
     ('text/css', 'text/plain')
     """
     told = declared_type(mime)
@@ -192,7 +192,7 @@ _MAX_EXTENSION = 16
 def extension_of(name: str) -> str:
     """Return the ending of a name in lower case, without its dot; nothing if there is none.
 
-    >>> ending_of("a.tar.GZ"), ending_of("a"), ending_of(".a")
+    >>> extension_of("a.tar.GZ"), extension_of("a"), extension_of(".a")
     ('gz', '', '')
     """
     stem, dot, ending = name.rpartition(".")
@@ -209,11 +209,11 @@ def extension_to_add(name: str, mime: str | None, *, before_query: str | None = 
 
     mime: its true type; None if nobody knows. before_query: the ending that its path had, if there was a query.
 
-    >>> [added_ending(name, "text/html") for name in ("a", "a.php", "a.HTM", "report.pdf", "a.png")]
+    >>> [extension_to_add(name, "text/html") for name in ("a", "a.php", "a.HTM", "report.pdf", "a.png")]
     ['.html', '.html', '', '.html', '.html']
-    >>> added_ending("a.gif", "image/png"), added_ending("a.zip", "application/zip"), added_ending("a.php", None)
+    >>> extension_to_add("a.gif", "image/png"), extension_to_add("a.zip", "application/zip"), extension_to_add("a.php", None)
     ('.png', '', '.bin')
-    >>> added_ending("a.zip-x=1", None, before_query="zip"), added_ending("a", None)
+    >>> extension_to_add("a.zip-x=1", None, before_query="zip"), extension_to_add("a", None)
     ('.zip', '')
     """
     ending = extension_of(name)

@@ -79,9 +79,9 @@ def split_url_path(uri: str) -> tuple[list[str], str | None]:
     The last name is empty for a folder. `.`, `..` and empty names are resolved as browsers do it; bytes that are no
     UTF-8 stay escaped.
 
-    >>> parts_of("http://example.com/a//./b/../caf%C3%A9%FF/?x=%26#top")
+    >>> split_url_path("http://example.com/a//./b/../caf%C3%A9%FF/?x=%26#top")
     (['a', 'café%FF', ''], 'x=&')
-    >>> parts_of("http://example.com")
+    >>> split_url_path("http://example.com")
     ([''], None)
     """
     text = uri.translate({9: None, 10: None, 13: None}).partition("#")[0]
@@ -116,7 +116,7 @@ def escape_unsafe(name: str) -> str:
     percent signs, and so are the first letter of hidden files and of those by which servers are set up, and a colon
     that would make a drive of the letter before it. Other letters stay, also `?` and `:`.
 
-    >>> harmless("a\x00b/\u202egnp.exe"), harmless(".htaccess"), harmless("_redirects"), harmless("Straße 1?.html")
+    >>> escape_unsafe("a\x00b/\u202egnp.exe"), escape_unsafe(".htaccess"), escape_unsafe("_redirects"), escape_unsafe("Straße 1?.html")
     ('a%00b%2F%E2%80%AEgnp.exe', '%2Ehtaccess', '%5Fredirects', 'Straße 1?.html')
     """
     if not _SAFE_NAME.fullmatch(name):
@@ -141,7 +141,7 @@ def short_digest(text: str) -> str:
 def shorten_name(name: str, max_bytes: int = MAX_NAME_BYTES) -> str:
     """Return a name of at most so many bytes: a longer one keeps its beginning and its ending, and is told by a digest.
 
-    >>> cut("a" * 300 + ".html")[-20:], len(cut("ü" * 300, 100).encode())
+    >>> shorten_name("a" * 300 + ".html")[-20:], len(shorten_name("ü" * 300, 100).encode())
     ('aa~05277ae66be7.html', 99)
     """
     return (
@@ -154,7 +154,7 @@ def shorten_name(name: str, max_bytes: int = MAX_NAME_BYTES) -> str:
 def add_suffix(name: str, suffix: str, max_bytes: int = MAX_NAME_BYTES) -> str:
     """Return a name with a mark before its ending, of at most so many bytes.
 
-    >>> marked("a.tar.gz", "0f"), marked("a", "0f")
+    >>> add_suffix("a.tar.gz", "0f"), add_suffix("a", "0f")
     ('a.tar~0f.gz', 'a~0f')
     """
     stem, dot, ending = name.rpartition(".")
@@ -178,7 +178,7 @@ def windows_name(name: str) -> str:
 
     name: of one file or folder, without control characters, slashes and backslashes.
 
-    >>> legal("a|b:c.php?x=*"), legal("nul.txt"), legal("etc."), legal("console.txt")
+    >>> windows_name("a|b:c.php?x=*"), windows_name("nul.txt"), windows_name("etc."), windows_name("console.txt")
     ('a%7Cb+c.php@x=%2A', 'nul_.txt', 'etc%2E', 'console.txt')
     """
     name = name.translate(_WINDOWS_REPLACEMENTS)
@@ -194,7 +194,7 @@ def fold_path(path: str) -> str:
 
     Too many rather than too few are equal by it.
 
-    >>> folded("A/É") == folded("a/e\u0301"), folded("ß") == folded("SS"), folded("a") == folded("b")
+    >>> fold_path("A/É") == fold_path("a/e\u0301"), fold_path("ß") == fold_path("SS"), fold_path("a") == fold_path("b")
     (True, True, False)
     """
     if path.isascii():
@@ -299,9 +299,9 @@ class PathMapper:
         name: as `naming` has it. uri: its address as it was captured. mime: its true type; None if nobody knows.
         is_default: whether it is what its folder shows (`/index.php`), and nothing else is.
 
-        >>> Paths(Style(), "a.example").wish("a.example/b?x=1", "http://www.a.example/b/?x=1", "text/html").paths
+        >>> PathMapper(PathStyle(), "a.example").candidates("a.example/b?x=1", "http://www.a.example/b/?x=1", "text/html").paths
         ('b/index-x=1.html',)
-        >>> Paths(Style(False), None).wish("foo.org/bar/hello.html", "http://foo.org/bar/hello.html", None).paths
+        >>> PathMapper(PathStyle(False), None).candidates("foo.org/bar/hello.html", "http://foo.org/bar/hello.html", None).paths
         ('foo.org/bar/hello.html',)
         """
         names, query = split_url_path(uri)
@@ -391,7 +391,7 @@ def relative_url(path: str) -> str:
 
     It leads there from a disk and from a server: what has a meaning in addresses is escaped.
 
-    >>> address_of("img/a b%20?.png"), address_of("é#.html")
+    >>> relative_url("img/a b%20?.png"), relative_url("é#.html")
     ('img/a%20b%2520%3F.png', '%C3%A9%23.html')
     """
     return quote(path, safe=_UNESCAPED)
@@ -400,7 +400,7 @@ def relative_url(path: str) -> str:
 def relative_to_page(url: str, page: str) -> str:
     """Return the address of a file, relative to that of a page; both as `address_of` has them.
 
-    >>> relative("a/b/c.png", "a/d/e.html"), relative("a/c.png", "a/d.html"), relative("c.png", "a/b/d.html")
+    >>> relative_to_page("a/b/c.png", "a/d/e.html"), relative_to_page("a/c.png", "a/d.html"), relative_to_page("c.png", "a/b/d.html")
     ('../b/c.png', 'c.png', '../../c.png')
     """
     folder = page[: page.rfind("/") + 1]

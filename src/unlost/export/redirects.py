@@ -35,7 +35,7 @@ def content_type(mime: str | None, charset: str | None) -> str | None:
 def lower_extension(path: str) -> str:
     """Return what stands behind the last dot of a file's name, in lower case; empty if that is no ending.
 
-    >>> ending("a.b/c.HTML"), ending("a.b/c"), ending("a/.html")
+    >>> lower_extension("a.b/c.HTML"), lower_extension("a.b/c"), lower_extension("a/.html")
     ('html', '', '')
     """
     found = _EXTENSION.fullmatch(path.rpartition("/")[2])
@@ -71,7 +71,7 @@ def exact_pattern(text: bytes, *, any_case_of_escapes: bool = False) -> str:
     So it has nothing that is special in any settings: no quotes, blanks, dollars, braces or percent signs.
     any_case_of_escapes: whether `%c3` is also `%C3`.
 
-    >>> exactly(b"/a b"), exactly(b"%c3", any_case_of_escapes=True)
+    >>> exact_pattern(b"/a b"), exact_pattern(b"%c3", any_case_of_escapes=True)
     ('/a\\x20b', '\\x25(?i:c3)')
     """
     if any_case_of_escapes:
@@ -146,7 +146,7 @@ class OriginalUrl:
 def decode_path(raw: str) -> bytes:
     """Return a path as servers see it.
 
-    >>> unescaped("/a//b%2Fc%20")
+    >>> decode_path("/a//b%2Fc%20")
     b'/a/b/c '
     """
     return _SLASHES.sub(b"/", unquote_to_bytes(raw))
@@ -155,7 +155,7 @@ def decode_path(raw: str) -> bytes:
 def plain_path(path: str, query: str | None = None) -> str:
     """Return an address of the site, from its root, in letters that are nothing special in settings or headers.
 
-    >>> plain("//a b$", 'x="é"')
+    >>> plain_path("//a b$", 'x="é"')
     '/a%20b%24?x=%22%C3%A9%22'
     """
     # Two slashes would lead to another host.
@@ -165,7 +165,7 @@ def plain_path(path: str, query: str | None = None) -> str:
 def plain_url(uri: str) -> str:
     """Return a whole address in such letters, without its fragment.
 
-    >>> plain_whole("http://a.example/ $;#top")
+    >>> plain_url("http://a.example/ $;#top")
     'http://a.example/%20%24;'
     """
     return _quote_plain(uri.partition("#")[0])
@@ -183,7 +183,7 @@ def path_bytes(path: str) -> bytes:
 def served_paths(path: str) -> list[bytes]:
     """Return the paths under which servers show a file by themselves.
 
-    >>> own_addresses("a/index.html")
+    >>> served_paths("a/index.html")
     [b'/a/index.html', b'/a/']
     """
     whole = b"/" + path_bytes(path)
@@ -193,7 +193,7 @@ def served_paths(path: str) -> list[bytes]:
 def file_url_path(path: str) -> str:
     """Return the address of a file, from the root, escaped; of an index that of its folder.
 
-    >>> file_address("a b/50%.html"), file_address("a/index.html")
+    >>> file_url_path("a b/50%.html"), file_url_path("a/index.html")
     ('/a%20b/50%25.html', '/a/')
     """
     return quote(served_paths(path)[-1], safe="/-._~")

@@ -57,9 +57,9 @@ def split_path(path: str) -> list[str]:
     Raises UsageError for a path that could lead out of a target on any system: an absolute one, with `..`, with a
     backslash or a drive in it; and for one that no file can have.
 
-    >>> segments_of("a/b.html")
+    >>> split_path("a/b.html")
     ['a', 'b.html']
-    >>> segments_of("a/../../b.html")
+    >>> split_path("a/../../b.html")
     Traceback (most recent call last):
     unlost.errors.UsageError: 'a/../../b.html': no path of a file in an export: a segment is `..`
     """

@@ -89,7 +89,7 @@ def find_urls_in_script(body: bytes, base: str) -> list[str]:
     `location.href`, `location.replace()`, `location.assign()`). Strings that are put together with others by `+` are
     not among them, and names that look like URLs (`http://www.w3.org/2000/svg`) neither. They are guesses.
 
-    >>> script_candidates(b"a('img/a.png'); b('/img/' + name); c('https:\\/\\/b.example\\/')", "http://a.example/d/")
+    >>> find_urls_in_script(b"a('img/a.png'); b('/img/' + name); c('https:\\/\\/b.example\\/')", "http://a.example/d/")
     ['http://a.example/d/img/a.png', 'https://b.example/']
     """
     return _core.script_candidates(body, replace_surrogates(base))
@@ -115,7 +115,7 @@ def find_script_urls(
     known to be archived. Nothing is raised for what is in it.
 
     >>> page = b"<body onload='load(\"/head.html\")' data-next=/2.html><script>show('/img/a.png')</script>"
-    >>> candidates(page, "text/html", "http://a.example/", is_html=True)
+    >>> find_script_urls(page, "text/html", "http://a.example/", is_html=True)
     ['http://a.example/head.html', 'http://a.example/2.html', 'http://a.example/img/a.png']
     """
     if is_html:

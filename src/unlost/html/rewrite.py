@@ -42,10 +42,10 @@ class LinkDirectory:
 
     most: bytes of memory that it takes; what comes when it is full is asked for on each page.
 
-    >>> site = Directory(1 << 20)
-    >>> site.add("http://a.example/d/c.png", Use.REQUISITE, "d/c.png")
+    >>> site = LinkDirectory(1 << 20)
+    >>> site.add("http://a.example/d/c.png", LinkKind.REQUISITE, "d/c.png")
     >>> page = b"<img src=/d/c.png>"
-    >>> rewrite(page, "text/html", "http://a.example/", None, lambda *_: None, directory=site, page="x/y.html").body
+    >>> rewrite_links(page, "text/html", "http://a.example/", None, lambda *_: None, directory=site, page="x/y.html").body
     b'<img src=../d/c.png>'
     """
 
@@ -106,7 +106,7 @@ def rewrite_links(
 
     >>> page = b"<A class=x href='../b.html#top' >B</a> <img src=c.png><img src=d.png>"
     >>> new = {"http://a.example/b.html": "../b.html", "http://a.example/d/c.png": "img/c&d.png"}
-    >>> rewrite(page, "text/html", "http://a.example/d/", None, lambda uri, use: new.get(uri)).body
+    >>> rewrite_links(page, "text/html", "http://a.example/d/", None, lambda uri, use: new.get(uri)).body
     b"<A class=x href='../b.html#top' >B</a> <img src=img/c&amp;d.png><img src=d.png>"
     """
     drops = (drop_base, drop_integrity, drop_csp)

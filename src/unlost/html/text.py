@@ -49,9 +49,9 @@ def extract_text(body: bytes, mime: str | None, base: str, charset: str | None =
     or shown by scripts is not known. Limits are in docs/pages.md. May be called from several threads; others run while
     a long body is read.
 
-    >>> text_of(b"<title>A</title><p><b>un</b>lost &amp; found<td>1<td>2", "text/html", "http://a.example/")
-    Text(text='A\nunlost & found 1 2', cut=False)
-    >>> text_of(b"GIF89a", "image/gif", "http://a.example/a.gif")
+    >>> extract_text(b"<title>A</title><p><b>un</b>lost &amp; found<td>1<td>2", "text/html", "http://a.example/")
+    ExtractedText(text='A\nunlost & found 1 2', cut=False)
+    >>> extract_text(b"GIF89a", "image/gif", "http://a.example/a.gif")
     """
     read = _core.page_text(body, replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset))
     return None if read is None else ExtractedText(*read)
@@ -72,9 +72,9 @@ def text_resemblance(first: str, second: str, size: int = 10) -> float:
 
     Raises UsageError if `size` is less than 1.
 
-    >>> resemblance("Unlost brings lost sites back.", "unlost: brings lost sites back!", 3)
+    >>> text_resemblance("Unlost brings lost sites back.", "unlost: brings lost sites back!", 3)
     1.0
-    >>> resemblance("a b c d", "a b c e", 3)
+    >>> text_resemblance("a b c d", "a b c e", 3)
     0.3333333333333333
     """
     if size < 1:

@@ -216,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
                 self._is_head_malformed = True
             else:
                 if self._has_head:
-                    self._parsed = b""
+                    self._parsed_head = b""
                 return
         end = _end_of_head(self._parsed_head)
         if end is not None:

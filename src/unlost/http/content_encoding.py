@@ -217,7 +217,7 @@ class UndecodableError(Exception):
 def parse_content_encoding(values: Iterable[str]) -> list[str]:
     """Return the codings that fields of Content-Encoding name, in lower case, in the order in which they are undone.
 
-    >>> codings_of(["x-gzip", "identity, deflate"])
+    >>> parse_content_encoding(["x-gzip", "identity, deflate"])
     ['deflate', 'gzip']
     """
     names = [name.partition(";")[0].strip().lower() for value in values for name in value.split(",")]
@@ -229,7 +229,7 @@ class ContentDecoder:
 
     damage: how the body is damaged, in words; None if it is not, as far as is known. It is all known behind `end`.
 
-    >>> decoder = Decoder(["gzip"])
+    >>> decoder = ContentDecoder(["gzip"])
     >>> b"".join([*decoder.decode(b"no gzip at all"), *decoder.end()]), decoder.damage
     (b'no gzip at all', None)
     """
@@ -268,7 +268,7 @@ def decode_chunks(chunks: Iterable[bytes], decoder: ContentDecoder) -> Iterator[
     """Yield a body without its codings; whether it was damaged, the decoder knows afterwards. Raises UndecodableError.
 
     >>> import zlib
-    >>> b"".join(undone([zlib.compress(b"hello")], Decoder(["deflate"])))
+    >>> b"".join(decode_chunks([zlib.compress(b"hello")], ContentDecoder(["deflate"])))
     b'hello'
     """
     for chunk in chunks:

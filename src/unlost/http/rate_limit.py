@@ -42,7 +42,7 @@ class RateLimitState:
     def to_json(self) -> str:
         """Return it as one line.
 
-        >>> Ledger(waits=1).to_json() == Ledger.from_json(Ledger(waits=1).to_json()).to_json()
+        >>> RateLimitState(waits=1).to_json() == RateLimitState.from_json(RateLimitState(waits=1).to_json()).to_json()
         True
         """
         return json.dumps({"unlost-limits": _VERSION, **asdict(self)}, sort_keys=True) + "\n"
@@ -237,8 +237,8 @@ def current_backoff(
 ) -> ArchiveBackoff | None:
     """Return the block, wait or used-up quota that holds requests to an archive back; None if there is none.
 
-    >>> from unlost.registry.models import Kind
-    >>> hold_of(Ledger(blocked_until=7200.0), Archive("a", "A", Kind.MEMENTO), 0.0)
+    >>> from unlost.registry.models import ArchiveKind
+    >>> hold_of(Ledger(blocked_until=7200.0), Archive("a", "A", ArchiveKind.MEMENTO), 0.0)
     Hold(reason='blocked', until=7200.0)
     """
     if state.lost:
@@ -267,9 +267,9 @@ def parse_retry_after(retry_after: str | None, date: str | None, now: float) -> 
     retry_after: a number of seconds, or an HTTP date, which is compared with that of the answer itself (`date`) if it
         has one: so it does not matter whether the two clocks agree.
 
-    >>> seconds_to_wait("120", None, 0.0), seconds_to_wait("soon", None, 0.0)
+    >>> parse_retry_after("120", None, 0.0), parse_retry_after("soon", None, 0.0)
     (120.0, None)
-    >>> seconds_to_wait("Mon, 10 Feb 2014 00:02:00 GMT", "Mon, 10 Feb 2014 00:00:00 GMT", 0.0)
+    >>> parse_retry_after("Mon, 10 Feb 2014 00:02:00 GMT", "Mon, 10 Feb 2014 00:00:00 GMT", 0.0)
     120.0
     """
     text = (retry_after or "").strip()[:100]

@@ -50,7 +50,7 @@ def parse_url(url: str) -> HttpUrl:
 
     Raises ValueError for everything else.
 
-    >>> str(parse("http://a.example/web/2014id_/http://b.example/../%zz ü#top"))
+    >>> str(parse_url("http://a.example/web/2014id_/http://b.example/../%zz ü#top"))
     'http://a.example/web/2014id_/http://b.example/../%zz%20%C3%BC'
     """
     found = _HTTP_URL.match(url.strip(" \t\r\n"))
@@ -113,7 +113,7 @@ def registered_hosts(archive: Archive) -> frozenset[HostPort]:
 def is_public_ip(address: str) -> bool:
     """Return whether an IP address is one of the public Internet, also if it only carries one that is not.
 
-    >>> [is_public(each) for each in ("93.184.215.14", "10.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254")]
+    >>> [is_public_ip(each) for each in ("93.184.215.14", "10.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254")]
     [True, False, False, False, False]
     """
     try:
@@ -134,7 +134,7 @@ def is_public_ip(address: str) -> bool:
 def may_be_public_host(host: str) -> bool:
     """Return whether a host can be public: a name can, until it is looked up; an address only if it is.
 
-    >>> may_be_public("a.example"), may_be_public("10.0.0.1"), may_be_public("2130706433"), may_be_public("localhost")
+    >>> may_be_public_host("a.example"), may_be_public_host("10.0.0.1"), may_be_public_host("2130706433"), may_be_public_host("localhost")
     (True, False, False, True)
     """
     # What is only digits and dots is taken for an address and not looked up, also in forms that nobody should write.

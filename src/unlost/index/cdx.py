@@ -95,7 +95,7 @@ def index_key(address: str) -> str:
 def escape_column(text: str, delimiter: str = " ") -> str:
     r"""Return a text without what would end a column or a line.
 
-    >>> escaped("a b\nc")
+    >>> escape_column("a b\nc")
     'a%20b%0Ac'
     """
     return text.replace(delimiter, f"%{ord(delimiter):02X}").translate(_CONTROL_ESCAPES)
@@ -175,7 +175,7 @@ class CdxLayout:
     delimiter: one character, nearly always a space.
     columns: their names, in order.
 
-    >>> Layout.of_header(b" CDX N b a m s k r V g").columns[:3]
+    >>> CdxLayout.from_header(b" CDX N b a m s k r V g").columns[:3]
     ('urlkey', 'timestamp', 'url')
     """
 
@@ -202,7 +202,7 @@ class CdxLayout:
     def from_column_count(cls, count: int) -> "CdxLayout":
         """Tell the columns of a file without a header by how many there are. Raises RowError of kind `bad-field-count`.
 
-        >>> Layout.of_count(9).columns[6:]
+        >>> CdxLayout.from_column_count(9).columns[6:]
         ('redirect', 'offset', 'filename')
         """
         if count not in _LETTERS_BY_COUNT:
@@ -306,7 +306,7 @@ _LONE_SURROGATE = re.compile(rb"\\u[dD]")
 def parse_cdxj_row(line: bytes, number: int = 0, place: int = 0) -> IndexRow:
     """Read one line. Raises RowError of kind `bad-field-count`, `bad-json`.
 
-    >>> row(b'com,a)/ 2014 {"url": "http://a.com/", "status": 200}').fields
+    >>> parse_cdxj_row(b'com,a)/ 2014 {"url": "http://a.com/", "status": 200}').fields
     {'url': 'http://a.com/', 'status': '200'}
     """
     # Keys may hold braces themselves; only the object begins a column with one.

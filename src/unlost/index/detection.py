@@ -143,7 +143,7 @@ def has_json_column(text: bytes) -> bool:
 def classify_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
     """Return what a line is: `index`, `urls`, `log`, `map`, `zipnum` (a line of a block list), `binary` or `other`.
 
-    >>> kind_of_line(b'com,a)/ 2014 {"url": "http://a.com/"}'), kind_of_line(b"http://a.com/"), kind_of_line(b"a b c")
+    >>> classify_line(b'com,a)/ 2014 {"url": "http://a.com/"}'), classify_line(b"http://a.com/"), classify_line(b"a b c")
     ('index', 'urls', 'other')
     """
     if _BINARY.search(text):

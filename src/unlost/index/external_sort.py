@@ -22,7 +22,7 @@ def sort_lines(lines: Iterable[bytes], run_bytes: int = SORT_RUN_BYTES) -> Itera
     Every line is written to disk once for each power of `MAX_RUNS` in the number of runs: 64 runs are some 4 GB.
     Raises OSError if the folder for temporary files, which is that of TMPDIR, is full.
 
-    >>> list(sorted_lines([b"b\n", b"a\n", b"b\n"]))
+    >>> list(sort_lines([b"b\n", b"a\n", b"b\n"]))
     [b'a\n', b'b\n']
     """
     # Runs of the same level are of about the same size, so that no line is merged more often than it must be.

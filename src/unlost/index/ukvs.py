@@ -32,7 +32,7 @@ def parse_lenient_json(text: str) -> object:
 
     Raises ValueError.
 
-    >>> read_json('{uri: "http://a.com/{x: 1}", "keys": [true, 1.5]}')
+    >>> parse_lenient_json('{uri: "http://a.com/{x: 1}", "keys": [true, 1.5]}')
     {'uri': 'http://a.com/{x: 1}', 'keys': [True, 1.5]}
     """
     pieces, end, depth = [], 0, 0

@@ -10,7 +10,7 @@ _NETWORK_BITS = 64  # of an IPv6 address: what one customer of a provider has, o
 def client_network(host: str) -> str:
     """Return the same text for all addresses of one customer; `?` for what is no address.
 
-    >>> network_of("192.0.2.1"), network_of("2001:db8::1") == network_of("2001:db8::2"), network_of("me")
+    >>> client_network("192.0.2.1"), client_network("2001:db8::1") == client_network("2001:db8::2"), client_network("me")
     ('192.0.2.1', True, '?')
     """
     address = _parse_ip(host)
@@ -22,7 +22,7 @@ def client_network(host: str) -> str:
 def wider_networks(host: str) -> tuple[str, str]:
     """Return the IPv4 /24 or IPv6 /56 of an address, and its IPv6 /40; empty for IPv4.
 
-    >>> wider_networks_of("192.0.2.1"), wider_networks_of("2001:db8:1234:5678::1"), wider_networks_of("me")
+    >>> wider_networks("192.0.2.1"), wider_networks("2001:db8:1234:5678::1"), wider_networks("me")
     (('192.0.2.0/24', ''), ('2001:db8:1234:5600::/56', '2001:db8:1200::/40'), ('?', ''))
     """
     address = _parse_ip(host)

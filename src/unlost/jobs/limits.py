@@ -63,7 +63,7 @@ class BlockedDomain:
 def parse_domain(text: str) -> str:
     """Return the domain that somebody means who writes it, or an address at it, without `www`. Raises UsageError.
 
-    >>> domain_of(" https://WWW.Example.com./a"), domain_of("bücher.example")
+    >>> parse_domain(" https://WWW.Example.com./a"), parse_domain("bücher.example")
     ('example.com', 'xn--bcher-kva.example')
     """
     name = normalize_host(text)
@@ -75,7 +75,7 @@ def parse_domain(text: str) -> str:
 def normalize_host(url: str) -> str:
     """Return the host of an address, the same for all spellings by which the same is recovered; nothing if it has none.
 
-    >>> host_of("http://www.%62ücher.example:8080/"), host_of("http://0x7f.1/"), host_of("http://[::1]:80/")
+    >>> normalize_host("http://www.%62ücher.example:8080/"), normalize_host("http://0x7f.1/"), normalize_host("http://[::1]:80/")
     ('xn--bcher-kva.example', '127.0.0.1', '[::1]')
     """
     try:
@@ -87,9 +87,9 @@ def normalize_host(url: str) -> str:
 def is_private_host(host: str) -> bool:
     """Return whether a host, as `host_of` has it, is loopback or of a private network: no archive has its site.
 
-    >>> [is_private(host) for host in ("localhost", "nas.local", "10.1.2.3", "[::1]", "[::ffff:127.0.0.1]")]
+    >>> [is_private_host(host) for host in ("localhost", "nas.local", "10.1.2.3", "[::1]", "[::ffff:127.0.0.1]")]
     [True, True, True, True, True]
-    >>> [is_private(host) for host in ("example.com", "local.example.com", "93.184.216.34")]
+    >>> [is_private_host(host) for host in ("example.com", "local.example.com", "93.184.216.34")]
     [False, False, False]
     """
     ip = host.strip("[]")

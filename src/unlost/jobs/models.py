@@ -139,7 +139,7 @@ def _parse_mail(values: Mapping[str, object]) -> str:
 def encode_mail_domain(mail: str) -> str:
     """Return a mail address with an international domain as ASCII, which every mail server takes.
 
-    >>> ascii_mail("me@bücher.example"), ascii_mail("me@b:ü"), ascii_mail("mé@example.org")
+    >>> encode_mail_domain("me@bücher.example"), encode_mail_domain("me@b:ü"), encode_mail_domain("mé@example.org")
     ('me@xn--bcher-kva.example', 'me@b:ü', 'mé@example.org')
     """
     user, _, domain = mail.rpartition("@")

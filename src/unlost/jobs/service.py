@@ -156,7 +156,7 @@ class ClientIdentifier:
 def strip_port(host: str) -> str:
     """Return an IP address as proxies write it without the port that some add; anything else unchanged.
 
-    >>> without_port("192.0.2.1:4711"), without_port("[2001:db8::1]:80"), without_port("2001:db8::1")
+    >>> strip_port("192.0.2.1:4711"), strip_port("[2001:db8::1]:80"), strip_port("2001:db8::1")
     ('192.0.2.1', '2001:db8::1', '2001:db8::1')
     """
     found = _WITH_PORT.fullmatch(host)

@@ -24,10 +24,10 @@ _DAY = 86_400.0
 class RunningSummary:
     """How values lie, counted as they come.
 
-    >>> found = Spread()
+    >>> found = RunningSummary()
     >>> for value in (1, 2, 6):
     ...     found.add(value)
-    >>> (found.mean, found.least, found.most, round(found.deviation or 0, 3))
+    >>> (found.mean, found.minimum, found.maximum, round(found.deviation or 0, 3))
     (3.0, 1, 6, 2.646)
     """
 
@@ -230,7 +230,7 @@ def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
 def top_level_domain(url: str) -> str:
     """Return the top-level domain of an address.
 
-    >>> tld_of("http://www.example.co.uk:8080/"), tld_of("http://10.0.0.1/"), tld_of("http://[::1]/")
+    >>> top_level_domain("http://www.example.co.uk:8080/"), top_level_domain("http://10.0.0.1/"), top_level_domain("http://[::1]/")
     ('uk', '(address)', '(address)')
     """
     host = ""

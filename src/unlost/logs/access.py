@@ -81,7 +81,7 @@ def read_access_log(
     >>> from io import BytesIO
     >>> log = BytesIO(b'192.0.2.1 - ann [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 2326 "-" "Mozilla"\n')
     >>> list(read_access_log(log, Problems(), "access.log", host="example.com"))
-    [Hit(uri='http://example.com/a', datetime='20001010205536', status=200, method='GET', mime=None, sent=2326)]
+    [AccessLogEntry(uri='http://example.com/a', datetime='20001010205536', status=200, method='GET', mime=None, body_bytes=2326)]
     """
     base = None if host is None else (host if "://" in host else f"http://{host}").rstrip("/").encode()
     called = source_name(file, name)

@@ -103,9 +103,9 @@ def read_upstream_log(file: TextSource, problems: Problems, name: str | None = N
     raised: as `unlost.text_lines.lines_of` has them.
 
     >>> from io import BytesIO
-    >>> line = Answer("2026-01-31T12:00:00Z", "ia", "http://a.com/", "timemap", "hit", "routed", mementos=7)
+    >>> line = UpstreamLogEntry("2026-01-31T12:00:00Z", "ia", "http://a.com/", "timemap", "hit", "routed", mementos=7)
     >>> problems = Problems()
-    >>> list(read_answers(BytesIO(answer_line(line) + b'{"time": "now"}\n'), problems, "x")) == [line]
+    >>> list(read_upstream_log(BytesIO(format_log_entry(line) + b'{"time": "now"}\n'), problems, "x")) == [line]
     True
     >>> str(problems.first["missing-field"])
     'x:2 (byte 174): missing-field: expected `archive`'

@@ -32,7 +32,7 @@ _POLICY = policy.SMTP.clone(max_line_length=998)  # or long URLs in headers woul
 def shorten_url(url: str) -> str:
     """Return a URL as an email shows it: its host, shortened. The path may be a message of the sender.
 
-    >>> shown_url("http://www.lost.example/call-0800?now"), shown_url("http://lost.example/")
+    >>> shorten_url("http://www.lost.example/call-0800?now"), shorten_url("http://lost.example/")
     ('lost.example/…', 'lost.example')
     """
     host = normalize_host(url)

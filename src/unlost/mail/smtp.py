@@ -151,7 +151,7 @@ def _translate_errors(host: str) -> Iterator[None]:
 def parse_mail_server(url: str, sender: str, password: str = "", ca: Path | None = None) -> MailServer:
     """Return the server that an address names. A password may also be part of it. Raises UsageError.
 
-    >>> mail_server("smtps://me@mail.example.org", "unlost@example.org").port
+    >>> parse_mail_server("smtps://me@mail.example.org", "unlost@example.org").port
     465
     """
     try:

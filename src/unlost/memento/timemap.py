@@ -258,8 +258,8 @@ def read_archive_timemap(
 
     >>> problems = Problems()
     >>> body = b'<x>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT", <ftp://y/20140210000001/>; rel="memento"'
-    >>> list(read_mementos(body, "a", "http://a.org/map/", problems).mementos), problems.counts
-    ([Memento(datetime='20140210000001', archive='a', uri='http://a.org/map/x')], {'bad-uri': 1})
+    >>> list(read_archive_timemap(body, "a", "http://a.org/map/", problems).mementos), problems.counts
+    ([MementoTuple(datetime='20140210000001', archive='a', uri='http://a.org/map/x')], {'bad-uri': 1})
     """
     mementos, original, itself, timegate, timemaps, others, faults = _core.read_mementos(body, archive, base)
     for kind, times, offset in faults:

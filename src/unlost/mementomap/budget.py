@@ -38,7 +38,7 @@ FILTER_HEADER_BYTES = 1024
 def estimate_filter_bytes(keys: int, bits: int) -> int:
     """Return about how many bytes a filter of so many keys has; 0 for no bits, which is no filter.
 
-    >>> filter_size(1_000_000, 8), filter_size(1_000_000, 0)
+    >>> estimate_filter_bytes(1_000_000, 8), estimate_filter_bytes(1_000_000, 0)
     (1131024, 0)
     """
     return round(FILTER_OVERHEAD * bits * keys / 8) + FILTER_HEADER_BYTES if bits else 0
@@ -51,7 +51,7 @@ def choose_filter_bits(budget: int, keys: int, smallest: float, loss_at: Callabl
     pass; so what is expected to be wrong is what the map gets wrong, `loss_at` of the bytes that are left to it, less
     that. `smallest` is how many bytes a map has at least. The fewest bits win where it makes no difference.
 
-    >>> divide(100_000, 80_000, 10_000, lambda size: 1 - size / 1_000_000)
+    >>> choose_filter_bits(100_000, 80_000, 10_000, lambda size: 1 - size / 1_000_000)
     7
     """
     best, fewest = 0, float("inf")
@@ -95,8 +95,8 @@ _MAX_TRIES = 10
 class MapBudget:
     """How large a map may be: so many lines, headers and total not counted, or so many bytes of the compressed file.
 
-    >>> Budget.parse("100000"), Budget.parse("1.5MB"), Budget.parse("64KiB")
-    (Budget(size=100000, unit='lines'), Budget(size=1500000, unit='bytes'), Budget(size=65536, unit='bytes'))
+    >>> MapBudget.parse("100000"), MapBudget.parse("1.5MB"), MapBudget.parse("64KiB")
+    (MapBudget(size=100000, unit='lines'), MapBudget(size=1500000, unit='bytes'), MapBudget(size=65536, unit='bytes'))
     """
 
     size: int

@@ -200,7 +200,7 @@ def fit_decay_curve(points: Sequence[tuple[float, float]]) -> tuple[float, float
 
     Raises InputError if there are fewer than two points.
 
-    >>> a, k = fit_power_law([(1, 10.0), (2, 5.0), (4, 2.5)])
+    >>> a, k = fit_decay_curve([(1, 10.0), (2, 5.0), (4, 2.5)])
     >>> round(a, 6), round(k, 6)
     (10.0, 1.0)
     """

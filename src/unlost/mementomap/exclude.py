@@ -347,7 +347,7 @@ def _excludable_folders(page: str, matched: str) -> Iterator[str]:
 
     So none of them has a row of its own, and none that answers more closely is overruled.
 
-    >>> list(_folders("com,a)/b/c/d", "com,*")), list(_folders("com,a)/b/c/d", "com,a)/b/*"))
+    >>> list(_excludable_folders("com,a)/b/c/d", "com,*")), list(_excludable_folders("com,a)/b/c/d", "com,a)/b/*"))
     (['com,a)/', 'com,a)/b/', 'com,a)/b/c/'], ['com,a)/b/c/'])
     """
     if matched in (page, f"{page}/*"):

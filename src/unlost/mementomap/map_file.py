@@ -293,7 +293,7 @@ def row_expiry_date(row: UkvsRow) -> date | None:
 def line_expiry_date(line: bytes) -> date | None:
     """Return the same for a row of a map of one key field, as it stands.
 
-    >>> expiry_in(b'com,a)/b 0 {"expires": "2026-12-31"}')
+    >>> line_expiry_date(b'com,a)/b 0 {"expires": "2026-12-31"}')
     datetime.date(2026, 12, 31)
     """
     # Most rows end here: a map may have millions, and few of them expire.

@@ -58,7 +58,7 @@ class ProfileHeader:
     def to_lines(self) -> bytes:
         """Return it as lines, each with its end. Raises UsageError if the id would be more than one word.
 
-        >>> print(ProfileHeader("H3P1", "UKWA 1996 Collection", "http://www.webarchive.org.uk/ukwa/").lines().decode())
+        >>> print(ProfileHeader("H3P1", "UKWA 1996 Collection", "http://www.webarchive.org.uk/ukwa/").to_lines().decode())
         @context https://oduwsdl.github.io/contexts/archiveprofile.jsonld
         @id http://www.webarchive.org.uk/ukwa/
         @about {"name": "UKWA 1996 Collection", "type": "urikey#H3P1", "rules": "wayback", "version": 1}

@@ -92,7 +92,7 @@ class ClassifierContext:
 def page_identity(uri: str) -> str:
     """Return an address without what never tells two pages apart: scheme, `www`, a final slash, letter case of hosts.
 
-    >>> place_of("https://www.A.example/B/")
+    >>> page_identity("https://www.A.example/B/")
     'a.example/B'
     """
     host, slash, path = uri.partition("://")[2].partition("/")

@@ -22,7 +22,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\ua
 def normalize_text(text: str) -> str:
     """Return a text with its words in one spelling: no case, no accents, one space between them; lines are kept.
 
-    >>> normal("Página  no encontrada!")
+    >>> normalize_text("Página  no encontrada!")
     'pagina no encontrada '
     """
     plain = text.lower() if text.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))

@@ -91,7 +91,7 @@ class ListingFilter:
 def strip_tracking(name: str) -> str:
     """Return a resource's name without tracking parameters and without values that look like session ids.
 
-    >>> without_visit("example.com/a?id=7&utm_source=mail"), without_visit("example.com/a?s=9f86d081884c7d65")
+    >>> strip_tracking("example.com/a?id=7&utm_source=mail"), strip_tracking("example.com/a?s=9f86d081884c7d65")
     ('example.com/a?id=7', 'example.com/a')
     """
     path, mark, query = name.partition("?")

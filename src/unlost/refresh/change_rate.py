@@ -38,10 +38,10 @@ def estimate_change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate 
     """Return how often pages change, of the seconds between visits and whether the page had changed; None without any.
 
     >>> from math import log
-    >>> rate = change_rate([(100, True)] * 3 + [(100, False)] * 7)
+    >>> rate = estimate_change_rate([(100, True)] * 3 + [(100, False)] * 7)
     >>> round(rate.per_second * 100, 6), round(-log((10 - 3 + 0.5) / 10.5), 6)
     (0.336472, 0.336472)
-    >>> change_rate([(100, True)] * 5).per_second < 0.1
+    >>> estimate_change_rate([(100, True)] * 5).per_second < 0.1
     True
     """
     known = [(float(seconds), changed) for seconds, changed in intervals if seconds > 0]
@@ -84,7 +84,7 @@ def estimate_page_rate(own: Sequence[tuple[float, bool]], host_rate: float | Non
     which few visits of its own are drawn towards. A page that was never seen to change is not taken for one that never
     will: as if half a change had come in all that time.
 
-    >>> 0 < expected_rate([(100, False)] * 9) < expected_rate([(100, False)] * 9, 0.01) < 0.01
+    >>> 0 < estimate_page_rate([(100, False)] * 9) < estimate_page_rate([(100, False)] * 9, 0.01) < 0.01
     True
     """
     found = estimate_change_rate(own)
@@ -99,7 +99,7 @@ def estimate_page_rate(own: Sequence[tuple[float, bool]], host_rate: float | Non
 def change_probability(rate: float | None, seconds: float) -> float | None:
     """Return how likely a page has changed after so many seconds; None if its rate is not known.
 
-    >>> chance_of_change(0.0, 5.0), round(chance_of_change(0.01, 100), 3), chance_of_change(None, 9.0)
+    >>> change_probability(0.0, 5.0), round(change_probability(0.01, 100), 3), change_probability(None, 9.0)
     (0.0, 0.632, None)
     """
     return None if rate is None else abs(expm1(-rate * max(0.0, seconds)))

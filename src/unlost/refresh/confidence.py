@@ -15,7 +15,7 @@ def student_quantile(degrees_of_freedom: float) -> float:
 
     By the expansion of Cornish and Fisher, to 1 % from three degrees on; fewer count as three.
 
-    >>> f"{student(4):.2f} {student(10):.2f} {student(1e9):.2f}"
+    >>> f"{student_quantile(4):.2f} {student_quantile(10):.2f} {student_quantile(1e9):.2f}"
     '2.77 2.23 1.96'
     """
     degrees_of_freedom = max(degrees_of_freedom, _MIN_DEGREES_OF_FREEDOM)
@@ -47,7 +47,7 @@ class ConfidenceInterval:
 def wilson_interval(part: float, whole: float, z: float = Z) -> ConfidenceInterval:
     """Return Wilson's score interval of a share of independent cases; all of 0 to 1 if there are none.
 
-    >>> found = wilson(599143 - 348, 599143)
+    >>> found = wilson_interval(599143 - 348, 599143)
     >>> f"{found.low:.6f} {found.high:.6f}"
     '0.999355 0.999477'
     """
@@ -104,8 +104,8 @@ class ClusteredShare:
         at_least: a design effect that is known from elsewhere, where there are too few cases to tell. z: of another
             confidence than 95 %.
 
-        >>> alike = Clustered(100, 10000, 100 * 100, 100 * 100, 100 * 100 * 100, 100)
-        >>> f"{alike.interval().width / wilson(100, 10000).width:.1f}"
+        >>> alike = ClusteredShare(100, 10000, 100 * 100, 100 * 100, 100 * 100 * 100, 100)
+        >>> f"{alike.wilson_interval().width / wilson_interval(100, 10000).width:.1f}"
         '13.6'
         """
         effect = max(self.design_effect, min_design_effect)

@@ -42,7 +42,7 @@ class DecisionMatrix:
 
         Whatever else stands between them is not looked at, so that a table can be copied as it is. Raises UsageError.
 
-        >>> Matrix.parse("1/2 3/4 5/6\n7/8 9/10 11/12\n0/0 0/0 1,300/2").changed[-1]
+        >>> DecisionMatrix.parse("1/2 3/4 5/6\n7/8 9/10 11/12\n0/0 0/0 1,300/2").changed[-1]
         1300
         """
         found = _COUNT_PAIR.findall(text)
@@ -103,8 +103,8 @@ class IndicatorQuality:
 def measure_indicator(matrix: DecisionMatrix, name: str) -> IndicatorQuality:
     """Return how good the `date` or the `tag` is.
 
-    >>> indicator(Matrix((0, 0, 0, 5, 0, 7, 0, 0, 0), (3, 0, 0, 0, 0, 0, 0, 0, 2)), "date")
-    Indicator(name='date', present=15, missed=12, unnecessary=3)
+    >>> measure_indicator(DecisionMatrix((0, 0, 0, 5, 0, 7, 0, 0, 0), (3, 0, 0, 0, 0, 0, 0, 0, 2)), "date")
+    IndicatorQuality(name='date', present=15, missed=12, unnecessary=3)
     """
     place = ("date", "tag").index(name)
     states = [cell[place] for cell in MATRIX_CELLS]
@@ -149,7 +149,7 @@ GROUP_COUNT: Final = 3 * 3 * 3 * 2 * 2
 def indicator_bits(indicators: frozenset[str]) -> int:
     """Return indicators as the core takes them.
 
-    >>> bits_of(frozenset(["tags", "length"]))
+    >>> indicator_bits(frozenset(["tags", "length"]))
     5
     """
     return sum(1 << at for at, name in enumerate(INDICATORS) if name in indicators)
@@ -159,7 +159,7 @@ def indicator_bits(indicators: frozenset[str]) -> int:
 def format_cell(cell: int) -> str:
     """Return the states of a cell, between dots.
 
-    >>> cell_name(0), cell_name(COUNT - 1)
+    >>> format_cell(0), format_cell(CELL_COUNT - 1)
     ('changed.changed.changed.changed.silent', 'half.half.missing.missing.aged')
     """
     return _format_states(cell, [states for _, states in CELL_STATES])
@@ -169,7 +169,7 @@ def format_cell(cell: int) -> str:
 def format_group(group: int) -> str:
     """Return the states of a group, between dots.
 
-    >>> group_name(0), group_name(GROUPS - 1)
+    >>> format_group(0), format_group(GROUP_COUNT - 1)
     ('changed.changed.changed.stale.sized', 'missing.missing.missing.kept.resized')
     """
     return _format_states(group, _GROUP_STATES)
@@ -191,7 +191,7 @@ def parse_group(name: str) -> int:
 def parse_cell(name: str) -> int:
     """Return the number of a cell. Raises InputError.
 
-    >>> cell_number("half.half.missing.missing.aged") == COUNT - 1
+    >>> parse_cell("half.half.missing.missing.aged") == CELL_COUNT - 1
     True
     """
     return _parse_states(name, [states for _, states in CELL_STATES])
@@ -211,7 +211,7 @@ def compute_cell(last: Visit, this: Visit) -> int:
     """Return the cell of two visits to a page, the first of which is the last whose body is held.
 
     >>> before, now = Visit("http://a.example/", etag='"1"', time=0), Visit("http://a.example/", etag='W/"1"', time=9)
-    >>> cell_name(cell_of(before, now))
+    >>> format_cell(compute_cell(before, now))
     'missing.alike.missing.missing.silent'
     """
     return visit_cell(last.row, this.row)

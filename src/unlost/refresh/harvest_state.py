@@ -66,9 +66,9 @@ class HostBehaviour:
     def matches_scheme(self) -> bool:
         """Whether a condition does on this host what the scheme would do: only then 304 may take its place.
 
-        >>> Treatment(spared=3, sent=1).equals_scheme, Treatment(spared=3).equals_scheme
+        >>> HostBehaviour(spared=3, sent=1).matches_scheme, HostBehaviour(spared=3).matches_scheme
         (True, False)
-        >>> Treatment(spared=9, sent=1, against=1).equals_scheme, Treatment(spared=3, sent=1, needless=4).equals_scheme
+        >>> HostBehaviour(spared=9, sent=1, against=1).matches_scheme, HostBehaviour(spared=3, sent=1, needless=4).matches_scheme
         (False, False)
         """
         is_measured = self.spared >= MIN_SAMPLES and self.sent >= 1
@@ -92,7 +92,7 @@ class HostBehaviour:
     def head_differs(self) -> bool:
         """Whether HEAD does not show what GET has: one that did is believed until another did not.
 
-        >>> Treatment(head_alike=9, head_unlike=1).head_differs, Treatment().head_differs
+        >>> HostBehaviour(head_alike=9, head_unlike=1).head_differs, HostBehaviour().head_differs
         (True, False)
         """
         return self.head_unlike > 0
@@ -163,7 +163,7 @@ def has_body_changed(snapshot: PageSnapshot, visit: Visit, *, by_text: bool) -> 
 def merge_not_modified(previous: Visit, response: Visit) -> Visit:
     """Return the visit that an answer 304 stands for: what it says, and of the rest what was said before.
 
-    >>> updated(Visit("http://a.example/", "sha1:A", etag='"1"'), Visit("http://a.example/", time=9, status=304)).etag
+    >>> merge_not_modified(Visit("http://a.example/", "sha1:A", etag='"1"'), Visit("http://a.example/", time=9, status=304)).etag
     '"1"'
     """
     fields = {name: getattr(previous, name) for name in _RETAINED_FIELDS if getattr(response, name) is None}

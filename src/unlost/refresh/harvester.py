@@ -58,7 +58,7 @@ class HarvestRound:
 def normalize_visit_url(uri: str) -> str:
     """Return an address as requests and their answers have it. Raises UriError for one that nobody can visit.
 
-    >>> visitable("Example.com/a b#c")
+    >>> normalize_visit_url("Example.com/a b#c")
     'http://example.com/a%20b'
     """
     try:

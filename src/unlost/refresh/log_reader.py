@@ -91,7 +91,7 @@ def original_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
     Records that were written here have the length of the body without codings, and that which was sent under another
     name.
 
-    >>> sent_headers([("X-Archive-Orig-Content-Length", "90"), ("Content-Length", "300")])["content-length"]
+    >>> original_headers([("X-Archive-Orig-Content-Length", "90"), ("Content-Length", "300")])["content-length"]
     '90'
     """
     named = {name.lower(): value for name, value in reversed(headers)}

@@ -51,8 +51,8 @@ def sketch_page_text(body: bytes, mime: str | None, uri: str) -> PageTextSketch 
     are left out, which counters, clocks and the ids that are shown are. A price that changed is so not seen: a change
     of text is one of its wording. Letter case and punctuation do not count.
 
-    >>> first = page_text(b"<p>You are visitor 17 <a href='/?sid=9f'>on</a>", "text/html", "http://a.example/")
-    >>> first == page_text(b"<p>You are visitor 18! <a href='/?sid=7c'>on</a>", "text/html", "http://a.example/")
+    >>> first = sketch_page_text(b"<p>You are visitor 17 <a href='/?sid=9f'>on</a>", "text/html", "http://a.example/")
+    >>> first == sketch_page_text(b"<p>You are visitor 18! <a href='/?sid=7c'>on</a>", "text/html", "http://a.example/")
     True
     """
     text = extract_text(body, mime, uri)

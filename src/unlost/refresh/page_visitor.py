@@ -54,9 +54,9 @@ def choose_fetch_method(
     held: what is held of it; None if nothing is. now: milliseconds since 1970. chance: how likely it is that it changed
     meanwhile, as far as its past tells.
 
-    >>> held = Held(Visit("http://a.example/", "sha1:A", etag='"1"'), None, "http://a.example/")
-    >>> choose(Policy(), Treatment(), held, 0)
-    <Way.GET: 'get'>
+    >>> held = PageSnapshot(Visit("http://a.example/", "sha1:A", etag='"1"'), None, "http://a.example/")
+    >>> choose_fetch_method(Policy(), HostBehaviour(), held, 0)
+    <FetchMethod.GET: 'get'>
     """
     if snapshot is None or snapshot.visit.digest is None:
         return FetchMethod.GET

@@ -140,7 +140,7 @@ class Policy:
 def url_host(uri: str) -> str:
     """Return host and port of an address as a history has them.
 
-    >>> host_of("HTTP://me@A.example:8080/b?c")
+    >>> url_host("HTTP://me@A.example:8080/b?c")
     'a.example:8080'
     """
     authority = uri.partition("://")[2]

@@ -20,7 +20,7 @@ DOWNLOAD_ALL = (1 << len(MATRIX_CELLS)) - 1
 def make_scheme(cells: Iterable[str]) -> int:
     """Return the scheme that downloads these cells: a bit for each, in the order of `CELLS`.
 
-    >>> scheme_of(["cc", "mm"])
+    >>> make_scheme(["cc", "mm"])
     257
     """
     return sum(1 << MATRIX_CELLS.index(cell) for cell in cells)
@@ -147,9 +147,9 @@ def _preference(one: SchemeScore, used_cells: int) -> tuple[bool, int]:
 def scheme_name(scheme: int, used_cells: int = DOWNLOAD_ALL) -> str | None:
     """Return the name of a scheme, or else of one that does the same where cells are used; None if it has none.
 
-    >>> name_of(511), name_of(scheme_of(["cc", "cm", "mm"]), ALL & ~scheme_of(["mc", "ms"]))
+    >>> scheme_name(511), scheme_name(make_scheme(["cc", "cm", "mm"]), DOWNLOAD_ALL & ~make_scheme(["mc", "ms"]))
     ('always', 'Scheme 3')
-    >>> name_of(NAMED["Scheme 4"], used=0)
+    >>> scheme_name(NAMED_SCHEMES["Scheme 4"], used_cells=0)
     'Scheme 4'
     """
     alike = [name for name, one in NAMED_SCHEMES.items() if one & used_cells == scheme & used_cells]

@@ -74,7 +74,7 @@ _MAX_NUMBER = 2**62  # what the core's numbers hold with room for sums
 def visit_from_headers(uri: str, time: int, status: int, headers: Mapping[str, str]) -> Visit:
     """Return a visit of what an answer's headers say; their names in lower case.
 
-    >>> from_headers("http://a.example/", 0, 200, {"etag": '"1"', "age": "7", "content-length": "x"}).age
+    >>> visit_from_headers("http://a.example/", 0, 200, {"etag": '"1"', "age": "7", "content-length": "x"}).age
     7
     """
     values: dict[str, str | int] = {}
@@ -93,7 +93,7 @@ def visit_from_headers(uri: str, time: int, status: int, headers: Mapping[str, s
 def parse_header_number(text: str) -> int | None:
     """Return a number that a header says; None if it is none.
 
-    >>> number_of(" 12 "), number_of("-1"), number_of("1, 2")
+    >>> parse_header_number(" 12 "), parse_header_number("-1"), parse_header_number("1, 2")
     (12, None, None)
     """
     digits = text.strip()
@@ -103,7 +103,7 @@ def parse_header_number(text: str) -> int | None:
 def serialize_visit(visit: Visit) -> bytes:
     r"""Return a visit as a line of a log, with its end; what is None is left out.
 
-    >>> visit_line(Visit("http://a.example/", "sha1:X", time=1392076801000))
+    >>> serialize_visit(Visit("http://a.example/", "sha1:X", time=1392076801000))
     b'{"uri":"http://a.example/","digest":"sha1:X","time":1392076801000,"status":200}\n'
     """
     values = {name: value for name, value in zip(FIELDS, visit.row, strict=True) if value is not None}
@@ -113,7 +113,7 @@ def serialize_visit(visit: Visit) -> bytes:
 def parse_visit_row(values: object) -> VisitRow:
     """Return the row of an object of a log. Raises InputError, whose message says which value it could not have.
 
-    >>> row_of({"uri": "http://a.example/", "time": "2014-02-10T00:00:01Z", "status": 200})[10:12]
+    >>> parse_visit_row({"uri": "http://a.example/", "time": "2014-02-10T00:00:01Z", "status": 200})[10:12]
     (1391990401000, 200)
     """
     if not isinstance(values, Mapping):

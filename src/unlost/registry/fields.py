@@ -181,7 +181,7 @@ def entry_fields(table: object, number: int, file: Path) -> FieldReader:
 def is_http_url(text: str) -> bool:
     """Return whether a text is an http or https address with a host, and without a user, a fragment or white space.
 
-    >>> is_address("https://example.com:8080/web/"), is_address("ftp://example.com/"), is_address("http://")
+    >>> is_http_url("https://example.com:8080/web/"), is_http_url("ftp://example.com/"), is_http_url("http://")
     (True, False, False)
     """
     if not is_printable_line(text) or not text.isascii() or " " in text:
@@ -203,7 +203,7 @@ def is_printable_line(text: str) -> bool:
 def suggest_name(name: str, known: Collection[str]) -> str:
     """Return a hint at the known name that was meant; empty if none is like it.
 
-    >>> meant("timmap", ["timemap", "timegate"]), meant("size", ["timemap"])
+    >>> suggest_name("timmap", ["timemap", "timegate"]), suggest_name("size", ["timemap"])
     (': did you mean `timemap`?', '')
     """
     close = get_close_matches(name[:_MAX_EXCERPT], known, 1)
@@ -213,7 +213,7 @@ def suggest_name(name: str, known: Collection[str]) -> str:
 def describe_value(value: object) -> str:
     """Return what a value is, short, whatever it is.
 
-    >>> described({"a": 1}), described("ftp://a/"), described(7)
+    >>> describe_value({"a": 1}), describe_value("ftp://a/"), describe_value(7)
     ('a table', '`ftp://a/`', '7')
     """
     if isinstance(value, bool):

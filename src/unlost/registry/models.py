@@ -119,7 +119,7 @@ class Archive:
     def is_migrated(self, mime: str | None) -> bool | None:
         """Return whether this archive changes what has a media type; None if it does not say, or the type is unknown.
 
-        >>> banner = Archive("a", "A", Kind.MEMENTO, canonical=("*",), migrated=("text/html",))
+        >>> banner = Archive("a", "A", ArchiveKind.MEMENTO, canonical=("*",), migrated=("text/html",))
         >>> banner.is_migrated("text/html"), banner.is_migrated("image/png"), banner.is_migrated(None)
         (True, False, None)
         """

@@ -71,7 +71,7 @@ class ChartAxis:
 def format_short(value: float) -> str:
     """Return a number in few letters.
 
-    >>> short(1500), short(2_000_000), short(0.25), short(12)
+    >>> format_short(1500), format_short(2_000_000), format_short(0.25), format_short(12)
     ('1.5 k', '2 M', '0.25', '12')
     """
     for size, letter in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):

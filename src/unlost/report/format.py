@@ -10,7 +10,7 @@ from unlost.errors import UsageError
 def format_share(value: float | None) -> str:
     """Return a share for people: a whole percentage that says 0 or 100 only where it is; `n/a` of nothing.
 
-    >>> share(0.684), share(0.999), share(0.0001), share(1.0), share(None)
+    >>> format_share(0.684), format_share(0.999), format_share(0.0001), format_share(1.0), format_share(None)
     ('68 %', '> 99 %', '< 1 %', '100 %', 'n/a')
     """
     if value is None:
@@ -25,7 +25,7 @@ def format_share(value: float | None) -> str:
 def escape_unprintable(text: str) -> str:
     r"""Return untrusted text in which nothing is hidden: whatever has no sign of its own is spelled out.
 
-    >>> printable("http://a.example/\u202egnp.exe\x1b")
+    >>> escape_unprintable("http://a.example/\u202egnp.exe\x1b")
     'http://a.example/\\u202egnp.exe\\x1b'
     """
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -34,7 +34,7 @@ def escape_unprintable(text: str) -> str:
 def format_count(count: int, what: str) -> str:
     """Return how many there are of something whose plural ends in `s`.
 
-    >>> counted(1, "request"), counted(1_200, "request")
+    >>> format_count(1, "request"), format_count(1_200, "request")
     ('1 request', '1,200 requests')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
@@ -65,7 +65,7 @@ _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 def parse_byte_size(text: str) -> int:
     """Return a number of bytes. A KB has 1,024, as the dissertation's have. Raises UsageError.
 
-    >>> bytes_of("50KB"), bytes_of("1.5 MiB"), bytes_of("200")
+    >>> parse_byte_size("50KB"), parse_byte_size("1.5 MiB"), parse_byte_size("200")
     (51200, 1572864, 200)
     """
     found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
@@ -77,7 +77,7 @@ def parse_byte_size(text: str) -> int:
 def format_byte_size(count: int) -> str:
     """Return a number of bytes for people.
 
-    >>> shown_bytes(999), shown_bytes(51200), shown_bytes(3 << 20)
+    >>> format_byte_size(999), format_byte_size(51200), format_byte_size(3 << 20)
     ('999 B', '50.0 KB', '3.0 MB')
     """
     if count < 1 << 10:

@@ -51,9 +51,9 @@ def sanitize_text(text: str) -> str:
 def safe_url(text: str | None) -> str | None:
     """Return an untrusted address as a link may lead there; None if it is not one of the web, or too long.
 
-    >>> web_address("https://archive.example/2014/http://lost.example/ä b")
+    >>> safe_url("https://archive.example/2014/http://lost.example/ä b")
     'https://archive.example/2014/http://lost.example/%C3%A4%20b'
-    >>> web_address("javascript:alert(1)"), web_address(" javascript://x/%0aalert(1)"), web_address("http:/x")
+    >>> safe_url("javascript:alert(1)"), safe_url(" javascript://x/%0aalert(1)"), safe_url("http:/x")
     (None, None, None)
     """
     if text is None or len(text) > _MAX_URL_LENGTH:
@@ -76,7 +76,7 @@ def sandbox_headers(source: str) -> dict[str, str]:
     place: the address below which these are; `'none'` for none. Pages have no origin, run no script, send no form, open
     no window and refresh to nowhere.
 
-    >>> headers_for("http://127.0.0.1/site/")["content-security-policy"][:30]
+    >>> sandbox_headers("http://127.0.0.1/site/")["content-security-policy"][:30]
     "sandbox; default-src 'none'; i"
     """
     own = "; ".join(f"{each} {source}" for each in _RESOURCE_DIRECTIVES)

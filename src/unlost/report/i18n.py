@@ -22,7 +22,7 @@ def negotiate_language(requested: str | None, previous: str | None, accepted: st
 
     accepted: as browsers say it; of languages that they like as much, the first.
 
-    >>> chosen_language(None, None, "fr, en;q=0.5, de-AT;q=0.8"), chosen_language("en", "de", "de")
+    >>> negotiate_language(None, None, "fr, en;q=0.5, de-AT;q=0.8"), negotiate_language("en", "de", "de")
     ('de', 'en')
     """
     for each in (requested, previous):
@@ -53,8 +53,8 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 class Translations:
     """The texts of one language, by name: `part.name`, as its files have them.
 
-    >>> german = Strings.of("de", "unlost.report.recovery")
-    >>> german("report.missing", 1234), Strings.of("en").size(2_500_000)
+    >>> german = Translations.load("de", "unlost.report.recovery")
+    >>> german("report.missing", 1234), Translations.load("en").size(2_500_000)
     ('1.234 fehlen.', '2.5 MB')
     """
 
@@ -76,7 +76,7 @@ class Translations:
     def marked(self, name: str, count: int | None = None, /, **values: object) -> Markup:
         """Return a text for a page, in which values that are markup stay so; all else is escaped.
 
-        >>> Strings.of("en", "unlost.report.recovery").marked("report.title", site=Markup("<b>it</b>"))
+        >>> Translations.load("en", "unlost.report.recovery").marked("report.title", site=Markup("<b>it</b>"))
         Markup('What came back of <b>it</b>')
         """
         return escape(self._select(name, count, values)).format_map(values)
@@ -94,7 +94,7 @@ class Translations:
     def word(self, part: str, key: str) -> str:
         """Return the text for a word of programs; the word itself if there is none.
 
-        >>> Strings.of("en", "unlost.report.recovery").word("reason", "not-held"), Strings.of("en").word("reason", "x")
+        >>> Translations.load("en", "unlost.report.recovery").word("reason", "not-held"), Translations.load("en").word("reason", "x")
         ('no archive has it', 'x')
         """
         return self.texts.get(f"{part}.{key.replace('-', '_').replace(' ', '_')}", key)
@@ -130,7 +130,7 @@ class Translations:
     def digits(self, date: str | None) -> str:
         """Return the day of a date of 14 digits; what is no date stays as it is.
 
-        >>> Strings.of("de").digits("20140517000000"), Strings.of("de").digits("20149999000000")
+        >>> Translations.load("de").digits("20140517000000"), Translations.load("de").digits("20149999000000")
         ('17. Mai 2014', '20149999000000')
         """
         if not date:

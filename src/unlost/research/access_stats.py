@@ -178,7 +178,7 @@ AccessMatrix = tuple[tuple[int, ...], ...]
 def magnitude_of(number: int) -> int:
     """Return the place of a number in `GROUPS`.
 
-    >>> [group_of(number) for number in (0, 1, 9, 10, 99, 100, 10**9)]
+    >>> [magnitude_of(number) for number in (0, 1, 9, 10, 99, 100, 10**9)]
     [0, 1, 1, 2, 2, 3, 6]
     """
     return min(len(str(number)), len(MAGNITUDES) - 1) if number else 0

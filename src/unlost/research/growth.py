@@ -222,7 +222,7 @@ def _build_configuration(one: RoutingConfiguration, files: Sequence[Path], made:
 def fit_power_parameters(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Return K and β of y = K · x^β by least squares of the logarithms; None for fewer than two places.
 
-    >>> [round(part, 3) for part in fit_power([(10, 2 * 10**0.9), (1000, 2 * 1000**0.9)]) or ()]
+    >>> [round(part, 3) for part in fit_power_parameters([(10, 2 * 10**0.9), (1000, 2 * 1000**0.9)]) or ()]
     [2.0, 0.9]
     """
     logs = [(math.log(x), math.log(y)) for x, y in pairs if x > 0 and y > 0]

@@ -148,7 +148,7 @@ class IndexCounts:
     def merge(self, other: "IndexCounts") -> "IndexCounts":
         """Return what both parts come to together. Raises InputError for estimates, which do not add up.
 
-        >>> Partial(captures=3, kinds={("a", "b"): 3}).merge(Partial(captures=4, kinds={("a", "b"): 4})).kinds
+        >>> IndexCounts(captures=3, kinds={("a", "b"): 3}).merge(IndexCounts(captures=4, kinds={("a", "b"): 4})).kinds
         {('a', 'b'): 7}
         """
         if self.is_estimated or other.is_estimated:
@@ -201,8 +201,8 @@ class IndexCounts:
     def from_json(text: str) -> "IndexCounts":
         """Return what `to_json` gave. Raises InputError for anything else.
 
-        >>> part = Partial(captures=2, kinds={("text/html", "200"): 2}, ip=Domain(1, 1, 1, 1, 0))
-        >>> Partial.from_json(part.to_json()) == part
+        >>> part = IndexCounts(captures=2, kinds={("text/html", "200"): 2}, ip=DomainCounts(1, 1, 1, 1, 0))
+        >>> IndexCounts.from_json(part.to_json()) == part
         True
         """
         try:

@@ -54,7 +54,7 @@ _GROUP_PATTERNS = (
 def media_group(mime: str) -> str:
     """Return the group of a media type.
 
-    >>> group_of("text/html; charset=utf-8"), group_of("image/svg+xml"), group_of("unk"), group_of("warc/revisit")
+    >>> media_group("text/html; charset=utf-8"), media_group("image/svg+xml"), media_group("unk"), media_group("warc/revisit")
     ('HTML', 'Image', 'Other', 'Revisit')
     """
     lower = mime.lower()
@@ -64,7 +64,7 @@ def media_group(mime: str) -> str:
 def status_class(status: str) -> str:
     """Return the class of a status.
 
-    >>> class_of("204"), class_of("-"), class_of("99"), class_of("101")
+    >>> status_class("204"), status_class("-"), status_class("99"), status_class("101")
     ('2XX', 'Other', 'Other', 'Other')
     """
     found = f"{status[0]}XX" if _STATUS.fullmatch(status) else "Other"
@@ -74,7 +74,7 @@ def status_class(status: str) -> str:
 def is_media_type(mime: str) -> bool:
     """Return whether it has the form of a media type, or says that there is none.
 
-    >>> is_type("text/html;charset=x"), is_type(""), is_type("text"), is_type("text/html,text/html")
+    >>> is_media_type("text/html;charset=x"), is_media_type(""), is_media_type("text"), is_media_type("text/html,text/html")
     (True, True, False, False)
     """
     return mime in _ABSENT_VALUES or bool(_TYPE.fullmatch(mime))
@@ -115,7 +115,7 @@ class YearMetrics:
     def duplicates(self) -> float:
         """The share of the year's URI-Rs that had been captured before.
 
-        >>> year = YearFigures("2010", 174786328, 487044797 - 383960128, 487044797, 352019433, 1041191755, (0, 0, 0, 0))
+        >>> year = YearMetrics("2010", 174786328, 487044797 - 383960128, 487044797, 352019433, 1041191755, (0, 0, 0, 0))
         >>> f"{year.duplicates:.2%} {year.gamma:.2f} {year.all_gamma:.2f}"
         '41.02% 2.01 2.14'
         """
@@ -169,7 +169,7 @@ class CaptureBias:
 def key_reduction(keys: int, prefixes: int, total: int) -> float:
     """Return RedQ: what is saved of all keys if those that reach a depth are cut there.
 
-    >>> f"{reduction(630309184, 2158880, 1138923169):.5f}"
+    >>> f"{key_reduction(630309184, 2158880, 1138923169):.5f}"
     '0.55153'
     """
     return ratio(keys - prefixes, total)
@@ -210,7 +210,7 @@ class IndexMetrics:
     def alpha(self) -> float:
         """Bytes a line, α: an index of S bytes has about S/α captures.
 
-        >>> Figures(Partial(lines=3_904_516, text_bytes=2**30)).alpha.__round__()
+        >>> IndexMetrics(IndexCounts(lines=3_904_516, text_bytes=2**30)).alpha.__round__()
         275
         """
         return ratio(self.counts.text_bytes, self.counts.lines)
@@ -219,7 +219,7 @@ class IndexMetrics:
     def gamma(self) -> float:
         """Captures for each URI-R, γ.
 
-        >>> f"{Figures(Partial(captures=2671653766, uris=962832513)).gamma:.2f}"
+        >>> f"{IndexMetrics(IndexCounts(captures=2671653766, uris=962832513)).gamma:.2f}"
         '2.77'
         """
         return ratio(self.counts.captures, self.counts.uris)

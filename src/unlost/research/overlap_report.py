@@ -85,7 +85,7 @@ def draw_overlap(membership: ArchiveMembership) -> str:
 def describe_overlap(membership: ArchiveMembership) -> str:
     """Return in a sentence what the picture shows; names are escaped.
 
-    >>> describe(Membership(("a", "b"), {0b01: 5, 0b11: 3, 0: 4}))
+    >>> describe_overlap(ArchiveMembership(("a", "b"), {0b01: 5, 0b11: 3, 0: 4}))
     'Of 12 pages 8 are held. Most are held by a: 5 pages; then a, b: 3 pages.'
     """
     sets = list(membership.sets())
@@ -216,7 +216,7 @@ def holdings_tables(figures: OverlapStats) -> list[ReportTable]:
 def format_interval(value: Proportion) -> str:
     """Return the interval of a share in words.
 
-    >>> interval(Share(8, 10)), interval(Share(0, 0))
+    >>> format_interval(Proportion(8, 10)), format_interval(Proportion(0, 0))
     ('49 to 94 %', '')
     """
     low, high = value.interval()
@@ -535,7 +535,7 @@ def _similarity_by_staleness_table(archives: list[ArchiveOverlapStats]) -> Repor
 def format_correlation(points: list[tuple[float, float]]) -> str:
     """Return Pearson's coefficient of pairs; nothing if there are too few, or all are the same.
 
-    >>> correlation([(1, 1.0), (2, 0.5), (3, 0.0)]), correlation([(1, 1.0), (1, 0.5)])
+    >>> format_correlation([(1, 1.0), (2, 0.5), (3, 0.0)]), format_correlation([(1, 1.0), (1, 0.5)])
     ('-1.00', '')
     """
     if len(points) < 3:

@@ -37,8 +37,8 @@ class ValueSummary:
 def summarize_values(values: Sequence[float]) -> ValueSummary:
     """Return how values lie.
 
-    >>> spread([1, 2, 6])
-    Spread(count=3, mean=3.0, median=2, deviation=2.6457513110645907, least=1, most=6)
+    >>> summarize_values([1, 2, 6])
+    ValueSummary(count=3, mean=3.0, median=2, deviation=2.6457513110645907, least=1, most=6)
     """
     if not values:
         return ValueSummary(0)
@@ -215,7 +215,7 @@ def compute_overlap_stats(state: OverlapState, archives: Sequence[str], fetch: i
 def top_level_domain(uri: str) -> str:
     """Return the top-level domain of an address, `number` for one without a name.
 
-    >>> tld_of("http://www.a.co.uk:80/x"), tld_of("http://1.2.3.4/"), tld_of("a.example")
+    >>> top_level_domain("http://www.a.co.uk:80/x"), top_level_domain("http://1.2.3.4/"), top_level_domain("a.example")
     ('uk', 'number', 'example')
     """
     try:

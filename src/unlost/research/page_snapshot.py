@@ -47,7 +47,7 @@ def noarchive_robots(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tu
 def forbids_caching(cache_control: str | None) -> bool:
     """Return whether a Cache-Control header says `no-cache`, `no-store` or `private`.
 
-    >>> [refuses_caches(each) for each in ("max-age=0, No-Store", 'private="x"', "public", None)]
+    >>> [forbids_caching(each) for each in ("max-age=0, No-Store", 'private="x"', "public", None)]
     [True, True, False, False]
     """
     parts = (cache_control or "").lower().split(",")

@@ -86,7 +86,7 @@ def sweep(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[in
     Of the columns that were swept, the result has the negative inverse; of the others behind them, what is left of them
     when the swept ones are taken into account. So a system `A x = b` is solved by sweeping `A` in `[[A, b], [b', c]]`.
 
-    >>> swept([[2.0, 1.0], [1.0, 5.0]], 1)
+    >>> sweep([[2.0, 1.0], [1.0, 5.0]], 1)
     ([[-0.5, 0.5], [0.5, 4.5]], [])
     """
     found = [list(row) for row in matrix]
@@ -319,7 +319,7 @@ def _coefficient(name: str, value: float, error: float, far: float) -> Coefficie
 def _student_quantile(freedom: int) -> float:
     """Return how many errors of a coefficient to both sides hold 95 %: Student's, by the first terms of its series.
 
-    >>> round(_student(30), 3), round(_student(10**6), 3)
+    >>> round(_student_quantile(30), 3), round(_student_quantile(10**6), 3)
     (2.042, 1.96)
     """
     z = Z95

@@ -124,7 +124,7 @@ _PRIOR_WEIGHT = 2.0
 def likelihood_band(copies: int | None, *, is_wildcard: bool) -> int:
     """Return a number for keys that are about as likely: never 0, which is for what is not predicted.
 
-    >>> band_of(1, is_wild=False), band_of(1000, is_wild=False), band_of(1000, is_wild=True)
+    >>> likelihood_band(1, is_wildcard=False), likelihood_band(1000, is_wildcard=False), likelihood_band(1000, is_wildcard=True)
     (2, 11, 139)
     """
     return 1 + (copies or 0).bit_length() + (WILDCARD_BAND if is_wildcard else 0)
@@ -135,7 +135,7 @@ def estimate_probabilities(bands: Sequence[int], held: Sequence[bool], counts: S
 
     bands: by `band_of`, 0 where nothing is predicted. counts: how often each is asked.
 
-    >>> probabilities([0, 2, 2, 2, 2], [False, True, True, False, False], [1] * 5)
+    >>> estimate_probabilities([0, 2, 2, 2, 2], [False, True, True, False, False], [1] * 5)
     [0.0, 0.5, 0.5, 0.5, 0.5]
     """
     halves: list[dict[int, tuple[float, float]]] = [{}, {}]

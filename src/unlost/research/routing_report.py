@@ -158,7 +158,7 @@ def _svg(parts: Sequence[str], across: str, up: str) -> str:
 def _format_si(value: float) -> str:
     """Return a number with few letters.
 
-    >>> _short(1000), _short(2_500_000), _short(0.25)
+    >>> _format_si(1000), _format_si(2_500_000), _format_si(0.25)
     ('1 k', '2.5 M', '0.25')
     """
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):

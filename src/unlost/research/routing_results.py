@@ -43,7 +43,7 @@ class RoutingConfiguration:
     def family(self) -> ConfigurationFamily:
         """What it is one of, for tables and colours.
 
-        >>> [one.family for one in configurations([(4, 1)], [8], policies=["DDom"])]
+        >>> [one.family for one in list_configurations([(4, 1)], [8], policies=["DDom"])]
         ['keys', 'policy', 'weights', 'filter']
         """
         if self.policy is not None:
@@ -66,12 +66,12 @@ def list_configurations(
 ) -> list[RoutingConfiguration]:
     """Return what to try: the map as it is, profiles, a map for each pair of weights, filters beside hosts, budgets.
 
-    >>> [one.name for one in configurations([(4, 1)], [8], [Budget.parse("9KB")])]
+    >>> [one.name for one in list_configurations([(4, 1)], [8], [MapBudget.parse("9KB")])]
     ['all keys', 'weights 4,1', 'hosts + 8 bits', 'budget 9000 bytes']
 
     min_probabilities: profiles and maps by weights again for each, asked only where it is that likely.
 
-    >>> [one.name for one in configurations(policies=["DDom"], min_probabilities=[0.05])]
+    >>> [one.name for one in list_configurations(policies=["DDom"], min_probabilities=[0.05])]
     ['all keys', 'policy DDom', 'all keys, p >= 0.05', 'policy DDom, p >= 0.05']
     """
     tried = [
@@ -221,7 +221,7 @@ def upstream_loads(evaluations: Sequence[ArchiveEvaluation]) -> list[UpstreamLoa
     return [
         UpstreamLoad(
             together[0].configuration,
-            sum(each.questions for each in together),
+            sum(each.query_count for each in together),
             sum(each.predicted for each in together),
             sum(each.present for each in together),
             sum(each.size.compressed for each in together),

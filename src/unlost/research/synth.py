@@ -85,7 +85,7 @@ def write_synthetic_index_to(options: SynthIndexOptions, file: BytesWriter, prob
 
     >>> from io import BytesIO
     >>> file = BytesIO()
-    >>> write_index_to(Plan(lines=3, seed=1), file, Problems())
+    >>> write_synthetic_index_to(SynthIndexOptions(lines=3, seed=1), file, Problems())
     >>> file.getvalue().count(b"\n")
     3
     """
@@ -147,7 +147,7 @@ class SynthQueryOptions:
     def counts(self) -> tuple[int, int, int]:
         """Return how many are held, near and strangers.
 
-        >>> QueryPlan(count=10, held=0.25, near=0.5).counts()
+        >>> SynthQueryOptions(count=10, held=0.25, near=0.5).counts()
         (2, 5, 3)
         """
         held = round(self.count * self.held)

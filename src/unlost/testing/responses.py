@@ -123,7 +123,7 @@ class FakeHoldings:
 def to_timestamp(when: datetime | str) -> str:
     """Return a date as 14 digits. Raises DateError.
 
-    >>> moment_of("2014"), moment_of(datetime(2014, 2, 10))
+    >>> to_timestamp("2014"), to_timestamp(datetime(2014, 2, 10))
     ('20140101000000', '20140210000000')
     """
     if isinstance(when, str):
@@ -155,7 +155,7 @@ class FakeResponse:
 def request_kind(path: str) -> Asked:
     """Return what a request is for.
 
-    >>> kind_of("/timemap/link/http://a.example/"), kind_of("/web/2014id_/http://a.example/"), kind_of("/")
+    >>> request_kind("/timemap/link/http://a.example/"), request_kind("/web/2014id_/http://a.example/"), request_kind("/")
     ('timemap', 'replay', 'other')
     """
     kinds: dict[str, Asked] = {

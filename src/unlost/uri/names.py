@@ -50,9 +50,9 @@ def page_name(uri: str, *, ignore_case: bool = False) -> str:
 
     ignore_case: whether letter case does not count either: the name is `folded`.
 
-    >>> name_of("HTTPS://me@www.Example.com:443/A//b/../index.html?x=1#top")
+    >>> page_name("HTTPS://me@www.Example.com:443/A//b/../index.html?x=1#top")
     'example.com/A?x=1'
-    >>> name_of("http://example.com/A%20%7euser/%c3%bc", ignore_case=True)
+    >>> page_name("http://example.com/A%20%7euser/%c3%bc", ignore_case=True)
     'example.com/a+~user/%c3%bc'
     """
     return _core.name_of(uri, ignore_case)
@@ -84,7 +84,7 @@ def page_names(uris: Iterable[str], *, ignore_case: bool = False) -> list[str | 
 def fold_case(name: str) -> str:
     """Return a name in lower case: equal for names that differ only in letter case.
 
-    >>> folded("example.com/BAR.html")
+    >>> fold_case("example.com/BAR.html")
     'example.com/bar.html'
     """
     return name.lower()
@@ -93,7 +93,7 @@ def fold_case(name: str) -> str:
 def url_from_name(name: str) -> str:
     """Return an address that has this name; which scheme, `www` or final slash the site used, the name has lost.
 
-    >>> address_of("example.com/a?x=1")
+    >>> url_from_name("example.com/a?x=1")
     'http://example.com/a?x=1'
     """
     return f"http://{name}"
@@ -104,7 +104,7 @@ def archive_lookup_url(uri: str, name: str) -> str:
 
     name: of that address.
 
-    >>> asked_as("https://me:secret@www.example.com/a/?b=1&sid=0123456789abcdef0123456789abcdef", "example.com/a?b=1")
+    >>> archive_lookup_url("https://me:secret@www.example.com/a/?b=1&sid=0123456789abcdef0123456789abcdef", "example.com/a?b=1")
     'https://www.example.com/a/?b=1'
     """
     place, _, query = uri.partition("#")[0].partition("?")
@@ -122,7 +122,7 @@ def default_page_names(name: str) -> tuple[str, ...]:
 
     That it is one cannot be told from its name; look for these among what archives list. With `ignore_case`, fold them.
 
-    >>> root_names("example.com/a?x=1")[:2]
+    >>> default_page_names("example.com/a?x=1")[:2]
     ('example.com/a/index.php?x=1', 'example.com/a/default.asp?x=1')
     """
     folder, mark, query = name.partition("?")
@@ -133,7 +133,7 @@ def default_page_names(name: str) -> tuple[str, ...]:
 def folder_of_default_page(name: str) -> str | None:
     """Return the name of the folder whose default page this may be: the other way round; None if it is none.
 
-    >>> folder_name("example.com/a/index.php?x=1"), folder_name("example.com/Default.asp"), folder_name("example.com/a")
+    >>> folder_of_default_page("example.com/a/index.php?x=1"), folder_of_default_page("example.com/Default.asp"), folder_of_default_page("example.com/a")
     ('example.com/a?x=1', 'example.com/', None)
     """
     path, mark, query = name.partition("?")

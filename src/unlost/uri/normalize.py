@@ -24,7 +24,7 @@ def normalize_input_url(uri: str) -> str:
     Dots are resolved, since whoever sends the request would resolve them against the archive's own folders.
     Raises UriError.
 
-    >>> asked(" Example.com/a b/../c?d=é#top")
+    >>> normalize_input_url(" Example.com/a b/../c?d=é#top")
     'http://Example.com/c?d=%C3%A9'
     """
     addresses.key(uri)  # raises for what is no page

@@ -109,9 +109,9 @@ def serialize_block(block: VaultBlock, seed: bytes | None = None) -> bytes:
 def serialized_size(block_size: int, *, signed: bool) -> int:
     """Return how many bytes `text_of` makes of a block of so many, at most: base64, line ends, words.
 
-    >>> shape = Shape(64, 64, 1, 30_000)
-    >>> label = Label(FILES, "0" * 16, "0" * 64, shape, "json.gz.age", 29_999, "0" * 64)
-    >>> len(text_of(Block(label, bytes(64)), bytes(range(32)))) <= text_bytes(64, signed=True)
+    >>> shape = CodeShape(64, 64, 1, 30_000)
+    >>> label = BlockHeader(KIND_FILES, "0" * 16, "0" * 64, shape, "json.gz.age", 29_999, "0" * 64)
+    >>> len(serialize_block(VaultBlock(label, bytes(64)), bytes(range(32)))) <= serialized_size(64, signed=True)
     True
     """
     coded = -(-block_size // 3) * 4
@@ -231,7 +231,7 @@ MAX_CARRIER_BYTES = 60
 def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
     r"""Return the text of a block as an element or comment of a page.
 
-    >>> carried(b"x", Carrier.TEMPLATE)
+    >>> wrap_in_carrier(b"x", Carrier.TEMPLATE)
     b'<template>x</template>\n'
     """
     before, after = _DELIMITERS[carrier]

@@ -22,7 +22,7 @@ BLOCK_UNIT = 64
 def count_needed_blocks(size: int, limit: int) -> int:
     """Return how many blocks of at most `limit` bytes hold `size` bytes: equation 26 of the dissertation.
 
-    >>> [blocks_needed(1 << 20, kib << 10) for kib in (50, 100, 150)]
+    >>> [count_needed_blocks(1 << 20, kib << 10) for kib in (50, 100, 150)]
     [21, 11, 7]
     """
     return max(1, -(-size // limit))

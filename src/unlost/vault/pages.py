@@ -99,7 +99,7 @@ INDEX_PATH = f"{VAULT_PATH}index.html"
 def make_extra_pages(count: int) -> list[CarrierPage]:
     """Return so many pages, as `extra_page` makes them.
 
-    >>> [page.key for page in extra_pages(2)]
+    >>> [page.key for page in make_extra_pages(2)]
     ['/unlost-vault/page-1.html', '/unlost-vault/page-2.html']
     """
     keys = (f"{VAULT_PATH}page-{number}.html" for number in range(1, count + 1))
@@ -217,7 +217,7 @@ def read_page_list(file: Path) -> list[CarrierPage]:
 def page_key(url: str) -> str:
     """Return what a page is called in a vault: its path as servers read it, without escapes, and its query.
 
-    >>> key_of("https://example.com/a%20b?b=1#c"), key_of("about"), key_of("https://example.com")
+    >>> page_key("https://example.com/a%20b?b=1#c"), page_key("about"), page_key("https://example.com")
     ('/a b?b=1', '/about', '/')
     """
     parts = urlsplit(url if "://" in url or url.startswith("/") else f"/{url}")
@@ -228,7 +228,7 @@ def page_key(url: str) -> str:
 def page_key_below(site: str, url: str) -> str | None:
     """Return what a page is called in the vault of a site that begins at an address; None if it is none of it.
 
-    >>> key_below("https://example.com/blog/", "http://www.example.com/blog/a.html")
+    >>> page_key_below("https://example.com/blog/", "http://www.example.com/blog/a.html")
     '/a.html'
     """
     key, folder = page_key(url), page_key(site).partition("?")[0].rstrip("/")
@@ -238,7 +238,7 @@ def page_key_below(site: str, url: str) -> str | None:
 def page_url(site: str, key: str) -> str:
     """Return the address of a page of a site.
 
-    >>> address_of("https://example.com/blog/", "/a b.html?c=1")
+    >>> page_url("https://example.com/blog/", "/a b.html?c=1")
     'https://example.com/blog/a%20b.html?c=1'
     """
     path, mark, query = key.partition("?")

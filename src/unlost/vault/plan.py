@@ -142,9 +142,9 @@ def allocate_pages(needs: Mapping[str, int], pages: int, loss_tolerance: float |
     may_be_lost: the share of all pages that each segment must be able to lose. It then gets as many to spare, or as
         many as there are for each.
 
-    >>> share_out({"large": 6, "small": 2}, 20)
+    >>> allocate_pages({"large": 6, "small": 2}, 20)
     {'large': 14, 'small': 6}
-    >>> share_out({"large": 6, "small": 2}, 20, 0.3)
+    >>> allocate_pages({"large": 6, "small": 2}, 20, 0.3)
     {'large': 12, 'small': 8}
     """
     total = sum(needs.values())

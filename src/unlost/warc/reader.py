@@ -141,7 +141,7 @@ def read_warc_captures(
     >>> text += b"WARC-Date: 2014-02-10T00:00:01Z\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nhi"
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     _ = file.write(text), file.flush()
-    ...     found = list(read_captures(file.name, problems := Problems()))
+    ...     found = list(read_warc_captures(file.name, problems := Problems()))
     >>> found[0].key, found[0].datetime, found[0].mime, found[0].length, problems.total
     ('com,example)/a', '20140210000001', 'text/plain', 152, 0)
     """
@@ -207,7 +207,7 @@ def open_warc_record(path: str | PathLike[str], offset: int, skip: int = 0) -> S
     >>> text += b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     _ = file.write(text), file.flush()
-    ...     record = open_record(file.name, 0)
+    ...     record = open_warc_record(file.name, 0)
     >>> record.header("warc-type"), record.http_line, record.http_headers, record.body.read(), record.problems()
     ('response', 'HTTP/1.1 200 OK', (('Content-Length', '2'),), b'hi', [])
     """

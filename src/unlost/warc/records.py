@@ -40,7 +40,7 @@ def compress_member(pieces: Iterable[bytes], size: int, level: int = TEXT_COMPRE
 
     size: bytes of the text, about: with a window that is no larger, a page of 10 KB takes two thirds of the time.
 
-    >>> zlib.decompress(b"".join(packed([b"WARC/1.1", b"\r\n"], 10)), 31)
+    >>> zlib.decompress(b"".join(compress_member([b"WARC/1.1", b"\r\n"], 10)), 31)
     b'WARC/1.1\r\n'
     """
     window = min(max(size.bit_length() - 1, _WINDOWS[0]), _WINDOWS[-1])
@@ -95,7 +95,7 @@ WarcFields = Iterable[tuple[str, str | None]]
 def format_fields(fields: WarcFields) -> bytes:
     r"""Return fields as lines; those without a value are left out. Values must be of one line.
 
-    >>> written([("WARC-Type", "response"), ("WARC-Truncated", None)])
+    >>> format_fields([("WARC-Type", "response"), ("WARC-Truncated", None)])
     b'WARC-Type: response\r\n'
     """
     return "".join([f"{name}: {value}\r\n" for name, value in fields if value is not None]).encode()
@@ -118,7 +118,7 @@ def encode_value(value: str) -> str:
 
     Raises UriError for one of more than MAX_TEXT characters: only addresses come near that.
 
-    >>> plain("text/html"), plain("a\r\nb"), plain("")
+    >>> encode_value("text/html"), encode_value("a\r\nb"), encode_value("")
     ('text/html', '"a\\r\\nb"', '""')
     """
     if len(value) > MAX_VALUE_CHARS:
@@ -139,7 +139,7 @@ def escape_target_uri(uri: str) -> str:
 
     Raises UriError for one that is empty or has more than MAX_TEXT bytes.
 
-    >>> address("http://example.com/a b"), address("http://example.com/é")
+    >>> escape_target_uri("http://example.com/a b"), escape_target_uri("http://example.com/é")
     ('http://example.com/a%20b', 'http://example.com/é')
     """
     if not uri:
@@ -190,7 +190,7 @@ def format_http_head(
     length: of the body that is kept, in bytes; None if the record has none.
     mime, redirect: `Content-Type` and `Location` where the headers have none.
 
-    >>> head, left_out = http_head(200, [("Content-Encoding", "gzip"), ("A", "b\r\nC: d"), ("E e", "f")], 5, None, None)
+    >>> head, left_out = format_http_head(200, [("Content-Encoding", "gzip"), ("A", "b\r\nC: d"), ("E e", "f")], 5, None, None)
     >>> head.splitlines(), left_out
     ([b'HTTP/1.1 200 OK', b'X-Archive-Orig-Content-Encoding: gzip', b'A: b C: d', b'Content-Length: 5', b''], 1)
     """
@@ -248,7 +248,7 @@ def _strip_original_prefix(name: str) -> str:
 def parse_http_head(head: bytes) -> HttpHeaders:
     """Return the headers that a head was made of: under their own names, without those that were added.
 
-    >>> headers_of(http_head(301, [("content-length", "9")], 5, "text/html", "http://example.com/")[0])
+    >>> parse_http_head(format_http_head(301, [("content-length", "9")], 5, "text/html", "http://example.com/")[0])
     (('content-length', '9'),)
     """
     return tuple(_restore_names(_received_headers(head.decode("latin-1").split("\r\n")[1:])))
@@ -316,7 +316,7 @@ def format_sha1(hashed: "_Hash") -> str:
 def payload_and_block_digests(head: bytes, pieces: Iterable[bytes]) -> tuple[str, str]:
     """Return the digest of all pieces together, and that of a head with them behind it.
 
-    >>> digests_of(b"", [])[0]
+    >>> payload_and_block_digests(b"", [])[0]
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
     payload, block = hashlib.sha1(usedforsecurity=False), hashlib.sha1(head, usedforsecurity=False)

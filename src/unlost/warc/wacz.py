@@ -46,7 +46,7 @@ def read_wacz_captures(
     are those of `unlost.warc.reader.read_captures`. Raises ArchiveFileError if it is no ZIP, or one made to exhaust
     its reader, OSError if it cannot be read.
 
-    >>> list(read_captures("no.wacz", Problems()))
+    >>> list(read_wacz_captures("no.wacz", Problems()))
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """
@@ -105,7 +105,7 @@ def open_wacz_record(path: str | PathLike[str], filename: str, offset: int, skip
     ArchiveFileError if there is no such WARC, if it is deflated or cannot be read, or if no record begins there;
     OSError if the file cannot be read.
 
-    >>> open_record("no.wacz", "a.warc.gz", 0)
+    >>> open_wacz_record("no.wacz", "a.warc.gz", 0)
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """

@@ -28,7 +28,7 @@ _SAFE_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe of tha
 def segment_name(number: int) -> str:
     """Return the final name of a file.
 
-    >>> name_of(1)
+    >>> segment_name(1)
     'unlost-00001.warc.gz'
     """
     return f"unlost-{number:05d}.warc.gz"

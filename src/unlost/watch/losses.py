@@ -194,7 +194,7 @@ class LossHook:
     def parse(cls, text: str) -> "LossHook":
         """Return the command in a text, whose words are parted and quoted as in a shell. Raises UsageError.
 
-        >>> OnLoss.parse("mail -s 'a site is lost' me@example.org").words
+        >>> LossHook.parse("mail -s 'a site is lost' me@example.org").arguments
         ('mail', '-s', 'a site is lost', 'me@example.org')
         """
         try:

@@ -41,7 +41,7 @@ LIFETIME_COLUMNS = (
 def describe_health(look: SiteHealth) -> str:
     """Return how a site looks.
 
-    >>> look_words(Look.PARKED)
+    >>> describe_health(SiteHealth.PARKED)
     'the domain has no site'
     """
     return _HEALTH_TEXTS[look]
@@ -50,7 +50,7 @@ def describe_health(look: SiteHealth) -> str:
 def format_days(value: float | None) -> str:
     """Return a number of days.
 
-    >>> days(12.34), days(None)
+    >>> format_days(12.34), format_days(None)
     ('12.3 d', 'n/a')
     """
     return "n/a" if value is None else f"{value:.1f} d"

@@ -367,7 +367,7 @@ def _own_links(page: FetchedPage) -> list[str]:
 def registered_domain(uri: str) -> str:
     """Return the registered domain of an address; of what has none, its host.
 
-    >>> domain_of("http://www.a.co.uk/x"), domain_of("http://127.0.0.1:80/")
+    >>> registered_domain("http://www.a.co.uk/x"), registered_domain("http://127.0.0.1:80/")
     ('a.co.uk', '127.0.0.1')
     """
     try:

@@ -53,7 +53,7 @@ class QueryEstimate:
     def daily(self) -> int:
         """How many it is asked a day.
 
-        >>> Queries("a", lists=3, singles=100, visits=0.5).daily
+        >>> QueryEstimate("a", lists=3, singles=100, visits=0.5).daily
         52
         """
         return ceil((self.lists + self.singles) * self.visits)

@@ -67,7 +67,7 @@ class JobsRouter:
     def classify(self, path: bytes) -> str:
         """Return whether a request for a path is about jobs: `api` for programs, `pages` for people, else nothing.
 
-        >>> JobsRouter.takes(None, b"/api/jobs/1/events"), JobsRouter.takes(None, b"/api/jobsite")
+        >>> JobsRouter.classify(None, b"/api/jobs/1/events"), JobsRouter.classify(None, b"/api/jobsite")
         ('api', '')
         """
         for name, places in (("api", _API_PATHS), ("pages", _PAGE_PATHS)):
@@ -91,9 +91,9 @@ def referring_page(referer: bytes, root: str) -> str | None:
 
     root: our own address. None if the header names no page.
 
-    >>> page_behind(b"http://us.example/memento/proxy/2014/http://a.example/x?y", "http://us.example")
+    >>> referring_page(b"http://us.example/memento/proxy/2014/http://a.example/x?y", "http://us.example")
     'http://a.example/x?y'
-    >>> page_behind(b"http://a.example/x", "http://us.example"), page_behind(b"about:blank", "")
+    >>> referring_page(b"http://a.example/x", "http://us.example"), referring_page(b"about:blank", "")
     ('http://a.example/x', None)
     """
     if len(referer) > MAX_TARGET_BYTES or not _HTTP_URL.match(referer):

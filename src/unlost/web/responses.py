@@ -68,7 +68,7 @@ def text_response(status: int, message: str, *headers: Header) -> WebResponse:
 def encode_header_value(text: str) -> bytes:
     r"""Return text as the value of a header: whatever is in it, it stays one value of printable ASCII.
 
-    >>> field_value("http://a/\r\nSet-Cookie: é")
+    >>> encode_header_value("http://a/\r\nSet-Cookie: é")
     b'http://a/%0D%0ASet-Cookie: %C3%A9'
     """
     if not _PLAIN.fullmatch(text):

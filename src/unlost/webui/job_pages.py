@@ -45,9 +45,9 @@ def estimate_start(place: int, running: int, workers: int, durations: Sequence[f
     is more where few very large ones are among them. One of those is what is most likely met at work: so what is left
     of a running job may be more than a whole one mostly takes.
 
-    >>> until_begun(3, 1, 1, [60, 60, 120, 240, 240, 240])
+    >>> estimate_start(3, 1, 1, [60, 60, 120, 240, 240, 240])
     (120.0, 720.0)
-    >>> until_begun(1, 0, 2, [60] * 9)
+    >>> estimate_start(1, 0, 2, [60] * 9)
     (0.0, 0.0)
     """
     if workers < 1 or len(durations) < _MIN_SAMPLES:
@@ -66,7 +66,7 @@ def estimate_start(place: int, running: int, workers: int, durations: Sequence[f
 def estimate_remaining(seconds: float, share: float) -> float | None:
     """Return in how many seconds a job will probably be done that has come so far in so many; None if nobody knows.
 
-    >>> until_done(60, 0.25)
+    >>> estimate_remaining(60, 0.25)
     180.0
     """
     if share < _MIN_SHARE or seconds < _MIN_SECONDS:

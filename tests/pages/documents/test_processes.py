@@ -177,8 +177,8 @@ def test_errors_go_from_process_to_process() -> None:
 
 PARENT = """
 import sys
-from unlost.documents import DocumentKind, Documents
-with Documents() as documents:
+from unlost.documents import DocumentKind, DocumentReader
+with DocumentReader() as documents:
     documents.text_of(rb"{\\rtf1 Hello}", DocumentKind.RTF)
     print("ready", flush=True)
     if sys.argv[1] != "idle":

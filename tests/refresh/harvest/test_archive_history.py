@@ -69,7 +69,7 @@ def test_the_last_capture_of_each_page_is_held(tmp_path: Path) -> None:
         False,
     )
     assert [changed for _, changed in page.intervals] == [True, False]
-    assert (found.captures, found.taken, found.older, found.unusable) == (7, 3, 1, 3)
+    assert (found.captures, found.imported, found.outdated, found.unusable) == (7, 3, 1, 3)
     assert problems.total == 2
 
 
@@ -81,7 +81,7 @@ def test_only_pages_that_were_asked_for_are_taken(tmp_path: Path) -> None:
     pages, found, _ = imported(tmp_path, index, only_known=True)
     assert list(pages) == ["https://www.a.example/x"]
     assert pages["https://www.a.example/x"].snapshot is not None
-    assert found.others == 1
+    assert found.unlisted == 1
 
 
 @pytest.mark.parametrize("with_warcs", [True, False])
@@ -168,7 +168,7 @@ def test_records_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
         ("x", "2020", {**more, "filename": "f.warc.gz"}), ("y", "2020", {**more, "filename": "../../../etc/passwd"})
     )
     pages, found, problems = imported(tmp_path, index, warcs=tmp_path / "warcs")
-    assert found.taken == 2
+    assert found.imported == 2
     assert problems.counts == {"no-record": 2}
     assert all(page.snapshot is not None and page.snapshot.visit.digest == digest("A") for page in pages.values())
 

@@ -33,7 +33,7 @@ _DATA_FORMATS = frozenset({"xml", "json", "feed", "text/csv"})
 def resource_kind(mime: str | None, status: int | None) -> str:
     """Return the kind of a copy by its media type and its status.
 
-    >>> kind_of("text/html", 200), kind_of("text/html", 301), kind_of("application/pdf", 200), kind_of(None, None)
+    >>> resource_kind("text/html", 200), resource_kind("text/html", 301), resource_kind("application/pdf", 200), resource_kind(None, None)
     ('pages', 'redirects', 'documents', 'other')
     """
     if status is not None and 300 <= status < 400:

@@ -24,7 +24,7 @@ def report_strings(language: str) -> Translations:
 def translate_message(text: str, t: Translations) -> str | None:
     """Return what somebody wrote into a state, in the language of `t`; None if it is none of what we write.
 
-    >>> retold('it says "for sale"', report_strings("de")), retold("HTTP 503", report_strings("de"))
+    >>> translate_message('it says "for sale"', report_strings("de")), translate_message("HTTP 503", report_strings("de"))
     ('sie sagt "for sale"', None)
     """
     if t.language == LANGUAGES[0]:
@@ -62,9 +62,9 @@ def report_headline(stats: RecoveryStats, t: Translations) -> str:
     """Return what everybody wants to know first.
 
     >>> from unlost.report.recovery.text import report_strings
-    >>> headline(Figures(recovered=128, missing=12, queued=3), report_strings("en"))
+    >>> report_headline(RecoveryStats(recovered=128, missing=12, queued=3), report_strings("en"))
     '128 of 140 resources came back. 12 are missing. 3 are still to come.'
-    >>> headline(Figures(recovered=1), report_strings("en")), headline(Figures(missing=2), report_strings("de"))
+    >>> report_headline(RecoveryStats(recovered=1), report_strings("en")), report_headline(RecoveryStats(missing=2), report_strings("de"))
     ('1 of 1 resource came back.', 'Keine von 2 Dateien ist zurückgekommen.')
     """
     if not stats.total:
@@ -109,7 +109,7 @@ def report_remarks(stats: RecoveryStats, t: Translations) -> list[str]:
 def format_day(digits: str) -> str:
     """Return the day of 14 digits as it stands in lists, in every language; what is no date stays as it is.
 
-    >>> day("20110401123000"), day("20119999000000")
+    >>> format_day("20110401123000"), format_day("20119999000000")
     ('2011-04-01', '20119999000000')
     """
     try:
@@ -122,8 +122,8 @@ def outcome_text(stats: RecoveryStats, t: Translations, part: str, key: str) -> 
     """Return the text for a reason or an outcome: of all archives only if all were listed.
 
     >>> from unlost.report.recovery.text import report_strings
-    >>> english, unlisted = report_strings("en"), Figures(lists=[("a", "failed", None)])
-    >>> outcome_word(Figures(), english, "reason", "not-held"), outcome_word(unlisted, english, "reason", "not-held")
+    >>> english, unlisted = report_strings("en"), RecoveryStats(listings=[("a", "failed", None)])
+    >>> outcome_text(RecoveryStats(), english, "reason", "not-held"), outcome_text(unlisted, english, "reason", "not-held")
     ('no archive has it', 'no archive that was listed has it')
     """
     is_known = all(outcome not in INCOMPLETE_LISTING_OUTCOMES for _, outcome, _ in stats.listings)

@@ -36,9 +36,9 @@ def timeline_bars(months: Mapping[str, int]) -> list[TimelineBar]:
 
     months: how many copies are from each month, by its 6 digits; a month that no calendar has is one of its year.
 
-    >>> [(bar.label, bar.count) for bar in bars({"201104": 2, "201106": 1})]
+    >>> [(bar.label, bar.count) for bar in timeline_bars({"201104": 2, "201106": 1})]
     [('2011-04', 2), ('2011-05', 0), ('2011-06', 1)]
-    >>> [bar.label for bar in bars({"199601": 1, "201201": 1})][:2], bars({})
+    >>> [bar.label for bar in timeline_bars({"199601": 1, "201201": 1})][:2], timeline_bars({})
     (['1996', '1997'], [])
     """
     if not months:
@@ -97,7 +97,7 @@ def describe_timeline(found: list[TimelineBar], t: Translations) -> str:
     """Return in a sentence what the bars show.
 
     >>> from unlost.report.recovery.text import report_strings
-    >>> describe([Bar("2011", 3), Bar("2012", 0), Bar("2013", 5)], report_strings("en"))
+    >>> describe_timeline([TimelineBar("2011", 3), TimelineBar("2012", 0), TimelineBar("2013", 5)], report_strings("en"))
     '8 copies, from 2011 to 2013; most, 5, from 2013.'
     """
     if not found:

@@ -47,7 +47,7 @@ MAX_PARTS = 20_000
 def choose_part_count(size: int, at_least: int) -> int:
     """Return how many parts so many bytes are cut into: enough for all processors, unless there is next to nothing.
 
-    >>> parts_for(100, 8), parts_for(10_000_000, 8), parts_for(1 << 40, 8)
+    >>> choose_part_count(100, 8), choose_part_count(10_000_000, 8), choose_part_count(1 << 40, 8)
     (1, 8, 16384)
     """
     if size < 1 << 20:

@@ -109,7 +109,7 @@ def display_file_name(name: str) -> str:
 def escape_glob(path: str) -> str:
     r"""Return what Spark takes for this very path, whatever it would take its brackets for.
 
-    >>> print(literally("/data/[old]/a*"))
+    >>> print(escape_glob("/data/[old]/a*"))
     /data/\[old\]/a\*
     """
     return re.sub(r"([\\{}\[\]*?^])", r"\\\1", path)

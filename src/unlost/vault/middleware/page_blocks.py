@@ -230,7 +230,7 @@ def not_modified_headers(blocks: PageBlocks, headers: HeaderSequence) -> list[tu
 def append_to_etag(etag: bytes, suffix: bytes) -> bytes:
     """Return an entity tag for the page with its block.
 
-    >>> tagged(b'W/"abc"', b"-v1")
+    >>> append_to_etag(b'W/"abc"', b"-v1")
     b'W/"abc-v1"'
     """
     return etag[:-1] + suffix + b'"' if etag.endswith(b'"') and not etag.endswith(suffix + b'"') else etag
