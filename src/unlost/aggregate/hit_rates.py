@@ -165,8 +165,8 @@ class HitRates:
         archives: The archives of the registry.
         memory: Time constant of forgetting, in responses.
 
-    >>> from unlost.registry.models import ArchiveKind, HitRateFigure
-    >>> rates = HitRates([Archive("a", "A", ArchiveKind.MEMENTO, hit_rate=HitRateFigure(0.2, "counted"))])
+    >>> from unlost.registry.models import ArchiveKind, SourcedNumber
+    >>> rates = HitRates([Archive("a", "A", ArchiveKind.MEMENTO, hit_rate=SourcedNumber(0.2, "counted"))])
     >>> for _ in range(20):
     ...     rates.learn("a", Evidence.ANY, is_hit=False)
     >>> round(rates.rate("a"), 2)

@@ -400,7 +400,7 @@ class HoldingsStore:
         async with self._refreshing:
             count = 0
 
-            async def one(entry: _ArchiveEntry) -> None:
+            async def update_entry(entry: _ArchiveEntry) -> None:
                 nonlocal count
                 try:
                     if await work(entry):
