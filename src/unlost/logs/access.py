@@ -122,7 +122,10 @@ def _parse_line(line: Line, base: bytes | None, *, archive: bool) -> AccessLogEn
 
 
 def _parse_request(request: bytes, host: bytes | None, *, archive: bool) -> tuple[bytes, bytes] | str:
-    """Return method and page, or the kind of the problem. Targets may contain spaces, and the protocol may be missing."""
+    """Return method and page, or the kind of the problem.
+
+    Targets may contain spaces, and the protocol may be missing.
+    """
     if request in (b"", b"-"):
         return "no-request"
     method, _, target = request.partition(b" ")

@@ -144,7 +144,7 @@ def write_upstream_log(file: SupportsWrite, entries: Iterable[UpstreamLogEntry])
 
 
 def _parse_entry(text: bytes) -> UpstreamLogEntry | tuple[str, str]:
-    """Return what a line tells, or kind and message of its problem."""
+    """Return the entry in a line, or kind and message of its problem."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):

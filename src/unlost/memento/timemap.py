@@ -6,16 +6,18 @@ comma, unless it is within a quoted value of a valid entry; so an invalid entry 
 `Mementos` holds millions of distinct mementos, sorted by date, without a Python object for each. Its URLs are visible
 ASCII without `<`, `>` and `"`, so that no archive can inject entries, headers or lines.
 
->>> copies = Mementos([
-...     Memento("20150210000001", "b", "http://b/2"),
-...     Memento("20140210000001", "a", "http://a/1"),
-...     Memento("20140210000001", "c", "https://a/1"),
+>>> mementos = Mementos([
+...     MementoTuple("20150210000001", "b", "http://b/2"),
+...     MementoTuple("20140210000001", "a", "http://a/1"),
+...     MementoTuple("20140210000001", "c", "https://a/1"),
 ... ])
->>> len(copies), copies[0].uri, copies.closest("20140101000000"), Mementos.unpacked(copies.packed()) == copies
-(2, 'http://a/1', 0, True)
->>> copies[1:].first
-Memento(datetime='20150210000001', archive='b', uri='http://b/2')
->>> Mementos([Memento("20140210000001", "a", "http://a/\n<b>é")])[0].uri
+>>> len(mementos), mementos[0].uri, mementos.closest("20140101000000")
+(2, 'http://a/1', 0)
+>>> Mementos.unpacked(mementos.packed()) == mementos
+True
+>>> mementos[1:].first
+MementoTuple(datetime='20150210000001', archive='b', uri='http://b/2')
+>>> Mementos([MementoTuple("20140210000001", "a", "http://a/\n<b>é")])[0].uri
 'http://a/%0A%3Cb%3E%C3%A9'
 """
 

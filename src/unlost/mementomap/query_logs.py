@@ -158,7 +158,7 @@ class MissLogOptions:
         kind: Kind of the files; detected if None.
         column: Column of the URLs in a tab-separated list, from 1.
         host: Host of an access log whose lines do not name it.
-        replay: The access log is the archive's own: the requested memento's URL-R counts.
+        replay: The access log is the archive's own: the requested memento's URI-R counts.
     """
 
     rules: str = DEFAULT_RULES

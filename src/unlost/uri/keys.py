@@ -19,10 +19,10 @@ DEFAULT_RULES = RULE_SETS[0]
 
 
 def surt(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the Sort-friendly URI Reordering Transform of a URL: reversed host, path and query, without scheme and
-    fragment.
+    """Return the Sort-friendly URI Reordering Transform (SURT) of a URL.
 
-    All spellings of a page's URL have one SURT, but different pages may share one.
+    It has the reversed host, the path and the query, without scheme and fragment. All spellings of a page's URL have
+    one SURT, but different pages may share one.
 
     Raises:
         UriError: The URL is invalid.
@@ -102,10 +102,10 @@ POLICIES = _core.POLICIES
 
 
 class Segments(NamedTuple):
-    """Segments of a key: `uk,co,bbc:8080)/a/b?c` has the host `uk`, `co`, `bbc:8080`, the path `a`, `b` and the query
-    `c`.
+    """Segments of a key.
 
-    An IP address is one segment. There are no empty path segments.
+    `uk,co,bbc:8080)/a/b?c` has the host `uk`, `co`, `bbc:8080`, the path `a`, `b` and the query `c`. An IP address is
+    one segment. There are no empty path segments.
     """
 
     host: tuple[str, ...]

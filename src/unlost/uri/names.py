@@ -137,8 +137,9 @@ def default_page_names(name: str) -> tuple[str, ...]:
 
 
 def folder_of_default_page(name: str) -> str | None:
-    """Return the name of the folder whose default page this is, the reverse of `default_page_names`; None for other
-    pages.
+    """Return the name of the folder whose default page this is; None for other pages.
+
+    The reverse of `default_page_names`.
 
     >>> folder_of_default_page("example.com/a/index.php?x=1"), folder_of_default_page("example.com/a")
     ('example.com/a?x=1', None)
