@@ -47,11 +47,11 @@ def lock_file(file: Path) -> Iterator[None]:
     SQLite does not wait for locks during the switch to WAL, so processes have to open a database one after the other.
     Raises OSError if another process holds the lock for more than `_LOCK_SECONDS`.
     """
-    with closing(file.open("ab")) as opened:
+    with closing(file.open("ab")) as lock:
         deadline = time.monotonic() + _LOCK_SECONDS
         while True:
             try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
@@ -98,14 +98,14 @@ class StateFile:
             message = f"{folder}: another process is at work on it: wait for that one, or give another folder by -o"
             raise InputError(message) from None
         file = folder / STATE_FILE_NAME
-        for each in (
+        for database_file in (
             file,
             folder / f"{STATE_FILE_NAME}-wal",
             folder / f"{STATE_FILE_NAME}-shm",
             folder / f"{STATE_FILE_NAME}-journal",
         ):
-            if each.is_symlink():
-                raise InputError(f"{each}: a link, which is not followed: remove it")
+            if database_file.is_symlink():
+                raise InputError(f"{database_file}: a link, which is not followed: remove it")
         with translate_sqlite_errors(file, self._description):
             connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
             try:

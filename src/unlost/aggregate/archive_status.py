@@ -205,5 +205,5 @@ def _format_time(seconds: float) -> str:
     return to_iso(from_epoch(str(int(seconds))))
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+def _share(count: int, total: int) -> float | None:
+    return round(count / total, 4) if total else None

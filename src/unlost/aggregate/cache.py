@@ -147,12 +147,12 @@ class MemoryCache:
         shared_reports = self._lists.get(keys)
         if shared_reports is not None:
             return shared_reports
-        found = []
+        interned = []
         for key, report in zip(keys, reports, strict=True):
             if key not in self._reports:
                 self._reports[key] = replace(report, duration_ms=0.0)
-            found.append(self._reports[key])
-        shared_reports = tuple(found)
+            interned.append(self._reports[key])
+        shared_reports = tuple(interned)
         # Reports with numbers of mementos seldom recur.
         if not any(report.mementos for report in shared_reports):
             self._lists[keys] = shared_reports

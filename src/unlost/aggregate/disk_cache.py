@@ -188,13 +188,13 @@ class CacheDatabase:
         with lock_file(self._lock_file):
             if _inode(self._file) != self._inode:
                 return
-            aside = self._file.with_name(self._file.name + ".damaged")
+            damaged_file = self._file.with_name(self._file.name + ".damaged")
             for suffix in ("-wal", "-shm"):
                 self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
-                self._file.replace(aside)
+                self._file.replace(damaged_file)
         self._warn(
-            f"{self._file}: {error}: set aside as {aside.name}, and begun anew; nothing but kept answers is lost"
+            f"{self._file}: {error}: set aside as {damaged_file.name}, and begun anew; nothing but kept answers is lost"
         )
 
 
@@ -280,7 +280,7 @@ def serialize_result(scope: str, options: RoutingOptions, result: AggregateResul
 
 
 def deserialize_result(
-    scope: str, uri: str, options: RoutingOptions, data: bytes, made: float, until: float
+    scope: str, uri: str, options: RoutingOptions, data: bytes, created_at: float, expires_at: float
 ) -> AggregateResult:
     """Return the result. Raises InputError if the data is damaged or belongs to another request."""
     try:
@@ -302,8 +302,8 @@ def deserialize_result(
                 for archive, reason, outcome, count, message in reports
             ),
             tuple(passed_over),
-            made,
-            until,
+            created_at,
+            expires_at,
             from_cache=True,
         )
     except (struct.error, zlib.error, ValueError, TypeError) as error:

@@ -263,17 +263,17 @@ class HoldingsUrl:
     def _store_copy(self, body: BinaryIO, version: CacheValidators) -> MapOrFilter:
         """Load a downloaded file and cache it if it is valid. Raises InputError or OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        copy = self._folder / f"{self._name}.{os.urandom(8).hex()}"
+        cached_file = self._folder / f"{self._name}.{os.urandom(8).hex()}"
         try:
-            with atomic_file(copy) as file:
+            with atomic_file(cached_file) as file:
                 shutil.copyfileobj(body, file, 1 << 20)
-            value = self._reader.read(self.kind, copy)
+            value = self._reader.read(self.kind, cached_file)
             with atomic_file(self._folder / f"{self._name}.json") as file:
-                file.write(json.dumps(asdict(_CopyMetadata(self.url, version, copy.name))).encode())
+                file.write(json.dumps(asdict(_CopyMetadata(self.url, version, cached_file.name))).encode())
         except BaseException:
-            copy.unlink(missing_ok=True)
+            cached_file.unlink(missing_ok=True)
             raise
-        self._remove_stale_copies(copy.name)
+        self._remove_stale_copies(cached_file.name)
         return value
 
     def _remove_stale_copies(self, current_name: str) -> None:
@@ -441,8 +441,10 @@ class HoldingsStore:
     def _warn_about_problems(self, entry: "_ArchiveEntry") -> None:
         problems = set(entry.problems())
         for problem in sorted(problems - entry.reported):
-            what = "what was read before is used" if entry.archive.id in self._holdings else "it is asked without"
-            self._warn(f"{entry.archive.id}: {problem}: {what}")
+            consequence = (
+                "what was read before is used" if entry.archive.id in self._holdings else "it is asked without"
+            )
+            self._warn(f"{entry.archive.id}: {problem}: {consequence}")
         entry.reported = problems
 
 
@@ -463,13 +465,13 @@ class _ArchiveEntry:
         self.reported: set[str] = set()
         self.is_new = False
 
-        def part(place: str, kind: HoldingsKind) -> _HoldingsPart:
-            if place.startswith(("http://", "https://")):
-                return HoldingsUrl(place, kind, reading, folder)
-            return HoldingsFile(place, kind, reading)
+        def create_part(location: str, kind: HoldingsKind) -> _HoldingsPart:
+            if location.startswith(("http://", "https://")):
+                return HoldingsUrl(location, kind, reading, folder)
+            return HoldingsFile(location, kind, reading)
 
-        self.map = part(archive.mementomap, "map") if archive.mementomap else None
-        self.filters = [part(place, "filter") for place in archive.filters]
+        self.map = create_part(archive.mementomap, "map") if archive.mementomap else None
+        self.filters = [create_part(location, "filter") for location in archive.filters]
 
     def parts(self) -> list[_HoldingsPart]:
         return [*([self.map] if self.map else []), *self.filters]

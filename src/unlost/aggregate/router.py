@@ -79,11 +79,11 @@ A page under a wildcard with few mementos is less likely to be held, with many m
 compacted by weights are in between."""
 
 
-def _prefer_holding(match: int, other: int) -> int:
+def _prefer_holding(match: int, alternative: int) -> int:
     """Return the better of the matches for a page's key and for an alternative key of the same page."""
     if match in (HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY):
-        return other if _EVIDENCE_BY_NUMBER[other] is not Evidence.DENIED else match
-    return other if _EVIDENCE_BY_NUMBER[match] is Evidence.DENIED else match
+        return alternative if _EVIDENCE_BY_NUMBER[alternative] is not Evidence.DENIED else match
+    return alternative if _EVIDENCE_BY_NUMBER[match] is Evidence.DENIED else match
 
 
 class HoldingsSource(Protocol):

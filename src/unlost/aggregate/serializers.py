@@ -89,7 +89,7 @@ def _indented_json(value: object, depth: int) -> bytes:
     return json.dumps(value, indent=2).replace("\n", "\n" + "  " * depth).encode()
 
 
-def cdxj_head(result: AggregateResult, urls: ServiceUrls, itself: str | None = None) -> list[str]:
+def cdxj_head(result: AggregateResult, urls: ServiceUrls, self_url: str | None = None) -> list[str]:
     """Return the header lines of a CDXJ document.
 
     Args:
@@ -100,7 +100,7 @@ def cdxj_head(result: AggregateResult, urls: ServiceUrls, itself: str | None = N
     timemaps = {f"{form}_format": urls.timemap(form, result.uri) for form in LINKED_FORMATS}
     return [
         '!context ["http://tools.ietf.org/html/rfc7089"]',
-        *([f"!id {json.dumps({'uri': itself})}"] if itself else []),
+        *([f"!id {json.dumps({'uri': self_url})}"] if self_url else []),
         '!keys ["memento_datetime_YYYYMMDDhhmmss"]',
         cdxj_meta("original_uri", ascii_url(result.uri)),
         cdxj_meta("timegate_uri", urls.timegate(result.uri)),
@@ -248,15 +248,15 @@ def _iter_link_format(
 def _iter_json(
     result: AggregateResult,
     urls: ServiceUrls,
-    shown: Mementos,
+    page_mementos: Mementos,
     parts: Iterator[_TimeMapPart],
     self_url: str,
     other_pages: Sequence[DateSpan],
 ) -> Iterator[bytes]:
-    mementos: dict[str, object] = {"list": b"[\n\0\n    ]" if shown else []}
+    mementos: dict[str, object] = {"list": b"[\n\0\n    ]" if page_mementos else []}
     if result.mementos:
-        ends = {"first": result.mementos[0], "last": result.mementos[result.last_index]}
-        mementos |= {name: memento_members(memento) for name, memento in ends.items()}
+        first_and_last = {"first": result.mementos[0], "last": result.mementos[result.last_index]}
+        mementos |= {name: memento_members(memento) for name, memento in first_and_last.items()}
     members: dict[str, object] = {
         "original_uri": ascii_url(result.uri),
         "self": self_url,
@@ -358,16 +358,16 @@ def _relations(result: AggregateResult, place: int) -> dict[int, list[str]]:
         raise IndexError("no copy at that place")
     indices = {"first": 0, "last": result.last_index, "closest": place, "next": place + 1, "prev": place - 1}
     if result.is_selection:  # what is between mementos that TimeGates named is not known
-        known = dict(zip(("first", "last"), result.known_ends, strict=True)) | {"closest": True}
-        indices = {word: index for word, index in indices.items() if known.get(word)}
-    valid = {word: index for word, index in indices.items() if 0 <= index < count}
+        is_known = dict(zip(("first", "last"), result.known_ends, strict=True)) | {"closest": True}
+        indices = {relation: index for relation, index in indices.items() if is_known.get(relation)}
+    valid = {relation: index for relation, index in indices.items() if 0 <= index < count}
     order = dict.fromkeys([place, *valid.values()])
-    return {index: [word for word, other in valid.items() if other == index] for index in order}
+    return {index: [relation for relation, other in valid.items() if other == index] for index in order}
 
 
-def _registered_relation(words: Iterable[str]) -> str:
+def _registered_relation(relations: Iterable[str]) -> str:
     """Return a relation registered by RFC 7089: `closest` is not one, and every memento has `memento`."""
-    return " ".join([*(word for word in words if word != "closest"), "memento"])
+    return " ".join([*(relation for relation in relations if relation != "closest"), "memento"])
 
 
 def _fit_entries(entries: Iterable[str]) -> Iterable[str]:
@@ -382,12 +382,14 @@ def _fit_entries(entries: Iterable[str]) -> Iterable[str]:
 def summary_json(result: AggregateResult, urls: ServiceUrls) -> bytes:
     """Return the numbers of mementos by archive and year, with totals and the reports of all archives."""
     counts = result.mementos.by_archive_and_year()
-    ends = {"first": result.mementos[0], "last": result.mementos[result.last_index]} if result.mementos else {}
+    first_and_last = (
+        {"first": result.mementos[0], "last": result.mementos[result.last_index]} if result.mementos else {}
+    )
     archives = {archive: {"mementos": sum(years.values()), "years": years} for archive, years in counts.items()}
     return json_object({
         "original_uri": ascii_url(result.uri),
         "mementos": len(result.mementos),
-        **{name: memento_members(memento) for name, memento in ends.items()},
+        **{name: memento_members(memento) for name, memento in first_and_last.items()},
         "archives": archives,
         "years": _sum_by_year(counts),
         **json_footer(result, urls),

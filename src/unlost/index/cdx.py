@@ -220,8 +220,8 @@ class CdxLayout:
     def header_line(self) -> bytes:
         """Return the header line, without its line end."""
         letters = {name: letter for letter, name in reversed(CDX_FIELD_NAMES.items())}
-        words = [letters.get(name) or name.removeprefix("cdx-")[:1] for name in self.columns]
-        return self.delimiter.join(["", "CDX", *words]).encode()
+        column_letters = [letters.get(name) or name.removeprefix("cdx-")[:1] for name in self.columns]
+        return self.delimiter.join(["", "CDX", *column_letters]).encode()
 
     def parse_row(self, line: bytes, number: int = 0, offset: int = 0) -> IndexRow:
         """Parse a line. Raises RowError of kind `bad-field-count`."""
@@ -353,8 +353,8 @@ def _convert_openwayback(record_type: str, fields: dict[str, str]) -> None:
     """Convert the fourth column and the reference of OpenWayback's rows to pywb's fields."""
     if record_type == "revisit":
         fields["mime"] = REVISIT_TYPE
-    name, mark, offset = fields.get("ref", "").removeprefix(_WARCFILE_PREFIX).rpartition("#")
-    if mark:
+    name, separator, offset = fields.get("ref", "").removeprefix(_WARCFILE_PREFIX).rpartition("#")
+    if separator:
         del fields["ref"]
         fields |= {"filename": name, "offset": offset}
 
@@ -365,7 +365,7 @@ def write_cdxj(rows: Iterable[IndexRow]) -> Iterator[bytes]:
     White space in a key or date is escaped. A row without a key gets that of its URL.
     """
     for row in rows:
-        known = {name: row.fields[name] for name in _CDXJ_FIELD_ORDER if name in row.fields}
-        fields = json.dumps({**known, **row.fields}, ensure_ascii=True)
+        ordered = {name: row.fields[name] for name in _CDXJ_FIELD_ORDER if name in row.fields}
+        fields = json.dumps({**ordered, **row.fields}, ensure_ascii=True)
         head = f"{escape_column(row.output_key())} {escape_column(row.timestamp)}"
         yield f"{head} {fields}\n".encode("utf-8", "surrogateescape")

@@ -187,10 +187,10 @@ def _majority_kind(counts: Counter[str], name: str) -> LineKind:
             "it is"
         )
     if counts[best] * 2 < total or (best == "urls" and counts["index"]):
-        found = ", ".join(
+        summary = ", ".join(
             f"{counts[kind]} {_KIND_LABELS[kind]}" for kind in (*_KINDS, "binary", "other") if counts[kind]
         )
-        raise InputError(f"{name}: lines of different kinds ({found}): split the file, or give its kind with --input")
+        raise InputError(f"{name}: lines of different kinds ({summary}): split the file, or give its kind with --input")
     return best
 
 

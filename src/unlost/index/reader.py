@@ -63,12 +63,16 @@ def ends_within_row(path: str | PathLike[str]) -> bool:
         return False
     try:
         with Path(path).open("rb") as file:
-            first = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
+            first_line = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
             file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
-            last = file.read().rpartition(b"\n")[2]
+            last_line = file.read().rpartition(b"\n")[2]
     except OSError as error:
         raise unreadable_error(path, error) from error
-    lines = [Line(1, 0, first.rstrip(b"\r\n")), Line(2, 0, last)] if is_cdx_header(first) else [Line(2, 0, last)]
+    lines = (
+        [Line(1, 0, first_line.rstrip(b"\r\n")), Line(2, 0, last_line)]
+        if is_cdx_header(first_line)
+        else [Line(2, 0, last_line)]
+    )
     problems = Problems()
     for _ in _parse_rows(lines, fspath(path), problems):
         pass

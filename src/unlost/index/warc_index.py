@@ -111,5 +111,5 @@ def row_from_capture(capture: Capture) -> IndexRow:
         "offset": capture.offset,
         "filename": capture.filename,
     }
-    known = {name: str(value) for name, value in fields.items() if value is not None}
-    return IndexRow(index_key(capture.uri), capture.datetime, known)
+    known_fields = {name: str(value) for name, value in fields.items() if value is not None}
+    return IndexRow(index_key(capture.uri), capture.datetime, known_fields)

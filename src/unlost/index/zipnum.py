@@ -208,8 +208,8 @@ class ZipNumIndex:
         file = self.path.with_suffix(".loc")
         if not file.is_file():
             return {}
-        with file.open("rb") as opened:
-            text = opened.read(_MAX_LOCATIONS_BYTES + 1)
+        with file.open("rb") as stream:
+            text = stream.read(_MAX_LOCATIONS_BYTES + 1)
         if len(text) > _MAX_LOCATIONS_BYTES or b"\0" in text:
             raise InputError(f"{file} (byte 0): expected lines of a name, a tab and a path, found something else")
         rows = (os.fsdecode(line).split("\t") for line in text.splitlines() if b"\t" in line)

@@ -151,8 +151,8 @@ def _parse_entry(text: bytes) -> UpstreamLogEntry | tuple[str, str]:
         return "bad-json", UPSTREAM_LOG_PROBLEM_KINDS["bad-json"]
     if not isinstance(values, dict):
         return "bad-json", UPSTREAM_LOG_PROBLEM_KINDS["bad-json"]
-    known = {name: values[name] for name in _FIELD_NAMES if values.get(name) is not None}
-    return _find_fault(known) or UpstreamLogEntry(**known)
+    known_values = {name: values[name] for name in _FIELD_NAMES if values.get(name) is not None}
+    return _find_fault(known_values) or UpstreamLogEntry(**known_values)
 
 
 def _find_fault(values: dict[str, object]) -> tuple[str, str] | None:

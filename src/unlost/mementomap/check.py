@@ -123,10 +123,10 @@ def _check_source(name: str, header: UkvsHeader, source: _core.MapSource, proble
         problems.add(Problem("truncated", name, None, 0, message))
 
 
-def _add_frequencies(one: Frequency, other: Frequency) -> Frequency:
+def _add_frequencies(first: Frequency, second: Frequency) -> Frequency:
     """Return the sum of the totals of two years, ignoring their bounds."""
-    resources = (one.resources or 0) + (other.resources or 0)
-    return Frequency((one.mementos or 0) + (other.mementos or 0), "", resources or None)
+    resources = (first.resources or 0) + (second.resources or 0)
+    return Frequency((first.mementos or 0) + (second.mementos or 0), "", resources or None)
 
 
 def _key_problem(surt: str, rules: str) -> str | None:

@@ -148,11 +148,11 @@ def compact_map(
 def compacted_header(header: UkvsHeader, compaction: Compaction) -> UkvsHeader:
     """Return the header of the result, with the smaller of the old and new weights."""
     meta = {**header.meta, **compaction.header_meta()}
-    before = header.meta.get("weights")
-    if isinstance(before, Mapping):
+    old_weights = header.meta.get("weights")
+    if isinstance(old_weights, Mapping):
         pairs = (("host", compaction.host_weight), ("path", compaction.path_weight))
-        known = {name: _weight_from_json(before.get(name)) for name, _ in pairs}
-        meta["weights"] = {name: _weight_to_json(min(weight, known[name])) for name, weight in pairs}
+        parsed = {name: _weight_from_json(old_weights.get(name)) for name, _ in pairs}
+        meta["weights"] = {name: _weight_to_json(min(weight, parsed[name])) for name, weight in pairs}
     return replace(header, meta=meta)
 
 

@@ -56,7 +56,7 @@ class MapKeyIndex:
 
     def contains(self, pages: Sequence[str]) -> list[bool]:
         """Return for each normalized key whether it is held."""
-        return [answer.held for answer in self._map.lookup_keys_many(pages)]
+        return [result.held for result in self._map.lookup_keys_many(pages)]
 
     def contains_below(self, folder: str) -> bool:
         """Return whether any key with a prefix such as `com,a)/b/` is held, or a wildcard covers it."""
@@ -214,8 +214,8 @@ def exclude_map(
     name = fspath(source)
     header = read_map_header(name)
     if header.keys != ("surt",):
-        found = ascii(", ".join(header.keys))[1:-1][:60]
-        raise InputError(f"{name}: has the key fields {found}: exclusions go with maps that have surt alone")
+        fields = ascii(", ".join(header.keys))[1:-1][:60]
+        raise InputError(f"{name}: has the key fields {fields}: exclusions go with maps that have surt alone")
     expires = options.expiry_date()
     report = ExclusionReport()
     requests = MissLogReader(tuple(misses), options.log_options(header_rules(header)), report.problems)
@@ -293,7 +293,7 @@ def _write_valid_rows(
     name: str, header: UkvsHeader, output: Path, held_index: MapKeyIndex, today: date, report: ExclusionReport
 ) -> None:
     """Copy the rows of a map that are still valid. Raises InputError if they are not sorted."""
-    last = b""
+    previous = b""
     start, end = None, 0
     problems = Problems()
     with output.open("wb", buffering=1 << 20) as file:
@@ -305,12 +305,12 @@ def _write_valid_rows(
             start = line.offset if start is None else start
             end = line.offset + len(line.text) + 1
             key = text.split(None, 1)[0]
-            if key <= last:
+            if key <= previous:
                 raise InputError(
                     f"{name}: line {line.number}: its key belongs before the one above it, or is the same: "
                     "`unlost map build` puts rows in order"
                 )
-            last = key
+            previous = key
             day = line_expiry_date(text)
             if day is not None and day <= today:
                 report.expired += 1
@@ -322,9 +322,9 @@ def _write_valid_rows(
         if kind in _DAMAGE_KINDS:
             raise InputError(f"{name}: the compressed file is damaged ({kind}): a part of a map is no map")
         report.problems.add(problems.first[kind], count)
-    declared, found = header.meta.get(ROW_BYTES_FIELD), end - (start or 0)
-    if isinstance(declared, int) and declared != found:
-        raise InputError(f"{name}: {_core.wrong_row_bytes(declared, found)}")
+    declared, actual = header.meta.get(ROW_BYTES_FIELD), end - (start or 0)
+    if isinstance(declared, int) and declared != actual:
+        raise InputError(f"{name}: {_core.wrong_row_bytes(declared, actual)}")
 
 
 def _pages_to_exclude(

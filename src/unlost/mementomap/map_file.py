@@ -105,8 +105,8 @@ def truncation_problem(header: UkvsHeader, source: _core.MapSource) -> str | Non
     if declared is not None:
         if not isinstance(declared, int) or declared < 0:
             return f"expected a number of bytes as `{ROW_BYTES_FIELD}` of the header, found {ascii(declared)[:40]}"
-        found = source.row_bytes
-        return None if found in (None, declared) else _core.wrong_row_bytes(declared, found)
+        actual = source.row_bytes
+        return None if actual in (None, declared) else _core.wrong_row_bytes(declared, actual)
     if source.row_bytes == 0 and b"!meta" not in source.header:
         return "neither `!meta` nor rows: a truncated map, or none: copy or build the map again"
     if header.meta.get("version") == FORMAT_VERSION and not source.has_line_end:
@@ -144,8 +144,8 @@ def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> Ukvs
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if header.values[:1] != ("frequency",):
-        found = ascii(", ".join(header.values))[1:-1][:60]
-        raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")
+        fields = ascii(", ".join(header.values))[1:-1][:60]
+        raise InputError(f"{name}: expected the frequency right behind the keys, found `{fields}` in its !fields")
     return header
 
 
@@ -269,9 +269,9 @@ def _input_digest(path: str | PathLike[str]) -> dict[str, object] | None:
             file.seek(0, os.SEEK_SET)
             if size <= 2 * DIGEST_END_BYTES:
                 return {"bytes": size, "sha256": _core.sha256_hex(file.read(2 * DIGEST_END_BYTES))}
-            ends = file.read(DIGEST_END_BYTES)
+            sample = file.read(DIGEST_END_BYTES)
             file.seek(size - DIGEST_END_BYTES, os.SEEK_SET)
-            return {"bytes": size, "sha256_of_ends": _core.sha256_hex(ends + file.read(DIGEST_END_BYTES))}
+            return {"bytes": size, "sha256_of_ends": _core.sha256_hex(sample + file.read(DIGEST_END_BYTES))}
     except OSError:
         return None
 

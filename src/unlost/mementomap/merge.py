@@ -133,8 +133,8 @@ def _sorted_rows(path: str | PathLike[str], problems: Problems) -> Iterator[tupl
     for row in UkvsReader(path, problems):
         key = " ".join(row.keys).encode()
         if key <= previous:
-            found = key[:60].decode(errors="replace")
-            raise InputError(f"{fspath(path)}: not in order at {found}: build it anew")
+            excerpt = key[:60].decode(errors="replace")
+            raise InputError(f"{fspath(path)}: not in order at {excerpt}: build it anew")
         previous = key
         yield key, _row_values(row)
 

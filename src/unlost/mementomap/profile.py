@@ -96,8 +96,8 @@ class ProfileHeader:
             if text.startswith(b"!"):
                 raise InputError(f"{name}: not a profile: it begins as a map does")
             if text.startswith(b"@"):
-                word, _, value = text.decode("utf-8", "replace").partition(" ")
-                fields.setdefault(word, value.strip())
+                field_name, _, value = text.decode("utf-8", "replace").partition(" ")
+                fields.setdefault(field_name, value.strip())
             elif text.strip():
                 break
         return cls(**_parse_about(name, fields))  # type: ignore[arg-type]  # checked by _members
@@ -114,14 +114,14 @@ class ProfileHeader:
         Raises:
             InputError: The keys of the profiles are not comparable.
         """
-        (first_file, first), *rest = headers.items()
-        for file, other in rest:
+        (first_file, first), *others = headers.items()
+        for file, other in others:
             if other.policy != first.policy:
                 raise InputError(
                     f"{file}: a profile of {other.policy}, but {first_file} is one of {first.policy}: "
                     "only profiles of one policy merge; `unlost profile to-map` makes one map of different ones"
                 )
-        for file, other in rest:
+        for file, other in others:
             if other.by != first.by:
                 raise InputError(
                     f"{file}: tells its parts by {_join_fields(other.by)}, but {first_file} by "
@@ -146,8 +146,8 @@ class ProfileHeader:
 
 def require_same_rules(headers: Mapping[str, ProfileHeader]) -> str:
     """Return the rule set of profiles, given by file name. Raises InputError if they differ."""
-    (first_file, first), *rest = headers.items()
-    for file, other in rest:
+    (first_file, first), *others = headers.items()
+    for file, other in others:
         if other.rules != first.rules:
             raise InputError(
                 f"{file}: its keys were made by the rules {other.rules}, those of {first_file} by {first.rules}: "
@@ -188,14 +188,14 @@ def _parse_about(name: str, fields: Mapping[str, str]) -> dict[str, object]:
     if version != PROFILE_VERSION:
         raise InputError(f"{name}: version {ascii(version)[:40]} of the format: this unlost reads {PROFILE_VERSION}")
     title = about.get("name")
-    known = {"name", "type", "rules", "suffixes", "version"}
+    known_members = {"name", "type", "rules", "suffixes", "version"}
     return {
         "policy": policy,
         "name": title if isinstance(title, str) else None,
         "id": _unquote_id(fields["@id"]) if fields.get("@id") else None,
         "rules": rules,
         "suffixes": suffixes,
-        "others": {member: value for member, value in about.items() if member not in known},
+        "others": {member: value for member, value in about.items() if member not in known_members},
     }
 
 

@@ -191,8 +191,8 @@ def _add_problems(
     core_problems: Iterable[tuple[str, int, int, int, bytes]], name: str, problems: Problems, kinds: Mapping[str, str]
 ) -> None:
     for kind, count, line, offset, example in core_problems:
-        found = f"found {ascii(example.decode('utf-8', 'replace'))[:80]}"
-        message = f"{kinds[kind]}, {found}" if kind in kinds else found
+        excerpt = f"found {ascii(example.decode('utf-8', 'replace'))[:80]}"
+        message = f"{kinds[kind]}, {excerpt}" if kind in kinds else excerpt
         problems.add(Problem(kind, name, line, offset, message), count)
 
 

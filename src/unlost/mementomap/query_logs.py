@@ -81,7 +81,7 @@ def add_queries(
 
     def work(progress: Progress) -> None:
         for file in files:
-            before = report.counted
+            counted_before = report.counted
             kind = format_options.kind or detect_query_kind(file)
             if kind == "upstream":
                 for batch in _upstream_rows(fspath(file), report.problems):
@@ -98,7 +98,7 @@ def add_queries(
                     expected_header=header,
                     allow_partial=True,  # fewer queries make the map no less correct
                 )
-            if report.counted == before:
+            if report.counted == counted_before:
                 raise InputError(f"{fspath(file)}: no question in it: expected addresses, or lines of a log")
 
     run_with_progress(work)
@@ -198,23 +198,23 @@ class MissLogReader:
             outcomes = self._outcomes(name, self.options.kind or _detect_miss_log_kind(name))
             while batch := list(islice(outcomes, _BATCH)):
                 keys = key_many((uri for uri, _ in batch), self.options.rules)
-                for (uri, held), key in zip(batch, keys, strict=True):
+                for (uri, is_held), key in zip(batch, keys, strict=True):
                     if isinstance(key, UriError):
                         self.problems.add(Problem(key.kind, name, None, 0, f"{key}: {ascii(uri)[:60]}"))
                     else:
                         page, separator, _ = key.partition("?")
-                        yield LoggedRequest(page, bool(separator), held)
+                        yield LoggedRequest(page, bool(separator), is_held)
 
     def _outcomes(self, name: str, kind: MissLogKind) -> Iterator[tuple[str | bytes, bool]]:
         """Yield URLs, and whether they were held."""
-        for uri, day, held in self._records(name, kind):
+        for uri, day, is_held in self._records(name, kind):
             self.read_count += 1
-            if held is None:
+            if is_held is None:
                 self.inconclusive_count += 1
-            elif not held and day and self.options.since and day < self.options.since.isoformat():
+            elif not is_held and day and self.options.since and day < self.options.since.isoformat():
                 self.outdated_count += 1
             else:
-                yield uri, held
+                yield uri, is_held
 
     def _records(self, name: str, kind: MissLogKind) -> Iterator[tuple[str | bytes, str, bool | None]]:
         """Yield URLs, the days of the requests (empty if unknown), and whether they were held (None if unknown)."""

@@ -373,9 +373,9 @@ def read_compatible_map_header(name: str, expected_header: UkvsHeader, *, is_who
     """
     header = read_map_header(name, is_whole=is_whole)
     if header.keys != expected_header.keys:
-        found, expected = ", ".join(header.keys), ", ".join(expected_header.keys)
+        fields, expected = ", ".join(header.keys), ", ".join(expected_header.keys)
         raise InputError(
-            f"has the key fields {found}, not {expected}: `--by year` goes with maps that were made by it, and only "
+            f"has the key fields {fields}, not {expected}: `--by year` goes with maps that were made by it, and only "
             "with those"
         )
     if "rules" in header.meta and header_rules(header) != header_rules(expected_header):
@@ -396,16 +396,16 @@ def _contiguous_zipnum_files(name: str) -> list[str] | None:
     """
     from unlost.index.zipnum import ZipNumIndex  # noqa: PLC0415
 
-    ends: dict[Path, int] = {}
+    end_offsets: dict[Path, int] = {}
     problems = Problems()
     with ZipNumIndex(name) as index:
         for block in index.blocks(problems=problems):
-            if block.offset != ends.get(block.part, 0):
+            if block.offset != end_offsets.get(block.part, 0):
                 return None
-            ends[block.part] = block.offset + block.length
-    if problems.total or any(not part.is_file() or part.stat().st_size != end for part, end in ends.items()):
+            end_offsets[block.part] = block.offset + block.length
+    if problems.total or any(not part.is_file() or part.stat().st_size != end for part, end in end_offsets.items()):
         return None
-    return [fspath(part) for part in ends]
+    return [fspath(part) for part in end_offsets]
 
 
 def _index_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":

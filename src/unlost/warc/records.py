@@ -362,7 +362,7 @@ def format_record_header(fields: WarcFields) -> bytes:
     return WARC_VERSION + format_fields(fields) + b"\r\n"
 
 
-def format_warcinfo(file: str, software: str, moment: str) -> bytes:
+def format_warcinfo(file: str, software: str, timestamp: str) -> bytes:
     """Return the first record of a file, which names the software and the format.
 
     Args:
@@ -374,8 +374,8 @@ def format_warcinfo(file: str, software: str, moment: str) -> bytes:
     block = format_fields(about)
     fields = [
         ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", make_record_id("warcinfo", file, software, moment)),
-        ("WARC-Date", format_record_date(moment)),
+        ("WARC-Record-ID", make_record_id("warcinfo", file, software, timestamp)),
+        ("WARC-Date", format_record_date(timestamp)),
         ("WARC-Filename", file),
         ("Content-Type", WARC_FIELDS_TYPE),
         ("Content-Length", str(len(block))),
