@@ -10,6 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import BinaryIO
 
+# Size of a digest in bytes, and whether it is written in hexadecimal. Nearly all archives write SHA-1 in base 32.
+_DIGEST_ALGORITHMS = {"md5": (16, True), "sha1": (20, False), "sha256": (32, True), "sha512": (64, True)}
+_LABELLED_DIGEST = re.compile(r"([A-Za-z0-9-]+):(.+)", re.DOTALL)
+_BASE32_SHA1 = re.compile(r"[A-Z2-7]{32}", re.IGNORECASE)
+
+_ALGORITHMS = {"md5", "sha1", "sha256", "sha512"}
+_CHUNK = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:
@@ -52,12 +60,6 @@ class Capture:
     skip: int | None = None
 
 
-# Size of a digest in bytes, and whether it is written in hexadecimal. Nearly all archives write SHA-1 in base 32.
-_DIGEST_ALGORITHMS = {"md5": (16, True), "sha1": (20, False), "sha256": (32, True), "sha512": (64, True)}
-_LABELLED_DIGEST = re.compile(r"([A-Za-z0-9-]+):(.+)", re.DOTALL)
-_BASE32_SHA1 = re.compile(r"[A-Z2-7]{32}", re.IGNORECASE)
-
-
 def normalize_digest(text: str) -> str:
     """Return a digest in a canonical spelling: `sha1:` in base 32; `md5:`, `sha256:` and `sha512:` in hexadecimal.
 
@@ -92,10 +94,6 @@ def _decode_digest(value: str, size: int) -> bytes | None:
     except (ValueError, binascii.Error):
         return None
     return digest if len(digest) == size else None
-
-
-_ALGORITHMS = {"md5", "sha1", "sha256", "sha512"}
-_CHUNK = 1 << 16
 
 
 def matches_digest(body: BinaryIO, digest: str) -> bool | None:

@@ -35,6 +35,18 @@ DAMAGE_KINDS = frozenset(
 )
 """Kinds of problems that mean a damaged file, with an unknown amount of missing data. Others cost one line."""
 
+RECOVERY_FOLDER_ADVICE = "give the folder of a recovery, such as lost.example.recovery"
+"""Advice where a recovery folder was expected."""
+_CORE_ERRNO = re.compile(r" \(os error (\d+)\)")  # suffix of the Rust core's messages; its errors have no errno
+_ADVICE = {
+    ENOENT: "check the name",
+    ENOTDIR: "check the name",
+    EISDIR: "name a file",
+    EACCES: "change its rights, or ask whoever it belongs to",
+    EPERM: "change its rights, or ask whoever it belongs to",
+    ESPIPE: "a pipe can be read only once, so write it to a file first",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -100,19 +112,6 @@ class Problems:
     def total(self) -> int:
         """Number of problems."""
         return sum(self.counts.values())
-
-
-RECOVERY_FOLDER_ADVICE = "give the folder of a recovery, such as lost.example.recovery"
-"""Advice where a recovery folder was expected."""
-_CORE_ERRNO = re.compile(r" \(os error (\d+)\)")  # suffix of the Rust core's messages; its errors have no errno
-_ADVICE = {
-    ENOENT: "check the name",
-    ENOTDIR: "check the name",
-    EISDIR: "name a file",
-    EACCES: "change its rights, or ask whoever it belongs to",
-    EPERM: "change its rights, or ask whoever it belongs to",
-    ESPIPE: "a pipe can be read only once, so write it to a file first",
-}
 
 
 def unreadable_error(path: str | PathLike[str], error: OSError, advice: str | None = None) -> InputError:

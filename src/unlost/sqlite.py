@@ -19,6 +19,10 @@ from unlost.errors import InputError
 
 _LOCK_SECONDS = 10.0
 
+STATE_FILE_NAME = "state.sqlite"
+_MIN_FREE_BYTES = 1 << 16  # a disk with less counts as full: SQLite allocates 32 KB at once
+_CACHE_KIB = 32 << 10  # page cache in memory
+
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
@@ -58,11 +62,6 @@ def lock_file(file: Path) -> Iterator[None]:
                     raise
                 time.sleep(0.01)
         yield
-
-
-STATE_FILE_NAME = "state.sqlite"
-_MIN_FREE_BYTES = 1 << 16  # a disk with less counts as full: SQLite allocates 32 KB at once
-_CACHE_KIB = 32 << 10  # page cache in memory
 
 
 class StateFile:

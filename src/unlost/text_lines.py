@@ -16,6 +16,21 @@ MAX_LINE_BYTES = 8 << 20
 """Longer lines are skipped. A URL has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and a row has two."""
 _SKIP_BYTES = 64 << 10  # chunks in which the rest of an overlong line is skipped
 
+_BATCH_LINES = 4096
+_DAMAGE_MESSAGES = {
+    "truncated": "the compressed file ends in the middle: what came before was read",
+    "corrupt": "the compressed data is damaged here: what came before was read",
+    "trailing-garbage": "bytes behind the end of the compressed data were left out",
+}
+
+URL_LIST_PROBLEM_KINDS = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
+    "no-column": "expected more columns, or something in this one",
+    "bad-uri": "expected an address, found control characters or a row of an index",
+}
+"""Kinds of problems, with their messages. Each skips its line."""
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+
 
 class SupportsReadline(Protocol):
     """A binary file opened for reading, or an object with the same method."""
@@ -71,12 +86,6 @@ def read_stream_lines(
 
 TextSource: TypeAlias = str | PathLike[str] | SupportsReadline
 """Path of a file, possibly compressed, or an open file with decompressed text."""
-_BATCH_LINES = 4096
-_DAMAGE_MESSAGES = {
-    "truncated": "the compressed file ends in the middle: what came before was read",
-    "corrupt": "the compressed data is damaged here: what came before was read",
-    "trailing-garbage": "bytes behind the end of the compressed data were left out",
-}
 
 
 def is_compressed(path: str | PathLike[str]) -> bool:
@@ -160,15 +169,6 @@ def read_lines(
     if (damage := reader.damage) is not None:
         offset_of_damage = end.offset + len(end.text)
         problems.add(Problem(damage, name, end.number, offset_of_damage, _DAMAGE_MESSAGES[damage]))
-
-
-URL_LIST_PROBLEM_KINDS = {
-    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
-    "no-column": "expected more columns, or something in this one",
-    "bad-uri": "expected an address, found control characters or a row of an index",
-}
-"""Kinds of problems, with their messages. Each skips its line."""
-_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def read_urls(

@@ -21,6 +21,16 @@ from unlost.http.models import HttpClient
 
 T = TypeVar("T")
 
+MAX_LIMIT_WAIT = 2.0
+"""Maximum seconds that the aggregator's HTTP client should wait for rate limits. It is less than any deadline, so that
+a rate-limited archive is not mistaken for a slow one."""
+_RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
+_MIN_DISK_LIFETIME = 300.0  # seconds; results with a shorter lifetime are not worth writing
+_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
+DISK_RECHECK_SECONDS = 60.0
+"""Seconds for which a result is served from memory before the disk is checked for a newer one of another process, such
+as one requested with `no_cache`."""
+
 
 class CoalescedTask(Generic[T]):
     """A task with the number of its waiters.
@@ -100,17 +110,6 @@ def _retrieve_exception(task: asyncio.Task[T]) -> None:
     """Retrieve the exception, so that asyncio does not log it as never retrieved."""
     if not task.cancelled():
         task.exception()
-
-
-MAX_LIMIT_WAIT = 2.0
-"""Maximum seconds that the aggregator's HTTP client should wait for rate limits. It is less than any deadline, so that
-a rate-limited archive is not mistaken for a slow one."""
-_RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
-_MIN_DISK_LIFETIME = 300.0  # seconds; results with a shorter lifetime are not worth writing
-_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
-DISK_RECHECK_SECONDS = 60.0
-"""Seconds for which a result is served from memory before the disk is checked for a newer one of another process, such
-as one requested with `no_cache`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,19 @@ WHERE excluded.made >= answer.made OR excluded.made < answer.made - 60
 """  # 60: an entry dated later by more than `cache.MAX_CLOCK_SKEW` was written with a wrong clock
 _EVICT = "DELETE FROM answer WHERE number IN (SELECT number FROM answer ORDER BY until LIMIT ?)"
 
+_MIN_COMPRESSED_BYTES = 512  # smaller results are not worth compressing
+_MAX_RESULT_BYTES = 1 << 28  # uncompressed; we never write larger ones
+_HEAD = struct.Struct(">IBI")  # CRC-32 of everything after it, whether the body is compressed, length of the JSON
+
+DEFAULT_DISK_BYTES = 1 << 28
+"""Default size of the cache on disk."""
+_QUEUE_BYTES = 1 << 24  # results that wait to be written; further ones are dropped
+_GATHER_SECONDS = 0.2  # for which results are batched before they are written
+_READ_TIMEOUT = 1.0  # seconds; a network file system may hang
+_MAX_PENDING_READS = 10_000  # beyond that, look-ups skip the disk
+_BACKOFF_SECONDS = 60.0  # after a disk failure
+_log = logging.getLogger(__name__)
+
 
 class CacheRow(NamedTuple):
     """One cached result.
@@ -243,11 +256,6 @@ def _inode(file: Path) -> int | None:
         return None
 
 
-_MIN_COMPRESSED_BYTES = 512  # smaller results are not worth compressing
-_MAX_RESULT_BYTES = 1 << 28  # uncompressed; we never write larger ones
-_HEAD = struct.Struct(">IBI")  # CRC-32 of everything after it, whether the body is compressed, length of the JSON
-
-
 def cache_key(scope: str, uri: str, options: RoutingOptions) -> bytes:
     """Return the key of a result: a hash of the scope, the URL and the options.
 
@@ -320,16 +328,6 @@ def _cache_identity(scope: str, uri: str, options: RoutingOptions) -> list[objec
         options.min_probability,
         None if options.preferred is None else sorted(options.preferred),
     ]
-
-
-DEFAULT_DISK_BYTES = 1 << 28
-"""Default size of the cache on disk."""
-_QUEUE_BYTES = 1 << 24  # results that wait to be written; further ones are dropped
-_GATHER_SECONDS = 0.2  # for which results are batched before they are written
-_READ_TIMEOUT = 1.0  # seconds; a network file system may hang
-_MAX_PENDING_READS = 10_000  # beyond that, look-ups skip the disk
-_BACKOFF_SECONDS = 60.0  # after a disk failure
-_log = logging.getLogger(__name__)
 
 
 def cache_scope(archives: Iterable[Archive]) -> str:

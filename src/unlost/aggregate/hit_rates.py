@@ -18,6 +18,22 @@ from unlost.registry.models import Archive
 
 _Z = 1.959964  # 95 %, two-sided
 
+PRIOR_WEIGHT = 20.0
+"""Number of responses that the registry's hit rate counts as: it is years old and from other people's requests."""
+DEFAULT_MEMORY = 1_000.0
+"""Time constant of forgetting, in responses: a response counts half after about 700 more, since archives change."""
+
+_ODDS_WEIGHT = 5.0  # responses
+
+MAX_LOG_BYTES = 1 << 26
+"""Bytes at the end of a log that are learned from: some hundred thousand entries, far more than hit rates remember."""
+_MAX_BYTES = 1 << 24  # of the file; an archive takes less than a thousand
+_MAX_COUNT = 2**53  # largest integer that all JSON parsers represent exactly
+_VERSION = 1
+_PASSED_OVER = "passed_over"
+
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class HitShare:
@@ -86,12 +102,6 @@ class RoutingAccuracy:
         return HitShare(self.learned_hits, self.learned_hits + self.learned_misses)
 
 
-PRIOR_WEIGHT = 20.0
-"""Number of responses that the registry's hit rate counts as: it is years old and from other people's requests."""
-DEFAULT_MEMORY = 1_000.0
-"""Time constant of forgetting, in responses: a response counts half after about 700 more, since archives change."""
-
-
 class Evidence(StrEnum):
     """What is known about a page in an archive. Each kind has a hit rate of its own."""
 
@@ -127,7 +137,6 @@ _PRIORS: Mapping[Evidence, tuple[float, float]] = {
 }
 _ODDS_FACTORS: Mapping[Evidence, float] = {Evidence.WILDCARD_FEW: 0.6, Evidence.WILDCARD_MANY: 1.6}
 """Initial odds relative to those of all wildcards of an archive; guesses, replaced by responses."""
-_ODDS_WEIGHT = 5.0  # responses
 
 
 class HitRate:
@@ -217,14 +226,7 @@ def _prior_rates(archive: Archive, memory: float) -> dict[Evidence, HitRate]:
 _EVIDENCE_VALUES = frozenset(evidence.value for evidence in Evidence)
 
 
-MAX_LOG_BYTES = 1 << 26
-"""Bytes at the end of a log that are learned from: some hundred thousand entries, far more than hit rates remember."""
-_MAX_BYTES = 1 << 24  # of the file; an archive takes less than a thousand
-_MAX_COUNT = 2**53  # largest integer that all JSON parsers represent exactly
-_VERSION = 1
-_PASSED_OVER = "passed_over"
 _COUNT_NAMES = tuple(each.name for each in fields(RoutingAccuracy) if each.name != _PASSED_OVER)
-_log = logging.getLogger(__name__)
 
 
 class LearnedStats:

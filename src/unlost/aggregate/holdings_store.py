@@ -30,6 +30,16 @@ HoldingsKind = Literal["map", "filter"]
 MapOrFilter: TypeAlias = Map | Filter
 _FileStamp: TypeAlias = tuple[int, int, int, int]
 
+_ETAG = re.compile(r'(?:W/)?"[!#-~]{0,500}"')
+_DATE = re.compile(r"[A-Za-z0-9,: +-]{1,60}")
+_STALE_COPY_SECONDS = 3600.0  # no process takes that long to read a cached file
+_MAX_METADATA_BYTES = 1 << 16  # of the JSON file next to a cached file
+
+DEFAULT_MAX_BYTES = 1 << 31
+"""Default size limit of a map (uncompressed) or filter: ten times those that the largest archives have published."""
+_MAX_CONCURRENT_READS = 2  # each may saturate a disk or a CPU core
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class HoldingsReader:
@@ -124,12 +134,6 @@ def _file_stamp(path: Path) -> _FileStamp:
     """Return values that differ when the file was modified or replaced."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
-
-
-_ETAG = re.compile(r'(?:W/)?"[!#-~]{0,500}"')
-_DATE = re.compile(r"[A-Za-z0-9,: +-]{1,60}")
-_STALE_COPY_SECONDS = 3600.0  # no process takes that long to read a cached file
-_MAX_METADATA_BYTES = 1 << 16  # of the JSON file next to a cached file
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,10 +293,6 @@ def _is_same_etag(one: str, other: str | None) -> bool:
     return other is not None and one.removeprefix("W/") == other.removeprefix("W/")
 
 
-DEFAULT_MAX_BYTES = 1 << 31
-"""Default size limit of a map (uncompressed) or filter: ten times those that the largest archives have published."""
-_MAX_CONCURRENT_READS = 2  # each may saturate a disk or a CPU core
-_log = logging.getLogger(__name__)
 _HoldingsPart: TypeAlias = HoldingsFile | HoldingsUrl
 
 

@@ -23,6 +23,17 @@ from unlost.uri import key
 
 _log = logging.getLogger(__name__)
 
+DEFAULT_CAPACITY = 10_000
+"""Maximum number of entries waiting to be written: a few seconds of a busy aggregator, a few MB."""
+_GATHER_SECONDS = 0.25  # for which entries are batched
+_LINE_END = ord("\n")
+
+_LOGGED_OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
+    "excluded": "miss",
+    "not-now": "limited",
+    "incomplete": "too-large",
+}
+
 
 class UpstreamListener(Protocol):
     """Receives upstream responses and results, synchronously in the event loop. It must not block or raise."""
@@ -66,12 +77,6 @@ class ListenerGroup:
             # Log the 1st, 2nd, 4th, 8th …, so that a listener that always fails does not fill the log.
             if self._faults & (self._faults - 1) == 0:
                 _log.exception("a listener failed (for the %d. time): the answer is not affected", self._faults)
-
-
-DEFAULT_CAPACITY = 10_000
-"""Maximum number of entries waiting to be written: a few seconds of a busy aggregator, a few MB."""
-_GATHER_SECONDS = 0.25  # for which entries are batched
-_LINE_END = ord("\n")
 
 
 class UpstreamLog:
@@ -233,13 +238,6 @@ def _ends_mid_line(descriptor: int) -> bool:
     if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return False
     return os.pread(descriptor, 1, status.st_size - 1) != b"\n"
-
-
-_LOGGED_OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
-    "excluded": "miss",
-    "not-now": "limited",
-    "incomplete": "too-large",
-}
 
 
 class HitRateListener:

@@ -12,6 +12,22 @@ from unlost.memento.timemap import Mementos
 LAST_MEMENTO = "last"
 """Value of `RoutingOptions.closest_to` that selects the last memento."""
 
+ArchiveOutcome = (
+    upstream.UpstreamOutcome
+    | Literal[
+        "dormant",  # its circuit is open after repeated failures
+        "not-now",  # rate limited, or its quota is exhausted
+        "excluded",  # the archive does not show the page; counts as an answer
+        "incomplete",  # it listed some mementos and then failed, or holds more than it lists
+    ]
+)
+"""Outcome of a request to an archive, or the reason why none was sent."""
+ANSWERED_OUTCOMES = frozenset({"hit", "miss", "excluded"})
+"""Outcomes that are complete: repeating the request would not add mementos."""
+
+_DIGEST_BATCH = 20_000  # mementos serialized at a time
+_FUTURE_SECONDS = 86_400.0  # tolerance, because clocks and time zones of archives differ
+
 
 @dataclass(frozen=True, slots=True)
 class RoutingOptions:
@@ -61,20 +77,6 @@ class CacheControl:
     only_if_cached: bool = False
 
 
-ArchiveOutcome = (
-    upstream.UpstreamOutcome
-    | Literal[
-        "dormant",  # its circuit is open after repeated failures
-        "not-now",  # rate limited, or its quota is exhausted
-        "excluded",  # the archive does not show the page; counts as an answer
-        "incomplete",  # it listed some mementos and then failed, or holds more than it lists
-    ]
-)
-"""Outcome of a request to an archive, or the reason why none was sent."""
-ANSWERED_OUTCOMES = frozenset({"hit", "miss", "excluded"})
-"""Outcomes that are complete: repeating the request would not add mementos."""
-
-
 @dataclass(frozen=True, slots=True)
 class ArchiveReport:
     """Result of one archive that was selected for a look-up.
@@ -99,10 +101,6 @@ class ArchiveReport:
     def has_answered(self) -> bool:
         """Whether the archive's answer is complete."""
         return self.outcome in ANSWERED_OUTCOMES
-
-
-_DIGEST_BATCH = 20_000  # mementos serialized at a time
-_FUTURE_SECONDS = 86_400.0  # tolerance, because clocks and time zones of archives differ
 
 
 @dataclass(frozen=True, slots=True)

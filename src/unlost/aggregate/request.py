@@ -25,6 +25,46 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SINGLE_SLASH = re.compile(r"(https?):/(?=[^/])", re.IGNORECASE)
 _PLAIN = re.compile(rb"https?://[!$&'()*+,\-./0-9:;=?@A-Z_a-z~]+")  # complete and needs no escaping
 
+DEFAULT_OPTIONS = RoutingOptions()
+DEFAULT_CACHE_CONTROL = CacheControl()
+_MAX_ARCHIVES = 1_000  # IDs in one request: more than there are archives
+_MAX_TOP_K = 1_000
+_PREFERENCE = re.compile(
+    r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
+)
+_FIRST_YEAR = "1900"  # no memento is older: earlier dates are client errors
+_PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
+_DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
+    r"\d\d:\d\d:\d\d GMT",
+    re.ASCII,
+)
+
+Scope = MutableMapping[str, Any]
+
+TIMEMAP_FORMATS = ("link", "json", "cdxj", "text")
+"""Formats of TimeMaps."""
+MEMENTO_FORMATS = ("link", "json", "cdxj", "proxy")
+"""Formats of one memento; `proxy` is the memento itself."""
+SUMMARY_FORMATS = ("json", "text")
+ENDPOINT_PATTERNS = {
+    "timemap": f"/timemap/{{{'|'.join(TIMEMAP_FORMATS)}}}/[FROM-UNTIL/]URI",
+    "timegate": "/timegate/URI",
+    "memento": f"/memento/[{{{'|'.join(MEMENTO_FORMATS)}}}/]DATE/URI",
+    "api": f"/api/{{{'|'.join(MEMENTO_FORMATS)}}}/DATE/URI",
+    "summary": f"/summary/{{{'|'.join(SUMMARY_FORMATS)}}}/URI",
+}
+"""Endpoints with a URL in their path, and their path patterns."""
+_FORMATS = {"timemap": TIMEMAP_FORMATS, "memento": MEMENTO_FORMATS, "api": MEMENTO_FORMATS, "summary": SUMMARY_FORMATS}
+_SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
+_HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
+_MAX_HOST = 260  # characters: the longest name of a host, and a port
+
+_NO_URLS = ServiceUrls("")
+# Byte range of a WARC record, as `upstream.capture_url` writes it. Servers never see it and would send the whole file.
+_RECORD_FRAGMENT = re.compile(r"#\d+(?:-\d+)?\Z")
+
 
 def parse_target_url(path: bytes, query: bytes) -> str:
     """Return the URL that the end of a path and the query name, by MemGator's rules.
@@ -61,23 +101,6 @@ def _escape_url(url: bytes) -> str:
     # Some servers and proxies merge double slashes in paths.
     repaired = _SINGLE_SLASH.sub(r"\1://", text, count=1)
     return repaired if repaired != text and _SCHEME.match(repaired) else f"http://{text.lstrip('/')}"
-
-
-DEFAULT_OPTIONS = RoutingOptions()
-DEFAULT_CACHE_CONTROL = CacheControl()
-_MAX_ARCHIVES = 1_000  # IDs in one request: more than there are archives
-_MAX_TOP_K = 1_000
-_PREFERENCE = re.compile(
-    r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
-)
-_FIRST_YEAR = "1900"  # no memento is older: earlier dates are client errors
-_PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
-_DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
-_HTTP_DATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
-    r"\d\d:\d\d:\d\d GMT",
-    re.ASCII,
-)
 
 
 def parse_prefer(header: str) -> RoutingOptions:
@@ -167,28 +190,6 @@ def _check_year(year: str) -> None:
     """Raise DateError if a year of four digits is before the first year accepted."""
     if year < _FIRST_YEAR:
         raise DateError(f"expected a date of {_FIRST_YEAR} or later, in GMT, found year {year}")
-
-
-Scope = MutableMapping[str, Any]
-
-
-TIMEMAP_FORMATS = ("link", "json", "cdxj", "text")
-"""Formats of TimeMaps."""
-MEMENTO_FORMATS = ("link", "json", "cdxj", "proxy")
-"""Formats of one memento; `proxy` is the memento itself."""
-SUMMARY_FORMATS = ("json", "text")
-ENDPOINT_PATTERNS = {
-    "timemap": f"/timemap/{{{'|'.join(TIMEMAP_FORMATS)}}}/[FROM-UNTIL/]URI",
-    "timegate": "/timegate/URI",
-    "memento": f"/memento/[{{{'|'.join(MEMENTO_FORMATS)}}}/]DATE/URI",
-    "api": f"/api/{{{'|'.join(MEMENTO_FORMATS)}}}/DATE/URI",
-    "summary": f"/summary/{{{'|'.join(SUMMARY_FORMATS)}}}/URI",
-}
-"""Endpoints with a URL in their path, and their path patterns."""
-_FORMATS = {"timemap": TIMEMAP_FORMATS, "memento": MEMENTO_FORMATS, "api": MEMENTO_FORMATS, "summary": SUMMARY_FORMATS}
-_SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
-_HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
-_MAX_HOST = 260  # characters: the longest name of a host, and a port
 
 
 @dataclass(slots=True)
@@ -292,11 +293,6 @@ def parse_headers(
     if urls is None:
         headers.urls = _service_urls(scope.get("scheme", "http"), host or b"localhost")
     return headers
-
-
-_NO_URLS = ServiceUrls("")
-# Byte range of a WARC record, as `upstream.capture_url` writes it. Servers never see it and would send the whole file.
-_RECORD_FRAGMENT = re.compile(r"#\d+(?:-\d+)?\Z")
 
 
 def is_web_url(url: str) -> bool:

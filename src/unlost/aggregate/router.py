@@ -14,6 +14,29 @@ from unlost.registry.loader import Registry
 from unlost.registry.models import Archive
 from unlost.uri import DEFAULT_RULES, alternative_keys, key
 
+_EVIDENCE_OF_FINDING = {
+    HoldingsMatch.UNCOVERED: Evidence.DENIED,
+    HoldingsMatch.EXCLUDED: Evidence.DENIED,
+    HoldingsMatch.NOT_IN_FILTERS: Evidence.DENIED,
+    HoldingsMatch.IN_FILTERS: Evidence.FILTER,
+    HoldingsMatch.LISTED: Evidence.LISTED,
+    HoldingsMatch.WILDCARD: Evidence.WILDCARD,
+    HoldingsMatch.IN_BOTH: Evidence.BOTH,
+    HoldingsMatch.LISTED_ONLY: Evidence.LISTED_ONLY,  # DENIED if the filters are of whole URLs
+    HoldingsMatch.WILDCARD_ONLY: Evidence.DENIED,  # OLD_FILTER if the filter is old
+    HoldingsMatch.DAMAGED: Evidence.ANY,
+}
+_EVIDENCE_BY_NUMBER = [_EVIDENCE_OF_FINDING[finding] for finding in HoldingsMatch]
+_AMBIGUOUS_FINDINGS = frozenset({HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY, HoldingsMatch.DAMAGED})
+FEW_MEMENTOS, MANY_MEMENTOS = 100, 10_000
+"""Numbers of mementos under a wildcard that count as few (less than the first) or many (the second or more).
+
+A page under a wildcard with few mementos is less likely to be held, with many more likely. Most wildcards of maps
+compacted by weights are in between."""
+
+DEFAULT_EXPLORATION_SHARE = 0.02
+"""Share of pages for which one archive is queried although its map or filter denies the page, to measure errors."""
+
 
 @dataclass(frozen=True, slots=True)
 class RouteTarget:
@@ -56,27 +79,6 @@ class RouteProvider(Protocol):
             UsageError: The options are invalid.
         """
         ...
-
-
-_EVIDENCE_OF_FINDING = {
-    HoldingsMatch.UNCOVERED: Evidence.DENIED,
-    HoldingsMatch.EXCLUDED: Evidence.DENIED,
-    HoldingsMatch.NOT_IN_FILTERS: Evidence.DENIED,
-    HoldingsMatch.IN_FILTERS: Evidence.FILTER,
-    HoldingsMatch.LISTED: Evidence.LISTED,
-    HoldingsMatch.WILDCARD: Evidence.WILDCARD,
-    HoldingsMatch.IN_BOTH: Evidence.BOTH,
-    HoldingsMatch.LISTED_ONLY: Evidence.LISTED_ONLY,  # DENIED if the filters are of whole URLs
-    HoldingsMatch.WILDCARD_ONLY: Evidence.DENIED,  # OLD_FILTER if the filter is old
-    HoldingsMatch.DAMAGED: Evidence.ANY,
-}
-_EVIDENCE_BY_NUMBER = [_EVIDENCE_OF_FINDING[finding] for finding in HoldingsMatch]
-_AMBIGUOUS_FINDINGS = frozenset({HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY, HoldingsMatch.DAMAGED})
-FEW_MEMENTOS, MANY_MEMENTOS = 100, 10_000
-"""Numbers of mementos under a wildcard that count as few (less than the first) or many (the second or more).
-
-A page under a wildcard with few mementos is less likely to be held, with many more likely. Most wildcards of maps
-compacted by weights are in between."""
 
 
 def _prefer_holding(match: int, alternative: int) -> int:
@@ -173,10 +175,6 @@ class HoldingsLookup:
                     holdings.lookup_key(page_key)
                 except InputError as error:
                     self._source.mark_damaged(name, str(error))
-
-
-DEFAULT_EXPLORATION_SHARE = 0.02
-"""Share of pages for which one archive is queried although its map or filter denies the page, to measure errors."""
 
 
 class ArchiveRouter:

@@ -23,6 +23,14 @@ MEDIA_TYPES: dict[TimeMapFormat, str] = {
 LINKED_FORMATS: tuple[TimeMapFormat, ...] = ("link", "json", "cdxj")
 """Formats that a response links to as alternative forms of the TimeMap."""
 
+TIMEMAP_PAGE_SIZE = 10_000
+"""Approximate number of mementos in a page of a long TimeMap; the largest archive uses the same size."""
+MEMENTOS_PER_PIECE = 20_000
+"""Number of mementos of a long TimeMap that are rendered at a time: 2.5 MB of link-format."""
+
+MAX_LINK_BYTES = 8_000
+"""Maximum length of a `Link` header: aiohttp accepts 8,190 bytes a field, and most proxies no more."""
+
 
 def covered_span(mementos: Mementos) -> DateSpan | None:
     """Return the time span from the first memento to the last; None without mementos."""
@@ -122,12 +130,6 @@ def cdxj_row(memento: MementoTuple, rel: str) -> str:
 def join_lines(texts: Iterable[str]) -> bytes:
     """Return lines of ASCII text as bytes."""
     return "".join(f"{text}\n" for text in texts).encode()
-
-
-TIMEMAP_PAGE_SIZE = 10_000
-"""Approximate number of mementos in a page of a long TimeMap; the largest archive uses the same size."""
-MEMENTOS_PER_PIECE = 20_000
-"""Number of mementos of a long TimeMap that are rendered at a time: 2.5 MB of link-format."""
 
 
 def split_pages(mementos: Mementos, size: int = TIMEMAP_PAGE_SIZE) -> tuple[DateSpan, ...]:
@@ -290,10 +292,6 @@ def _page_entry(urls: ServiceUrls, form: TimeMapFormat, uri: str, span: DateSpan
     """Return the JSON object of another page."""
     start, until = dates.to_iso(span.start), dates.to_iso(span.until)
     return {"from": start, "until": until, "uri": urls.timemap(form, uri, span)}
-
-
-MAX_LINK_BYTES = 8_000
-"""Maximum length of a `Link` header: aiohttp accepts 8,190 bytes a field, and most proxies no more."""
 
 
 def describe_memento(result: AggregateResult, place: int, urls: ServiceUrls, form: TimeMapFormat) -> bytes:

@@ -18,6 +18,49 @@ REVISIT_TYPE = "warc/revisit"
 NO_VALUE = "-"
 _CONTROL_ESCAPES = {code: f"%{code:02X}" for code in (*range(32), 127)}
 
+CDX_FIELD_NAMES = {
+    "N": "urlkey",
+    "A": "urlkey",
+    "b": "timestamp",
+    "a": "url",
+    "m": "mime",
+    "s": "status",
+    "k": "digest",
+    "r": "redirect",
+    "M": "robotflags",
+    "S": "length",
+    "V": "offset",
+    "g": "filename",
+    "e": "ip",
+    "v": "uncompressed-offset",
+    "n": "document-length",
+    "c": "old-checksum",
+    "t": "title",
+    "u": "record-id",
+}
+"""Names of the columns by their letter; columns of other letters are stored as `cdx-LETTER`."""
+_STATUS_CODE = re.compile("[0-9]{3}")
+_LETTERS_BY_COUNT = {9: "N b a m s k r V g", 10: "N b a m s k r M V g", 11: "N b a m s k r M S V g"}
+
+# OpenWayback's and ipwb's names of pywb's fields.
+_FIELD_ALIASES = {
+    "uri": "url",
+    "original_uri": "url",
+    "mct": "mime",
+    "mime_type": "mime",
+    "mimetype": "mime",
+    "hsc": "status",
+    "status_code": "status",
+    "statuscode": "status",
+    "sha": "digest",
+    "rle": "length",
+    "rou": "refers-to-uri",
+    "rod": "refers-to-date",
+}
+_CDXJ_FIELD_ORDER = ("url", "mime", "status", "digest", "redirect", "robotflags", "length", "offset", "filename")
+_WARCFILE_PREFIX = "warcfile:"
+_LONE_SURROGATE = re.compile(rb"\\u[dD]")
+
 
 class RowError(Exception):
     """An invalid line, or a row that is not a valid capture. Internal: callers count it as a problem.
@@ -148,31 +191,6 @@ def _parse_revisit_of(fields: Mapping[str, str]) -> tuple[str, str] | None:
     return url, _parse_date(date)
 
 
-CDX_FIELD_NAMES = {
-    "N": "urlkey",
-    "A": "urlkey",
-    "b": "timestamp",
-    "a": "url",
-    "m": "mime",
-    "s": "status",
-    "k": "digest",
-    "r": "redirect",
-    "M": "robotflags",
-    "S": "length",
-    "V": "offset",
-    "g": "filename",
-    "e": "ip",
-    "v": "uncompressed-offset",
-    "n": "document-length",
-    "c": "old-checksum",
-    "t": "title",
-    "u": "record-id",
-}
-"""Names of the columns by their letter; columns of other letters are stored as `cdx-LETTER`."""
-_STATUS_CODE = re.compile("[0-9]{3}")
-_LETTERS_BY_COUNT = {9: "N b a m s k r V g", 10: "N b a m s k r M V g", 11: "N b a m s k r M S V g"}
-
-
 @dataclass(frozen=True, slots=True)
 class CdxLayout:
     """Columns of a CDX file.
@@ -289,26 +307,6 @@ def write_cdx(rows: Iterable[IndexRow], layout: CdxLayout = CDX11) -> Iterator[b
         values = {"urlkey": row.output_key(), "timestamp": row.timestamp, **row.fields}
         texts = [escape_column(values.get(name, ""), layout.delimiter) or NO_VALUE for name in layout.columns]
         yield layout.delimiter.join(texts).encode("utf-8", "surrogateescape") + b"\n"
-
-
-# OpenWayback's and ipwb's names of pywb's fields.
-_FIELD_ALIASES = {
-    "uri": "url",
-    "original_uri": "url",
-    "mct": "mime",
-    "mime_type": "mime",
-    "mimetype": "mime",
-    "hsc": "status",
-    "status_code": "status",
-    "statuscode": "status",
-    "sha": "digest",
-    "rle": "length",
-    "rou": "refers-to-uri",
-    "rod": "refers-to-date",
-}
-_CDXJ_FIELD_ORDER = ("url", "mime", "status", "digest", "redirect", "robotflags", "length", "offset", "filename")
-_WARCFILE_PREFIX = "warcfile:"
-_LONE_SURROGATE = re.compile(rb"\\u[dD]")
 
 
 def parse_cdxj_row(line: bytes, number: int = 0, offset: int = 0) -> IndexRow:

@@ -48,6 +48,15 @@ _LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
 _ZIPNUM_LINE = re.compile(rb"[^\t ]+( \d+)?\t[^\t]+\t\d+\t\d+(\t\d+)?\s*")
 
+_KIND_LABELS = {
+    "index": "rows of an index",
+    "urls": "URLs",
+    "log": "lines of a log",
+    "map": "rows of a map",
+    "binary": "not text",
+    "other": "others",
+}
+
 
 def reject_unsupported_formats(path: str | PathLike[str], name: str | None = None) -> None:
     """Raise InputError for a file in a known but unsupported format, with advice.
@@ -192,13 +201,3 @@ def _majority_kind(counts: Counter[str], name: str) -> LineKind:
         )
         raise InputError(f"{name}: lines of different kinds ({summary}): split the file, or give its kind with --input")
     return best
-
-
-_KIND_LABELS = {
-    "index": "rows of an index",
-    "urls": "URLs",
-    "log": "lines of a log",
-    "map": "rows of a map",
-    "binary": "not text",
-    "other": "others",
-}

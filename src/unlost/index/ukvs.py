@@ -26,6 +26,37 @@ _JSON_TOKEN = re.compile(
     r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|([A-Za-z_$@][\w$@.-]*+)(\s*+)(:?)|[\[\]{}]', re.DOTALL | re.ASCII
 )
 
+FrequencyBound = Literal["", "+", "-", "~"]
+"""Precision of a number: exact, at least, at most, about."""
+# 18 digits fit into 64 bits, and exceed the holdings of all archives together.
+_FREQUENCY = re.compile(r"([0-9]{1,18})?([+~-])?(?:/([0-9]{1,18})?([+~-])?)?", re.ASCII)
+
+UKVS_PROBLEM_KINDS = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES; skipped",
+    "bad-header": "a `!` line whose JSON cannot be read or is not what its name asks for; skipped",
+    "unknown-header": "a `!` line of another name than context, id, fields and meta; skipped",
+    "late-header": "a `!` line behind the first row; skipped",
+    "bad-row": "fewer fields than there are keys, control characters, or not UTF-8; skipped",
+    "bad-frequency": "a frequency that is missing or cannot be read; the row is kept, with one that is unknown",
+    "bad-json": "JSON at the end of a row that cannot be read; the row is kept without it",
+    "unsorted": "a key that should stand before the one above it; the row is kept",
+    "duplicate-key": "the key of the row above; the row is kept",
+    "truncated": "more or fewer bytes of rows than the header declares, or a compressed file that ends early",
+}
+"""Kinds of problems, and how the line is treated. Rows are kept where possible, because a map must not lose keys."""
+ROW_BYTES_FIELD = "row_bytes"
+"""Member of `!meta` with the total size of all rows in bytes, by which a truncated file is detected."""
+_ROW_BYTES_WIDTH = 20  # digits: the number is filled in last, in a field of fixed width
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_FIELD = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
+
+_EXPECTED_HEADERS = {
+    b"context": "a list of addresses",
+    b"id": "an object",
+    b"fields": "an object with lists of names, `keys` and `values`",
+    b"meta": "an object",
+}
+
 
 def parse_lenient_json(text: str) -> object:
     """Parse JSON whose member names may lack quotes, in linear time and with limited nesting. Raises ValueError.
@@ -35,8 +66,8 @@ def parse_lenient_json(text: str) -> object:
     """
     pieces, end, depth = [], 0, 0
     for token in _JSON_TOKEN.finditer(text):
-        text_of_token = token[0]
-        depth += (text_of_token in ("[", "{")) - (text_of_token in ("]", "}"))
+        token_text = token[0]
+        depth += (token_text in ("[", "{")) - (token_text in ("]", "}"))
         if depth > MAX_JSON_DEPTH:
             raise ValueError(f"nested more than {MAX_JSON_DEPTH} deep")
         if token[3]:
@@ -56,12 +87,6 @@ def _parse_finite(text: str) -> float:
 
 def _reject_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON")
-
-
-FrequencyBound = Literal["", "+", "-", "~"]
-"""Precision of a number: exact, at least, at most, about."""
-# 18 digits fit into 64 bits, and exceed the holdings of all archives together.
-_FREQUENCY = re.compile(r"([0-9]{1,18})?([+~-])?(?:/([0-9]{1,18})?([+~-])?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +143,6 @@ class Frequency:
         [True, True, True, False, False, False, False, False]
         """
         return self.mementos == 0 and self.mementos_bound in ("", "-") and not self.resources
-
-
-UKVS_PROBLEM_KINDS = {
-    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES; skipped",
-    "bad-header": "a `!` line whose JSON cannot be read or is not what its name asks for; skipped",
-    "unknown-header": "a `!` line of another name than context, id, fields and meta; skipped",
-    "late-header": "a `!` line behind the first row; skipped",
-    "bad-row": "fewer fields than there are keys, control characters, or not UTF-8; skipped",
-    "bad-frequency": "a frequency that is missing or cannot be read; the row is kept, with one that is unknown",
-    "bad-json": "JSON at the end of a row that cannot be read; the row is kept without it",
-    "unsorted": "a key that should stand before the one above it; the row is kept",
-    "duplicate-key": "the key of the row above; the row is kept",
-    "truncated": "more or fewer bytes of rows than the header declares, or a compressed file that ends early",
-}
-"""Kinds of problems, and how the line is treated. Rows are kept where possible, because a map must not lose keys."""
-ROW_BYTES_FIELD = "row_bytes"
-"""Member of `!meta` with the total size of all rows in bytes, by which a truncated file is detected."""
-_ROW_BYTES_WIDTH = 20  # digits: the number is filled in last, in a field of fixed width
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-_FIELD = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,14 +292,6 @@ class UkvsReader:
 def _strip_byte_order_mark(line: Line) -> Line:
     """Remove the byte order mark that some editors write before the first line."""
     return line._replace(text=line.text.removeprefix(b"\xef\xbb\xbf")) if line.number == 1 else line
-
-
-_EXPECTED_HEADERS = {
-    b"context": "a list of addresses",
-    b"id": "an object",
-    b"fields": "an object with lists of names, `keys` and `values`",
-    b"meta": "an object",
-}
 
 
 def _parse_header(name: bytes, text: bytes) -> dict[str, object]:

@@ -25,28 +25,6 @@ ACCESS_LOG_PROBLEM_KINDS = {
 }
 """Kinds of problems, with their messages. Each skips its line."""
 
-
-@dataclass(frozen=True, slots=True)
-class AccessLogEntry:
-    """A request for a page.
-
-    Attributes:
-        uri: URL with scheme and host; white space, control characters and bytes that are not UTF-8 are escaped.
-        datetime: Date of the request, 14 digits, UTC.
-        status: HTTP status; None if it is missing.
-        method: HTTP method in upper case.
-        mime: Always None, because these logs have no media type; present so that requests can be counted like captures.
-        body_bytes: Size of the response body; None if it is missing.
-    """
-
-    uri: str
-    datetime: str
-    status: int | None
-    method: str
-    mime: str | None = None
-    body_bytes: int | None = None
-
-
 _MONTHS = {name: number for number, name in enumerate(b"jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _DATE = re.compile(rb"\[([^\[\]]{1,40})\] \"")
 _TIMESTAMP = re.compile(rb"(\d{1,2})/([A-Za-z]{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(?: ([+-])(\d\d):?(\d\d))?")
@@ -67,6 +45,27 @@ _REPLAY = re.compile(
 _BARE_REPLAY = re.compile(
     rb"(?:[a-z]+://[^/]*)?(?:/[^/]*)?/\d{4,14}(?:[a-z]{2}_)?/+([^/]*\..+)", re.IGNORECASE | re.DOTALL
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLogEntry:
+    """A request for a page.
+
+    Attributes:
+        uri: URL with scheme and host; white space, control characters and bytes that are not UTF-8 are escaped.
+        datetime: Date of the request, 14 digits, UTC.
+        status: HTTP status; None if it is missing.
+        method: HTTP method in upper case.
+        mime: Always None, because these logs have no media type; present so that requests can be counted like captures.
+        body_bytes: Size of the response body; None if it is missing.
+    """
+
+    uri: str
+    datetime: str
+    status: int | None
+    method: str
+    mime: str | None = None
+    body_bytes: int | None = None
 
 
 def read_access_log(

@@ -53,6 +53,20 @@ UPSTREAM_LOG_PROBLEM_KINDS = {
 _MAX_NUMBER = 2**53 - 1  # largest integer that all JSON parsers represent exactly
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_REQUIRED_FIELDS = ("time", "archive", "uri", "endpoint", "outcome", "reason")
+
+MemGatorEventKind = Literal["asked", "hit", "miss", "error", "sleep"]
+"""A page was requested; an archive has mementos, has none, failed, or is dormant."""
+_NOT_FOUND = 404
+
+_REQUEST_LINE = re.compile(rb"Aggregating Mementos for (\S+)")
+_RESPONSE_LINE = re.compile(
+    rb"(\S+) => (?:(Success): (\d{1,18}) mementos|Response error: (\d{3})|(Network|Request|Response read) error|"
+    rb"(Dormant) after)"
+)
+_LINE_PREFIXES = (b"INFO: ", b"ERROR: ", b"BENCHMARK: ")
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamLogEntry:
@@ -225,13 +239,6 @@ _FIELD_RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 _FIELD_NAMES = tuple(each.name for each in fields(UpstreamLogEntry))
 _field_values = attrgetter(*_FIELD_NAMES)
-_encode = json.JSONEncoder(separators=(",", ":")).encode
-_REQUIRED_FIELDS = ("time", "archive", "uri", "endpoint", "outcome", "reason")
-
-
-MemGatorEventKind = Literal["asked", "hit", "miss", "error", "sleep"]
-"""A page was requested; an archive has mementos, has none, failed, or is dormant."""
-_NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +247,6 @@ class MemGatorEvent:
 
     event: MemGatorEventKind
     name: str
-
-
-_REQUEST_LINE = re.compile(rb"Aggregating Mementos for (\S+)")
-_RESPONSE_LINE = re.compile(
-    rb"(\S+) => (?:(Success): (\d{1,18}) mementos|Response error: (\d{3})|(Network|Request|Response read) error|"
-    rb"(Dormant) after)"
-)
-_LINE_PREFIXES = (b"INFO: ", b"ERROR: ", b"BENCHMARK: ")
 
 
 def is_memgator_log(line: bytes) -> bool:

@@ -34,6 +34,24 @@ from unlost._core import Mementos, SeenMementos
 from unlost.problems import Problem, Problems
 from unlost.text_lines import read_lines
 
+__all__ = [
+    "MAX_FILE_BYTES",
+    "MEDIA_TYPE",
+    "TIMEMAP_PROBLEM_KINDS",
+    "ArchiveTimeMap",
+    "LinkFormatTimeMap",
+    "MementoTuple",
+    "Mementos",
+    "SeenMementos",
+    "TimeMapEntry",
+    "TimeMapLink",
+    "format_timemap",
+    "read_archive_timemap",
+    "read_timemap",
+    "read_timemap_file",
+]
+
+
 MEDIA_TYPE = "application/link-format"
 MAX_FILE_BYTES = 1 << 28
 """Limit for a TimeMap in memory; the rest of a longer file is left out. Two million mementos need less."""
@@ -49,6 +67,8 @@ TIMEMAP_PROBLEM_KINDS = {
     "too-large": "a file or a list with more text than can be held: the rest was left out",
 }
 """Kinds of problems, with their messages."""
+
+_TARGET_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
 
 
 class TimeMapEntry(NamedTuple):
@@ -219,15 +239,9 @@ def _format_link(rel: str, link: TimeMapLink) -> str:
     return entry
 
 
-_TARGET_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
-
-
 def _escape_target(uri: str) -> str:
     """Escape characters that would end the URL or the line, to prevent injection of entries."""
     return uri.translate(_TARGET_ESCAPES)
-
-
-__all__ = ["ArchiveTimeMap", "MementoTuple", "Mementos", "SeenMementos", "read_archive_timemap"]
 
 
 class MementoTuple(NamedTuple):

@@ -34,6 +34,14 @@ FILTER_OVERHEAD = 1.13
 FILTER_HEADER_BYTES = 1024
 """Maximum size of a filter's header and padding."""
 
+GZIP_LEVEL = 6
+"""Level of the bundled compressor. Its output for maps is up to 2 % larger than that of `gzip -9`."""
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+_BUDGET_PATTERN = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
+_MIN_FILL = 0.99
+"""Share of the budget at which a map is large enough."""
+_MAX_TRIES = 10
+
 
 def estimate_filter_bytes(keys: int, bits: int) -> int:
     """Return the approximate size of a filter in bytes; 0 bits mean no filter.
@@ -89,15 +97,6 @@ def write_page_filter(
 def lookup_keys_in_filter(filter_file: str | PathLike[str], keys: Sequence[str]) -> list[bool]:
     """Return for each key whether a filter says that it may be held."""
     return Filter.open(filter_file).lookup_keys_many(keys)
-
-
-GZIP_LEVEL = 6
-"""Level of the bundled compressor. Its output for maps is up to 2 % larger than that of `gzip -9`."""
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-_BUDGET_PATTERN = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
-_MIN_FILL = 0.99
-"""Share of the budget at which a map is large enough."""
-_MAX_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ MAP_CONTEXT = ("https://git.io/mementomap",)
 EXCLUDABLE_PAGES = ("robots", "sitemaps")
 """Kinds of pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
 
+_SEARCH_ROUNDS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapOptions(InputOptions):
@@ -183,9 +185,6 @@ def _input_bytes(inputs: Sequence[str | PathLike[str]]) -> int:
         with suppress(OSError):
             sizes += Path(name).stat().st_size
     return sizes
-
-
-_SEARCH_ROUNDS = 200
 
 
 def mean_children(shape: MapShape) -> tuple[list[float], list[float]]:

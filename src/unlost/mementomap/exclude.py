@@ -37,6 +37,14 @@ from unlost.text_lines import read_lines
 
 _PLACEHOLDER_PAGE = "-"  # an arbitrary page name: a wildcard that holds the whole folder holds it
 
+DEFAULT_EXPIRY_DAYS = 30
+"""Days until an exclusion expires: most archives recrawl pages that seldom change at least monthly."""
+DEFAULT_MIN_PAGES = 3
+"""Number of missed pages of a folder from which the whole folder is excluded: one or two may be typing errors."""
+_BATCH = 20_000  # keys looked up at a time
+_REPORT_LINES = 10_000  # lines between two progress reports
+_DAMAGE_KINDS = ("truncated", "corrupt", "cut-line")
+
 
 class MapKeyIndex:
     """Memory-mapped sorted map, for look-ups by key prefix. Close it, or use it as a context manager."""
@@ -86,15 +94,6 @@ class MapKeyIndex:
             else:
                 high = middle
         return low
-
-
-DEFAULT_EXPIRY_DAYS = 30
-"""Days until an exclusion expires: most archives recrawl pages that seldom change at least monthly."""
-DEFAULT_MIN_PAGES = 3
-"""Number of missed pages of a folder from which the whole folder is excluded: one or two may be typing errors."""
-_BATCH = 20_000  # keys looked up at a time
-_REPORT_LINES = 10_000  # lines between two progress reports
-_DAMAGE_KINDS = ("truncated", "corrupt", "cut-line")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,17 @@ FORMAT_VERSION = 2
 """Version 2 adds the build time, the inputs and the size of the rows to the header. The rows are those of version 1."""
 _ROW_BYTES = re.compile(rb'(?<="' + ROW_BYTES_FIELD.encode() + rb'": ) *\d+(?=\}\n)')
 
+DIGEST_END_BYTES = 1 << 20
+"""Bytes at the beginning and at the end that the digest of a large file covers."""
+MAX_INPUT_DIGESTS = 100
+"""Maximum number of inputs with digests of their own; more have one combined digest."""
+CaptureRange: TypeAlias = tuple[str, str]
+"""Dates of the first and the last capture, 14 digits each."""
+UNKNOWN_CAPTURE_RANGE: CaptureRange = ("00000101000000", "00000101000000")
+"""Placeholder of the same length in a header as any other range."""
+
+_EXPIRES = "expires"
+
 
 def with_row_bytes(header: UkvsHeader) -> UkvsHeader:
     """Return a header of the current version with a placeholder for the size of the rows.
@@ -180,16 +191,6 @@ def is_fully_rolled_up(header: UkvsHeader) -> bool:
     return header.meta.get("rolled_up") is True
 
 
-DIGEST_END_BYTES = 1 << 20
-"""Bytes at the beginning and at the end that the digest of a large file covers."""
-MAX_INPUT_DIGESTS = 100
-"""Maximum number of inputs with digests of their own; more have one combined digest."""
-CaptureRange: TypeAlias = tuple[str, str]
-"""Dates of the first and the last capture, 14 digits each."""
-UNKNOWN_CAPTURE_RANGE: CaptureRange = ("00000101000000", "00000101000000")
-"""Placeholder of the same length in a header as any other range."""
-
-
 def build_time() -> str:
     """Return the build time: SOURCE_DATE_EPOCH if it is set, else the current time, as 14 digits. Raises DateError."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -287,9 +288,6 @@ def _parse_iso_date(value: object) -> str | None:
         return from_iso(value) if isinstance(value, str) else None
     except DateError:
         return None
-
-
-_EXPIRES = "expires"
 
 
 def row_expiry_date(row: UkvsRow) -> date | None:

@@ -22,6 +22,9 @@ _SUFFIX_SECTIONS = ("all", "icann")
 _ID_PATTERN = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
 _MAX_HEADER_BYTES = 1 << 20  # limit for the header of a file that is not a profile
 
+_CHUNK = 64 << 10  # bytes read at a time, and the size at which the binary search ends
+_COMPRESSION_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileHeader:
@@ -206,10 +209,6 @@ def _unquote_id(value: str) -> str:
     except (ValueError, RecursionError):
         return value
     return unquoted if isinstance(unquoted, str) else value
-
-
-_CHUNK = 64 << 10  # bytes read at a time, and the size at which the binary search ends
-_COMPRESSION_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,44 @@ from unlost.uri import DEFAULT_RULES, SuffixList
 if TYPE_CHECKING:
     from unlost._core import MapBuilder, RowColumns
 
+__all__ = [
+    "PROFILE_PROBLEM_KINDS",
+    "ProfileCheckResult",
+    "ProfileHeader",
+    "ProfileLookupResult",
+    "UriKeyProfile",
+    "build_profiles",
+    "check_profile",
+    "create_profile_counter",
+    "merge_profiles",
+    "profiles_to_map",
+    "write_profiles",
+]
+PROFILE_PROBLEM_KINDS = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
+    "bad-row": "expected a key and an object",
+    "bad-frequency": "expected a `frequency` of at most 18 digits",
+    "bad-spread": "expected a `spread` of at most 18 digits",
+    "bad-ports": "expected `ports`, each with its part of the frequency",
+    "bad-key": "expected a key that an address can have under the policy",
+    "nothing-held": "expected a frequency and a spread of at least 1",
+    "unsorted": "expected keys in the order of their bytes",
+    "duplicate-key": "expected each key once",
+}
+"""Kinds of problems with the lines of a profile."""
+
 
 _MAX_SUM = 10**18
 """Limit for sums, the same as for frequencies."""
+
+PartField = Literal["year", "mime"]
+PART_FIELDS: tuple[PartField, ...] = get_args(PartField)
+UNKNOWN_PART = "-"
+"""Year or media type group of a capture without one."""
+MAX_PROFILE_PARTS = 400
+"""Maximum number of parts, each of which has a counter. Further years count as unknown; no archive is that old."""
+_BATCH = 5_000  # rows of a part
+_COUNTER_MEMORY = 512 << 20  # bytes, for all counters together
 
 
 def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
@@ -86,33 +121,6 @@ def _read_parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
         if not is_sound:
             raise InputError(f'{name}: line {line.number}: expected parts with their counts, {{"2014": 3}}')
         yield key, parts
-
-
-__all__ = [
-    "PROFILE_PROBLEM_KINDS",
-    "ProfileCheckResult",
-    "ProfileHeader",
-    "ProfileLookupResult",
-    "UriKeyProfile",
-    "build_profiles",
-    "check_profile",
-    "create_profile_counter",
-    "merge_profiles",
-    "profiles_to_map",
-    "write_profiles",
-]
-PROFILE_PROBLEM_KINDS = {
-    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
-    "bad-row": "expected a key and an object",
-    "bad-frequency": "expected a `frequency` of at most 18 digits",
-    "bad-spread": "expected a `spread` of at most 18 digits",
-    "bad-ports": "expected `ports`, each with its part of the frequency",
-    "bad-key": "expected a key that an address can have under the policy",
-    "nothing-held": "expected a frequency and a spread of at least 1",
-    "unsorted": "expected keys in the order of their bytes",
-    "duplicate-key": "expected each key once",
-}
-"""Kinds of problems with the lines of a profile."""
 
 
 def create_profile_counter(
@@ -358,16 +366,6 @@ def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | Non
     problems = Problems()
     _add_problems(tally[-1], name, problems, PROFILE_PROBLEM_KINDS)
     return ProfileCheckResult(header, keys, frequency, spread, problems)
-
-
-PartField = Literal["year", "mime"]
-PART_FIELDS: tuple[PartField, ...] = get_args(PartField)
-UNKNOWN_PART = "-"
-"""Year or media type group of a capture without one."""
-MAX_PROFILE_PARTS = 400
-"""Maximum number of parts, each of which has a counter. Further years count as unknown; no archive is that old."""
-_BATCH = 5_000  # rows of a part
-_COUNTER_MEMORY = 512 << 20  # bytes, for all counters together
 
 
 def build_profiles_by_part(

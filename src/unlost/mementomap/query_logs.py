@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 _BATCH = 10_000
 
+MissLogKind = Literal["answers", "log", "urls"]
+MISS_LOG_KINDS: tuple[MissLogKind, ...] = get_args(MissLogKind)
+"""Upstream responses as JSON Lines; an access log; missed URLs, one a line."""
+_NOT_FOUND = 404
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLogOptions:
@@ -125,12 +130,6 @@ def _upstream_rows(name: str, problems: Problems) -> "Iterator[list[RowColumns]]
     )
     while batch := list(islice(rows, _BATCH)):
         yield batch
-
-
-MissLogKind = Literal["answers", "log", "urls"]
-MISS_LOG_KINDS: tuple[MissLogKind, ...] = get_args(MissLogKind)
-"""Upstream responses as JSON Lines; an access log; missed URLs, one a line."""
-_NOT_FOUND = 404
 
 
 class LoggedRequest(NamedTuple):

@@ -36,6 +36,22 @@ ProgressCallback = Callable[[int, int], None]
 T = TypeVar("T")
 _POLL_SECONDS = 0.1
 
+LINE_PROBLEM_MESSAGES = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES was left out",
+    "bad-row": "expected a key, a date, and columns or an object",
+    "bad-header": "expected ` CDX` and one letter for each column",
+    "binary": "expected text, found a NUL byte",
+    "bad-frequency": "expected a frequency such as 300+/20-; kept, as unknown",
+    "unsorted": "a key that belongs before the one above it, or is the same; put in order",
+    "truncated": "the compressed file ends in the middle",
+    "corrupt": "the compressed data is damaged",
+    "trailing-garbage": "bytes behind the end of the compressed data were left out",
+}
+
+InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
+INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
+_BATCH = 10_000
+
 
 def run_with_progress(
     work: Callable[[Progress], T], on_progress: ProgressCallback | None = None, progress: Progress | None = None
@@ -78,19 +94,6 @@ def run_with_progress(
     if failures:
         raise failures[0]
     return results[0]
-
-
-LINE_PROBLEM_MESSAGES = {
-    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES was left out",
-    "bad-row": "expected a key, a date, and columns or an object",
-    "bad-header": "expected ` CDX` and one letter for each column",
-    "binary": "expected text, found a NUL byte",
-    "bad-frequency": "expected a frequency such as 300+/20-; kept, as unknown",
-    "unsorted": "a key that belongs before the one above it, or is the same; put in order",
-    "truncated": "the compressed file ends in the middle",
-    "corrupt": "the compressed data is damaged",
-    "trailing-garbage": "bytes behind the end of the compressed data were left out",
-}
 
 
 @dataclass(slots=True)
@@ -169,11 +172,6 @@ class InputReport:
             share = f"{bad} of {self.understood + bad} lines are bad, more than {max_bad:g} of them"
             first = next(iter(self.problems.first.values()))
             raise InputError(f"{share}: nothing was written; first: {first}")
-
-
-InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
-INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
-_BATCH = 10_000
 
 
 class RowSink(Protocol):

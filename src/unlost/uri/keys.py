@@ -10,12 +10,38 @@ from unlost import _core
 from unlost._core import KeyPolicies, SuffixList
 from unlost.errors import UriError
 
+__all__ = [
+    "DEFAULT_RULES",
+    "MAX_URI_BYTES",
+    "POLICIES",
+    "RULE_SETS",
+    "KeyPolicies",
+    "Segments",
+    "SuffixList",
+    "alternative_keys",
+    "canonical",
+    "canonical_many",
+    "foreign_scheme",
+    "key",
+    "key_many",
+    "policy_name",
+    "row_key",
+    "segments",
+    "spellings",
+    "surt",
+    "surt_many",
+    "unsurt",
+    "unsurt_many",
+]
+
 MAX_URI_BYTES = _core.MAX_URI_BYTES
 """Longer URLs are rejected as `too-long`. Chromium does not navigate to URLs of more than 2 MB."""
 RULE_SETS = _core.RULE_SETS
 """Names of the rule sets; docs/uri.md describes them."""
 DEFAULT_RULES = RULE_SETS[0]
 """`wayback`, the rules of Wayback and pywb indexes."""
+POLICIES = _core.POLICIES
+"""The 23 key policies of the archive profiling paper; any other `HmPn` works, too."""
 
 
 def surt(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
@@ -82,23 +108,6 @@ def foreign_scheme(uri: str | bytes) -> str | None:
     ('dns', None)
     """
     return _core.foreign_scheme(uri)
-
-
-__all__ = [
-    "POLICIES",
-    "KeyPolicies",
-    "Segments",
-    "SuffixList",
-    "alternative_keys",
-    "key",
-    "key_many",
-    "policy_name",
-    "row_key",
-    "segments",
-    "spellings",
-]
-POLICIES = _core.POLICIES
-"""The 23 key policies of the archive profiling paper; any other `HmPn` works, too."""
 
 
 class Segments(NamedTuple):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # Records about the file itself, which need no WARC-Target-URI.
 _TYPES_WITHOUT_URL = {"warcinfo"}
 
+CAPTURE_RECORD_TYPES = ("response", "revisit", "resource")
+"""Record types that are captures of a page or a page requisite."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
@@ -105,10 +108,6 @@ class CaptureReader:
             return None
         timestamp = self._parse_date(record, record.refers_to_date)
         return None if timestamp is None else (record.refers_to_uri, timestamp)
-
-
-CAPTURE_RECORD_TYPES = ("response", "revisit", "resource")
-"""Record types that are captures of a page or a page requisite."""
 
 
 def read_warc_captures(

@@ -32,6 +32,63 @@ _READ_BYTES = 1 << 16
 _GZIP = 16  # added to zlib's `wbits` for a gzip header, which then has no time and no name
 _WINDOWS = range(10, 16)  # window sizes (`wbits`), as powers of two
 
+MAX_VALUE_CHARS = 1 << 16
+"""Longest value in characters, and longest URL in bytes: tools that read WARCs fail on longer lines."""
+_PLAIN_VALUE = re.compile(r"[!#-~](?:[ -~]*[!-~])?")
+_UNSAFE_URI_CHARS = re.compile(r"[\x00-\x20<>\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000\ud800-\udfff\ufeff]")
+WarcFields = Iterable[tuple[str, str | None]]
+
+MAX_HEADER_BYTES = 1 << 16
+"""Maximum total size of the HTTP headers stored; a header that does not fit is left out."""
+ORIGINAL_HEADER_PREFIX = "X-Archive-Orig-"
+"""Prefix of headers that describe the body as transferred, not as stored."""
+# Codings, lengths and checksums of the transferred body. The body is stored without codings, so replay software must
+# not see these headers under their own names.
+_TRANSFER_HEADERS = {
+    "content-encoding",
+    "transfer-encoding",
+    "content-length",
+    "content-md5",
+    "content-range",
+    "digest",
+    "content-digest",
+    "repr-digest",
+    "trailer",
+}
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL_CHARS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+HttpHeaders = tuple[tuple[str, str], ...]
+
+_MAX_MEMORY_BYTES = 1 << 20  # larger bodies are read from their file twice
+_PAYLOAD_READ_BYTES = 1 << 16
+# Formats that are already compressed.
+_COMPRESSED_TYPES = (
+    "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
+    "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
+    "application/zip", "application/x-zip", "application/gzip", "application/x-gzip", "application/x-7z",
+    "application/x-rar", "application/vnd.rar", "application/x-bzip", "application/x-xz", "application/java-archive",
+    "application/vnd.openxmlformats", "application/vnd.oasis", "application/epub", "application/ogg",
+)  # fmt: skip
+
+WARC_VERSION = b"WARC/1.1\r\n"
+RECORD_END = b"\r\n\r\n"
+"""Two line ends after the block of every record."""
+HTTP_RESPONSE_TYPE = "application/http; msgtype=response"
+HTTP_REQUEST_TYPE = "application/http; msgtype=request"
+WARC_FIELDS_TYPE = "application/warc-fields"
+TRUNCATION_REASONS = frozenset({"length", "time", "disconnect", "unspecified"})
+"""Values of WARC-Truncated in WARC 1.1."""
+_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+# Namespace of record IDs, which are derived from the records, so that equal work writes equal files.
+_RECORD_ID_NAMESPACE = uuid.UUID("5b3b5e0c-8a0c-5d0e-9d7a-6d1f7f0c2a11")
+
+format_record_date = lru_cache(16)(dates.to_iso)
+"""Cached, because many records are stored in the same second, and page requisites often have equal dates."""
+
+_MAX_HEAD_BYTES = 1 << 20  # five URLs of 64 KiB at most, or 64 KiB of headers and two more
+_MAX_FIELDS_BLOCK_BYTES = 8 << 20  # a dozen values of 64 Ki characters, up to six bytes each in JSON
+_MAX_DRAINED_BYTES = 2 << 30  # twice the largest body
+
 
 class TruncatedRecordError(Exception):
     """A gzip member, or a record in it, is incomplete. Internal: callers translate it."""
@@ -91,13 +148,6 @@ class GzipMember:
     def end(self) -> int:
         """Offset of the next member, once the text has been read to its end."""
         return self._position - len(self._decompressor.unused_data)
-
-
-MAX_VALUE_CHARS = 1 << 16
-"""Longest value in characters, and longest URL in bytes: tools that read WARCs fail on longer lines."""
-_PLAIN_VALUE = re.compile(r"[!#-~](?:[ -~]*[!-~])?")
-_UNSAFE_URI_CHARS = re.compile(r"[\x00-\x20<>\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000\ud800-\udfff\ufeff]")
-WarcFields = Iterable[tuple[str, str | None]]
 
 
 def format_fields(fields: WarcFields) -> bytes:
@@ -165,28 +215,6 @@ def _too_long_error(size: int) -> UriError:
 
 def _percent_encode(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
-
-
-MAX_HEADER_BYTES = 1 << 16
-"""Maximum total size of the HTTP headers stored; a header that does not fit is left out."""
-ORIGINAL_HEADER_PREFIX = "X-Archive-Orig-"
-"""Prefix of headers that describe the body as transferred, not as stored."""
-# Codings, lengths and checksums of the transferred body. The body is stored without codings, so replay software must
-# not see these headers under their own names.
-_TRANSFER_HEADERS = {
-    "content-encoding",
-    "transfer-encoding",
-    "content-length",
-    "content-md5",
-    "content-range",
-    "digest",
-    "content-digest",
-    "repr-digest",
-    "trailer",
-}
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_CONTROL_CHARS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
-HttpHeaders = tuple[tuple[str, str], ...]
 
 
 def format_http_head(
@@ -280,18 +308,6 @@ def _restore_names(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, st
         yield (name[len(ORIGINAL_HEADER_PREFIX) :] if is_renamed else name), value
 
 
-_MAX_MEMORY_BYTES = 1 << 20  # larger bodies are read from their file twice
-_PAYLOAD_READ_BYTES = 1 << 16
-# Formats that are already compressed.
-_COMPRESSED_TYPES = (
-    "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
-    "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
-    "application/zip", "application/x-zip", "application/gzip", "application/x-gzip", "application/x-7z",
-    "application/x-rar", "application/vnd.rar", "application/x-bzip", "application/x-xz", "application/java-archive",
-    "application/vnd.openxmlformats", "application/vnd.oasis", "application/epub", "application/ogg",
-)  # fmt: skip
-
-
 class Payload:
     """A body that can be iterated over several times. `length` is its size in bytes."""
 
@@ -335,26 +351,9 @@ def payload_and_block_digests(head: bytes, pieces: Iterable[bytes]) -> tuple[str
     return format_sha1(payload), format_sha1(block)
 
 
-WARC_VERSION = b"WARC/1.1\r\n"
-RECORD_END = b"\r\n\r\n"
-"""Two line ends after the block of every record."""
-HTTP_RESPONSE_TYPE = "application/http; msgtype=response"
-HTTP_REQUEST_TYPE = "application/http; msgtype=request"
-WARC_FIELDS_TYPE = "application/warc-fields"
-TRUNCATION_REASONS = frozenset({"length", "time", "disconnect", "unspecified"})
-"""Values of WARC-Truncated (WARC 1.1, 5.13)."""
-_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-# Namespace of record IDs, which are derived from the records, so that equal work writes equal files.
-_RECORD_ID_NAMESPACE = uuid.UUID("5b3b5e0c-8a0c-5d0e-9d7a-6d1f7f0c2a11")
-
-
 def make_record_id(*parts: str | None) -> str:
     """Return the WARC-Record-ID of the record identified by these parts."""
     return f"<urn:uuid:{uuid.uuid5(_RECORD_ID_NAMESPACE, json.dumps(parts))}>"
-
-
-format_record_date = lru_cache(16)(dates.to_iso)
-"""Cached, because many records are stored in the same second, and page requisites often have equal dates."""
 
 
 def format_record_header(fields: WarcFields) -> bytes:
@@ -381,11 +380,6 @@ def format_warcinfo(file: str, software: str, timestamp: str) -> bytes:
         ("Content-Length", str(len(block))),
     ]
     return format_record_header(fields) + block + RECORD_END
-
-
-_MAX_HEAD_BYTES = 1 << 20  # five URLs of 64 KiB at most, or 64 KiB of headers and two more
-_MAX_FIELDS_BLOCK_BYTES = 8 << 20  # a dozen values of 64 Ki characters, up to six bytes each in JSON
-_MAX_DRAINED_BYTES = 2 << 30  # twice the largest body
 
 
 class ForeignRecordError(Exception):

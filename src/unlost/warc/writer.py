@@ -24,6 +24,10 @@ OPEN_SUFFIX = ".open"
 _SEGMENT_NAME = re.compile(r"unlost-([0-9]{5,})\.warc\.gz", re.ASCII)
 _SAFE_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # O_NONBLOCK: do not wait on a pipe of that name
 
+_WRITE_BYTES = 1 << 20  # smaller records are appended with one write
+
+_GZIP_OVERHEAD_BYTES = 1 << 13  # with 1 in 1024 bytes, more than gzip adds to incompressible data
+
 
 def segment_name(number: int) -> str:
     """Return the final name of a segment.
@@ -193,9 +197,6 @@ def _sync_folder(folder: int) -> None:
         os.fsync(folder)
 
 
-_WRITE_BYTES = 1 << 20  # smaller records are appended with one write
-
-
 class WarcSegment:
     """An unfinished segment, open for appending.
 
@@ -280,9 +281,6 @@ def _batch_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield b"".join(batch)
             batch, size = [], 0
     yield b"".join(batch)
-
-
-_GZIP_OVERHEAD_BYTES = 1 << 13  # with 1 in 1024 bytes, more than gzip adds to incompressible data
 
 
 class WarcSegments:
