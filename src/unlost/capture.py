@@ -15,7 +15,6 @@ _DIGEST_ALGORITHMS = {"md5": (16, True), "sha1": (20, False), "sha256": (32, Tru
 _LABELLED_DIGEST = re.compile(r"([A-Za-z0-9-]+):(.+)", re.DOTALL)
 _BASE32_SHA1 = re.compile(r"[A-Z2-7]{32}", re.IGNORECASE)
 
-_ALGORITHMS = {"md5", "sha1", "sha256", "sha512"}
 _CHUNK = 1 << 16
 
 
@@ -106,7 +105,7 @@ def matches_digest(body: BinaryIO, digest: str) -> bool | None:
     (False, None)
     """
     algorithm = digest.partition(":")[0]
-    if algorithm not in _ALGORITHMS:
+    if algorithm not in _DIGEST_ALGORITHMS:
         return None
     hashed = hashlib.new(algorithm, usedforsecurity=False)
     body.seek(0)

@@ -13,7 +13,6 @@ from unlost import uri
 from unlost.capture import Capture
 from unlost.errors import InputError
 from unlost.index import cdx
-from unlost.index import cdx as index_cdx
 from unlost.index.cdx import CdxLayout, IndexRow, RowError
 from unlost.index.detection import (
     BYTE_ORDER_MARK,
@@ -102,7 +101,7 @@ def _parse_rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterato
                 continue
             has_rows = True
             if (layout is None or layout.delimiter == " ") and has_json_column(line.text):
-                yield index_cdx.parse_cdxj_row(line.text, line.number, line.offset)
+                yield cdx.parse_cdxj_row(line.text, line.number, line.offset)
             else:
                 yield (layout or cdx).parse_row(line.text, line.number, line.offset)
         except RowError as error:

@@ -65,8 +65,6 @@ PROFILE_PROBLEM_KINDS = {
     "duplicate-key": "expected each key once",
 }
 """Kinds of problems with the lines of a profile."""
-
-
 _MAX_SUM = 10**18
 """Limit for sums, the same as for frequencies."""
 
@@ -78,49 +76,6 @@ MAX_PROFILE_PARTS = 400
 """Maximum number of parts, each of which has a counter. Further years count as unknown; no archive is that old."""
 _BATCH = 5_000  # rows of a part
 _COUNTER_MEMORY = 512 << 20  # bytes, for all counters together
-
-
-def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
-    """Yield the lines of a merged profile, with the parts of its sources added by key.
-
-    Other errors in the sources were found when they were merged. Raises InputError for invalid parts.
-    """
-    part_groups = groupby(merge(*(_read_parts(name) for name in sources), key=_row_key), key=_row_key)
-    with merged.open("rb") as file:
-        for line in file:
-            if line.startswith(b"@"):
-                yield line
-                continue
-            key, _, members = line.partition(b" ")
-            _, group = next(part_groups, (key, iter(())))
-            total: dict[str, int] = {}
-            for _, parts in group:
-                for part, count in parts.items():
-                    total[part] = total.get(part, 0) + count
-            if max(total.values(), default=0) >= _MAX_SUM:
-                raise InputError(f"the parts under {ascii(key.decode(errors='replace'))[:80]} have more than 18 digits")
-            values = {**json.loads(members), "parts": dict(sorted(total.items()))}
-            yield key + b" " + json.dumps(values).encode() + b"\n"
-
-
-def _row_key(row: tuple[bytes, Mapping[str, int]]) -> bytes:
-    return row[0]
-
-
-def _read_parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
-    """Yield the keys of a profile with their parts."""
-    for line in read_lines(name, Problems()):
-        key, _, members = line.text.partition(b" ")
-        if not line.text.strip() or line.text.startswith((b"@", b"\xef\xbb\xbf@")):
-            continue
-        try:
-            parts = json.loads(members)["parts"]
-            is_sound = all(type(count) is int and 0 <= count < _MAX_SUM for count in parts.values())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            is_sound = False
-        if not is_sound:
-            raise InputError(f'{name}: line {line.number}: expected parts with their counts, {{"2014": 3}}')
-        yield key, parts
 
 
 def create_profile_counter(
@@ -268,8 +223,6 @@ def merge_profiles(
     Raises:
         InputError: Policies or rules differ, a file is not sorted, or a sum has more than 18 digits.
     """
-    from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
-
     progress = progress or _core.Progress()
     headers = _read_headers(sources)
     header = ProfileHeader.merge(headers, name, id)
@@ -289,6 +242,49 @@ def merge_profiles(
             file.writelines(merge_part_lines(without_parts, paths))
         else:
             merge(_descriptor_path(file))
+
+
+def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
+    """Yield the lines of a merged profile, with the parts of its sources added by key.
+
+    Other errors in the sources were found when they were merged. Raises InputError for invalid parts.
+    """
+    part_groups = groupby(merge(*(_read_parts(name) for name in sources), key=_row_key), key=_row_key)
+    with merged.open("rb") as file:
+        for line in file:
+            if line.startswith(b"@"):
+                yield line
+                continue
+            key, _, members = line.partition(b" ")
+            _, group = next(part_groups, (key, iter(())))
+            total: dict[str, int] = {}
+            for _, parts in group:
+                for part, count in parts.items():
+                    total[part] = total.get(part, 0) + count
+            if max(total.values(), default=0) >= _MAX_SUM:
+                raise InputError(f"the parts under {ascii(key.decode(errors='replace'))[:80]} have more than 18 digits")
+            values = {**json.loads(members), "parts": dict(sorted(total.items()))}
+            yield key + b" " + json.dumps(values).encode() + b"\n"
+
+
+def _row_key(row: tuple[bytes, Mapping[str, int]]) -> bytes:
+    return row[0]
+
+
+def _read_parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
+    """Yield the keys of a profile with their parts."""
+    for line in read_lines(name, Problems()):
+        key, _, members = line.text.partition(b" ")
+        if not line.text.strip() or line.text.startswith((b"@", b"\xef\xbb\xbf@")):
+            continue
+        try:
+            parts = json.loads(members)["parts"]
+            is_sound = all(type(count) is int and 0 <= count < _MAX_SUM for count in parts.values())
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            is_sound = False
+        if not is_sound:
+            raise InputError(f'{name}: line {line.number}: expected parts with their counts, {{"2014": 3}}')
+        yield key, parts
 
 
 def profiles_to_map(

@@ -122,8 +122,6 @@ def detect_query_kind(file: str | PathLike[str]) -> QueryKind:
 
 
 def _upstream_rows(name: str, problems: Problems) -> "Iterator[list[RowColumns]]":
-    from unlost.logs.upstream import read_upstream_log  # noqa: PLC0415  rarely needed
-
     rows = (
         (b"", entry.uri.encode(), re.sub(r"\D", "", entry.time)[:14].encode(), b"", b"")
         for entry in read_upstream_log(name, problems)

@@ -213,9 +213,9 @@ def detect_input_kind(path: str | PathLike[str], name: str | None = None) -> Inp
         return "zipnum"
     reject_unsupported_formats(path, name)
     if _may_be_archive(path):
-        from unlost.index import warc_index as index_warc_index  # noqa: PLC0415  slow to import
+        from unlost.index import warc_index  # noqa: PLC0415  slow to import
 
-        if index_warc_index.is_archive_file(path):
+        if warc_index.is_archive_file(path):
             return "archive"
     return detect_line_kind(path, name)
 
@@ -426,9 +426,9 @@ def to_row_columns(row: "IndexRow") -> "RowColumns":
 
 
 def _warc_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
-    from unlost.index import warc_index as index_warc_index  # noqa: PLC0415
+    from unlost.index import warc_index  # noqa: PLC0415
 
-    for capture in index_warc_index.read_archive_captures(name, problems):
+    for capture in warc_index.read_archive_captures(name, problems):
         status = "" if capture.status is None else str(capture.status)
         yield (
             b"",
