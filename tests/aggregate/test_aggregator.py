@@ -110,7 +110,7 @@ def test_no_more_is_asked_at_once_than_may_be() -> None:
 
         archives = Archives(a=slow)
         bounds = ConcurrencyLimits(deadline=5.0, max_active=2, max_waiting=3)
-        async with aggregator(archives, bounds=bounds) as it:
+        async with aggregator(archives, limits=bounds) as it:
             asked = [asyncio.create_task(it.find(f"{PAGE}/{number}")) for number in range(5)]
             await until(lambda: archives.going_on == 2)
             with pytest.raises(BusyError) as busy:
@@ -134,7 +134,7 @@ def test_who_waits_too_long_for_a_place_is_told() -> None:
     """After half of the deadline, so that there is always time left for archives."""
 
     async def work() -> None:
-        async with aggregator(Archives(a=hang), bounds=ConcurrencyLimits(deadline=0.4, max_active=1)) as it:
+        async with aggregator(Archives(a=hang), limits=ConcurrencyLimits(deadline=0.4, max_active=1)) as it:
             first = asyncio.create_task(it.find(f"{PAGE}/1"))
             await asyncio.sleep(0)
             begun = time.monotonic()
@@ -164,7 +164,7 @@ def test_listeners_hear_everything_and_spoil_nothing(caplog: pytest.LogCaptureFi
     """One that raises is logged, now and then; the others and the answer do not notice."""
 
     class Broken(Heard):
-        def heard(self, asked: UpstreamResult) -> None:
+        def on_upstream_result(self, asked: UpstreamResult) -> None:
             raise RuntimeError(f"planted, at {asked.uri}")
 
     async def work() -> None:

@@ -376,7 +376,7 @@ def test_a_courier_that_cannot_find_a_name_says_so() -> None:
             raise socket.gaierror(-2, f"Name or service not known: {host}:{port}")
 
     async def work() -> None:
-        async with a_courier(resolver=NoNames(), deadlines=HASTY) as courier:
+        async with a_courier(resolver=NoNames(), timeouts=HASTY) as courier:
             answer = await asked(an_archive("a"), courier)
         assert answer.report.outcome == "dns"
 

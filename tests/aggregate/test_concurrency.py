@@ -61,7 +61,7 @@ async def setting(
         entry = Archive("f", "F", ArchiveKind.MEMENTO, timemap=f"{server.url}/list/")
         deadlines = Timeouts(5.0, deadline, deadline, deadline)
         courier = a_courier(
-            clock, deadlines=deadlines, patience=0.05, retries=0, concurrency=concurrency, slot_patience=deadline
+            clock, timeouts=deadlines, max_wait=0.05, retries=0, concurrency=concurrency, max_slot_wait=deadline
         )
         async with (
             courier,

@@ -262,7 +262,7 @@ def test_what_is_in_memory_is_refused_to_nobody(tmp_path: Path) -> None:
             return []
 
         bounds = ConcurrencyLimits(max_active=1, max_waiting=0)
-        async with aggregator(archives, clock, disk=a_disk(tmp_path, clock=clock), bounds=bounds) as it:
+        async with aggregator(archives, clock, disk=a_disk(tmp_path, clock=clock), limits=bounds) as it:
             await it.find(PAGE)
             clock.advance(DISK_RECHECK_SECONDS)
             archives.behaviours["a"] = slow

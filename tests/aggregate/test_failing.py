@@ -102,7 +102,7 @@ def test_who_is_late_is_cancelled_and_named() -> None:
 
     async def work() -> None:
         archives = Archives(a=A, f=hang, c=C)
-        async with aggregator(archives, bounds=SHORT) as it:
+        async with aggregator(archives, limits=SHORT) as it:
             begun = time.monotonic()
             found = await it.find(PAGE)
             assert 0.25 < time.monotonic() - begun < 0.3 + 0.45
@@ -127,7 +127,7 @@ def test_an_archive_that_cannot_be_cancelled_delays_nobody_for_long() -> None:
         return []
 
     async def work() -> None:
-        async with aggregator(Archives(a=A, f=stubborn), bounds=SHORT) as it:
+        async with aggregator(Archives(a=A, f=stubborn), limits=SHORT) as it:
             begun = time.monotonic()
             found = await it.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "timeout"}
@@ -149,7 +149,7 @@ def test_what_was_listed_before_the_deadline_is_kept_in_the_answer() -> None:
         return first + b',\n<http://f.example/2>; rel="timemap"; from="Tue, 10 Feb 2015 00:00:01 GMT"'
 
     async def work() -> None:
-        async with aggregator(Archives(a=A, f=paged), bounds=SHORT) as it:
+        async with aggregator(Archives(a=A, f=paged), limits=SHORT) as it:
             found = await it.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "incomplete"}
             assert [report.mementos for report in found.reports] == [1, 1]
@@ -183,7 +183,7 @@ def test_once_its_breaker_is_open_a_hanging_archive_costs_no_time() -> None:
         clock = VirtualClock()
         archives = Archives(a=A, f=hang)
         bounds = ConcurrencyLimits(deadline=0.8)
-        async with aggregator(archives, clock, bounds=bounds) as it:
+        async with aggregator(archives, clock, limits=bounds) as it:
             for number in range(3):
                 await it.find(f"{PAGE}/{number}")
             assert it.breakers.statuses()["f"].state is BreakerState.DORMANT

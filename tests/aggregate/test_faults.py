@@ -124,7 +124,7 @@ async def setting(archives: dict[str, Archive], faults: dict[str, str]) -> Async
                 if fault and not plain:
                     proxy.charset = fault.partition(" ")[2]
                 proxies[name], asked[name] = proxy, proxy.before(archive)
-        courier = await stack.enter_async_context(a_courier(clock, deadlines=HASTY, patience=MAX_LIMIT_WAIT))
+        courier = await stack.enter_async_context(a_courier(clock, timeouts=HASTY, max_wait=MAX_LIMIT_WAIT))
         it = MementoAggregator(Fixed(*asked.values()), courier, clock, limits=BOUNDS)
         yield Setting(await stack.enter_async_context(it), proxies, asked, clock)
 

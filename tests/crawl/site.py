@@ -92,7 +92,7 @@ class Living:
         planned = {name: value for name, value in options.items() if name in names}
         others = {name: value for name, value in options.items() if name not in names}
         plan = replace(CrawlConfig(tuple(self.url + path for path in starts or ("/",)), delay=0.0), **planned)
-        others = {"contact": "me@example.org", "tell": lambda *said: self.told.append(said), **others}
+        others = {"contact": "me@example.org", "on_event": lambda *said: self.told.append(said), **others}
         return await crawl(plan, folder, self.clock, **others)
 
 

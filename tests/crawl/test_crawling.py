@@ -50,7 +50,7 @@ def test_who_links_to_what_can_be_read(tmp_path: Path) -> None:
 def test_without_warcs_the_same_is_known(tmp_path: Path) -> None:
     """Digests, lengths and links do not depend on bodies being kept."""
     _, kept, one = visited(SMALL, tmp_path / "kept")
-    _, unkept, other = visited(SMALL, tmp_path / "unkept", keep_warcs=False)
+    _, unkept, other = visited(SMALL, tmp_path / "unkept", write_warcs=False)
     assert not (tmp_path / "unkept" / "warc").exists()
 
     def facts(resources: list[LiveResource], url: str) -> list[tuple[object, ...]]:
@@ -117,7 +117,7 @@ def test_sites_that_make_up_addresses_end(tmp_path: Path) -> None:
             f"/same?PHPSESSID={hash(path) % 16**8:032x}",
         )  # fmt: skip
 
-    result, resources, site = visited(page, tmp_path / "crawl", alike=30, keep_warcs=False)
+    result, resources, site = visited(page, tmp_path / "crawl", alike=30, write_warcs=False)
     assert result.is_done
     assert len(site.paths) < 300
     assert len([path for path in site.paths if path.startswith("/same?")]) == 1

@@ -18,7 +18,7 @@ def test_somebody_may_stop_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
             result = await site.crawl(tmp_path / "crawl", should_stop=lambda: len(site.paths) >= 2)
             assert (result.is_stopped, result.is_done) == (True, False)
             task: asyncio.Task[object] = asyncio.create_task(
-                site.crawl(tmp_path / "crawl", tell=lambda *_: bool(task.cancel()))
+                site.crawl(tmp_path / "crawl", on_event=lambda *_: bool(task.cancel()))
             )
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -52,10 +52,10 @@ def test_manners_hold_on_any_site(
                     start,
                     reach=reach,
                     hops=hops,
-                    keep_warcs=False,
+                    write_warcs=False,
                     should_stop=lambda: len(site.paths) >= stop_after,
                 )
-            result = await site.crawl(folder, start, reach=reach, hops=hops, keep_warcs=False)
+            result = await site.crawl(folder, start, reach=reach, hops=hops, write_warcs=False)
             assert result.is_done
             assert len(site.paths) == len(set(site.paths)), "an address was asked for twice"
             robots = Protego.parse(rules)

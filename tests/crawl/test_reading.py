@@ -43,7 +43,7 @@ def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
                     found = list(read_resources(tmp_path / "crawl"))
                     seen.append(sum(each.outcome is CrawlOutcome.FETCHED for each in found))
 
-            assert (await site.crawl(tmp_path / "crawl", tell=look)).is_done
+            assert (await site.crawl(tmp_path / "crawl", on_event=look)).is_done
 
     asyncio.run(run())
     assert seen == [1, 2, 3]

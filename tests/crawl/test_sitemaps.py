@@ -79,7 +79,7 @@ def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, m
         return html() if path == "/" else None
 
     # The sitemaps are nearer than what they name: all are read before the limit is met.
-    result, _, site = visited(page, tmp_path / "crawl", resources=30, keep_warcs=False)
+    result, _, site = visited(page, tmp_path / "crawl", resources=30, write_warcs=False)
     assert result.queued + result.counts[CrawlOutcome.EXCLUDED] < 5_000
     assert result.excluded_links == {"too-many-listed": count * 50_000 - 3_000}
     assert len(site.server.paths) == 1 + 30

@@ -102,7 +102,7 @@ def test_what_is_too_big_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     other = resource("a.example/x", b"word", "text/plain")
 
     class Site(MadeSite):
-        def body(self, resource: SiteResource, most: int) -> ResourceBody:
+        def read_body(self, resource: SiteResource, most: int) -> ResourceBody:
             raise AssertionError(f"nobody should read {most} bytes of {resource.name}")
 
     with TextComparer(Site([one]), MadeSite([other])) as texts:

@@ -106,7 +106,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
     asked: list[str] = []
 
     class Endless(Stub):
-        async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+        async def list_prefix(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
             asked.append(f"{prefix} {first} {last}")
             await asyncio.Event().wait()
             yield self._capture(self.held[0])

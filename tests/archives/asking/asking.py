@@ -37,7 +37,7 @@ class Asking:
 
     async def send(self, path: str = "/", **fields: Any) -> HttpResponse:  # noqa: ANN401  those of Question
         """Ask for a path of the server."""
-        fields.setdefault("work", RequestKind.INDEX)
+        fields.setdefault("kind", RequestKind.INDEX)
         return await self.courier.send(self.archive, HttpRequest(self.server.url + path, **fields))
 
 
@@ -52,7 +52,7 @@ async def asking(
 ) -> AsyncIterator[Asking]:
     """Run a server that does something, and a courier that may ask it."""
     clock = VirtualClock()
-    options = {"contact": "me@example.com", "deadlines": QUICK, **options}
+    options = {"contact": "me@example.com", "timeouts": QUICK, **options}
     async with (
         faulty(answering, clock, tls) as server,
         ArchiveHttpClient(store or MemoryLimitStore(), clock, **options) as courier,

@@ -188,7 +188,7 @@ def test_pages_of_several_archives_are_no_captive_portal() -> None:
 
     async def run() -> None:
         network = Connectivity("bc")
-        async with asking(page, resolver=Names("127.0.0.1"), network=network) as it:
+        async with asking(page, resolver=Names("127.0.0.1"), connectivity=network) as it:
             for paths in ({"b": "b", "c": "c"}, {"b": "nothing", "c": "nothing"}):
                 for name, path in paths.items():
                     url = f"http://{name}.example:{it.server.port}/{path}"
@@ -312,11 +312,11 @@ def test_a_wait_longer_than_patience_is_said_and_kept() -> None:
     """Whoever has no patience learns at once until when, and so do all the others, without a request."""
 
     async def run() -> None:
-        async with asking(throttling(429, 99, retry_after="120"), patience=100) as it:
+        async with asking(throttling(429, 99, retry_after="120"), max_wait=100) as it:
             until = it.clock.now() + 120
             for _ in range(5):
                 with pytest.raises(NotNowError) as caught:
-                    await it.send(work=RequestKind.REPLAY)
+                    await it.send(kind=RequestKind.REPLAY)
                 assert (caught.value.until, caught.value.reason) == (until, "told-to-wait")
             assert len(it.server.asked) == 1
             it.clock.advance(119)

@@ -47,9 +47,9 @@ def test_the_server_never_counts_more_than_the_limit() -> None:
     """100 questions at once to an archive of 30 a minute, counted there, on virtual time; others are not held up."""
 
     async def run() -> None:
-        async with asking(ok, limits=(A_MINUTE,), patience=600) as it:
+        async with asking(ok, limits=(A_MINUTE,), max_wait=600) as it:
             many = asyncio.gather(*(it.send(f"/{each}") for each in range(100)))
-            replay = [await it.send("/replay", work=RequestKind.REPLAY) for _ in range(10)]
+            replay = [await it.send("/replay", kind=RequestKind.REPLAY) for _ in range(10)]
             assert len(replay) == 10
             assert len(await many) == 100
             times = [when for when, path in it.server.asked if path != "/replay"]
@@ -82,7 +82,7 @@ def test_who_has_no_patience_is_told_until_when() -> None:
     """A question that would wait for longer than somebody is willing to is not sent at all."""
 
     async def run() -> None:
-        async with asking(ok, limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),), patience=10) as it:
+        async with asking(ok, limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),), max_wait=10) as it:
             await it.send()
             with pytest.raises(NotNowError) as caught:
                 await it.send()
@@ -123,7 +123,7 @@ def test_without_a_contact_half_as_much_is_asked_and_it_is_said_once() -> None:
     """Whoever cannot be written to goes slower."""
 
     async def seconds(contact: str | None, said: list[str]) -> float:
-        async with asking(ok, limits=(A_MINUTE,), contact=contact, patience=9999, tell=said.append) as it:
+        async with asking(ok, limits=(A_MINUTE,), contact=contact, max_wait=9999, warn=said.append) as it:
             for _ in range(100):
                 await it.send()
             return it.clock.now()
@@ -153,7 +153,7 @@ def test_we_say_who_we_are_and_take_no_cookies(monkeypatch: pytest.MonkeyPatch) 
         async with asking(answering) as it:
             await it.send()
             await it.send(headers={"Accept-Datetime": "Tue, 14 Nov 2023 22:13:40 GMT"})
-        async with asking(answering, contact=None, tell=lambda _: None) as it:
+        async with asking(answering, contact=None, warn=lambda _: None) as it:
             await it.send()
 
     asyncio.run(run())
@@ -174,7 +174,7 @@ def test_the_proxies_of_the_environment_are_used_if_asked_for(monkeypatch: pytes
     """Then the proxy gets the whole address; one that is not there is no block of the archive."""
 
     async def run() -> None:
-        async with asking(ok, proxies=True) as it:
+        async with asking(ok, use_proxies=True) as it:
             monkeypatch.setenv("HTTP_PROXY", it.server.url)
             archive = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://archive.example/")
             await it.courier.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
@@ -242,7 +242,7 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
             talk.writer.close() if chance.random() < 0.5 else None
 
     async def run() -> None:
-        async with asking(answering, limits=(A_MINUTE,), patience=3600, deadlines=HASTY) as it:
+        async with asking(answering, limits=(A_MINUTE,), max_wait=3600, timeouts=HASTY) as it:
             begun = time.monotonic()
             ended = await asyncio.gather(
                 *(it.send(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True

@@ -26,7 +26,7 @@ def test_a_hang_ends_at_its_deadline_and_is_not_repeated(said: list[bytes]) -> N
     """Whoever hangs is asked once; the next question goes out on a new connection."""
 
     async def run() -> None:
-        async with asking(first(saying(*said)), deadlines=HASTY) as it:
+        async with asking(first(saying(*said)), timeouts=HASTY) as it:
             begun = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5
@@ -44,7 +44,7 @@ def test_a_kept_connection_that_went_dead_is_tried_once_more() -> None:
         await (talk.gone() if talk.number == 1 else talk.say(OK))
 
     async def run() -> None:
-        async with asking(answering, deadlines=HASTY) as it:
+        async with asking(answering, timeouts=HASTY) as it:
             await it.send("/first")
             assert (await it.send("/second")).status == 200
             assert it.server.paths == ["/first", "/second", "/second"]
@@ -114,8 +114,8 @@ def test_the_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -
         await (talk.gone() if hangs else talk.reset())
 
     async def run() -> None:
-        async with asking(answering, deadlines=HASTY) as it:
-            reply = await it.send("/page", redirects=0)
+        async with asking(answering, timeouts=HASTY) as it:
+            reply = await it.send("/page", max_redirects=0)
             assert (reply.status, reply.header("location"), reply.size) == (301, "/elsewhere", 0)
             assert reply.body.read() == b""
             assert (await it.send("/next")).status == 200
@@ -134,9 +134,9 @@ def test_a_captured_redirect_that_is_whole_keeps_its_body() -> None:
         await talk.say(REDIRECT.replace(b"99", b"3") % b"")
 
     async def run() -> None:
-        async with asking(answering, deadlines=HASTY) as it:
-            assert (await it.send("/page", redirects=0)).body.read() == b"abc"
-            assert await kind_of(it, "/own", redirects=0) == "timeout"
+        async with asking(answering, timeouts=HASTY) as it:
+            assert (await it.send("/page", max_redirects=0)).body.read() == b"abc"
+            assert await kind_of(it, "/own", max_redirects=0) == "timeout"
 
     asyncio.run(run())
 
@@ -198,7 +198,7 @@ def test_a_slow_body_is_waited_for_within_the_total() -> None:
     async def run() -> None:
         async with asking(_drip) as it:
             assert (await it.send()).body.read() == b"x" * 10
-        async with asking(_drip, deadlines=Timeouts(5, 3, 3, 0.3)) as it:
+        async with asking(_drip, timeouts=Timeouts(5, 3, 3, 0.3)) as it:
             assert await kind_of(it) == "timeout"
             assert it.server.paths == ["/"]
 
@@ -249,7 +249,7 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind
         async with asking(fault) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
-        async with asking(fault, deadlines=Timeouts(5, 3, 3, 3)) as it:
+        async with asking(fault, timeouts=Timeouts(5, 3, 3, 3)) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (2, [1.0])
 

@@ -134,7 +134,7 @@ def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
     """At once, and nothing is sent again."""
 
     async def ask() -> None:
-        async with asking(script(answer), deadlines=HASTY) as it:
+        async with asking(script(answer), timeouts=HASTY) as it:
             assert await kind_of(it) in {"malformed", "timeout"}
             assert len(it.server.asked) == 1
 
@@ -157,7 +157,7 @@ def test_a_length_that_is_too_short_can_be_passed_over(run: Run, end: str) -> No
     async def ask() -> None:
         async with asking(answering) as it:
             for to_end, expected in ((False, b"who"), (True, b"whole"), (False, b"who")):
-                reply = await it.send(to_end=to_end)
+                reply = await it.send(until_close=to_end)
                 with reply.body:
                     assert (reply.body.read(), reply.header("x-a")) == (expected, "content-length: 9")
 
@@ -170,7 +170,7 @@ def test_a_body_shorter_than_its_length_is_broken(run: Run) -> None:
     async def ask() -> None:
         async with asking(script(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole", close=True)) as it:
             with pytest.raises(FailedError) as raised:
-                await it.send(to_end=True)
+                await it.send(until_close=True)
             assert raised.value.kind == "reset"
 
     run(ask)

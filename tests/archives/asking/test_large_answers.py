@@ -133,7 +133,7 @@ def test_a_bomb_of_a_million_empty_streams_is_ended_by_the_deadline() -> None:
         await talk.answer(200, data, content_encoding="gzip")
 
     async def run() -> None:
-        async with asking(answering, deadlines=Timeouts(2, 1, 1, 0.5)) as it:
+        async with asking(answering, timeouts=Timeouts(2, 1, 1, 0.5)) as it:
             begun = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5

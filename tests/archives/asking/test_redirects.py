@@ -46,7 +46,7 @@ def test_with_no_redirects_allowed_the_redirect_is_the_answer() -> None:
 
     async def run() -> None:
         async with asking(leading({"/a": "http://127.0.0.1:1/"})) as it:
-            reply = await it.send("/a", redirects=0)
+            reply = await it.send("/a", max_redirects=0)
             assert (reply.status, reply.header("LOCATION"), reply.body.read()) == (
                 302,
                 "http://127.0.0.1:1/",
@@ -129,7 +129,7 @@ def test_no_redirect_leads_inside_where_no_proxy_is_in_the_way(monkeypatch: pyte
     monkeypatch.setenv("NO_PROXY", "*")
 
     async def run() -> None:
-        async with asking(ok, resolver=Names("127.0.0.1"), proxies=True) as it:
+        async with asking(ok, resolver=Names("127.0.0.1"), use_proxies=True) as it:
             it.server.answering = leading({"/": f"http://inside.example:{it.server.port}/inside"})
             with pytest.raises(FailedError) as caught:
                 await it.send()
@@ -187,7 +187,7 @@ def test_who_says_to_wait_behind_a_redirect(
     monkeypatch.setattr(resolver, "is_public_ip", lambda _: True)
 
     async def run() -> None:
-        async with asking(ok, resolver=Names("127.0.0.1"), patience=5) as it:
+        async with asking(ok, resolver=Names("127.0.0.1"), max_wait=5) as it:
 
             async def answering(talk: Talk) -> None:
                 if talk.number == 0:

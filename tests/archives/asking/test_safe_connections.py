@@ -170,7 +170,7 @@ def test_a_certificate_of_another_name_is_refused(
 
     async def ask() -> None:
         async with (
-            asking(script(OK), tls=trusted, resolver=Names("127.0.0.1"), proxies=through_proxy) as it,
+            asking(script(OK), tls=trusted, resolver=Names("127.0.0.1"), use_proxies=through_proxy) as it,
             await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
         ):
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")

@@ -68,7 +68,7 @@ async def _client(
     fake: FakeCommonCrawl, data: str, patience: float = 1e6, crawls: int | None = None
 ) -> AsyncIterator[CommonCrawlClient]:
     archive = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx=f"{fake.url}/collinfo.json", replay=data)
-    async with a_courier(patience=patience) as courier:
+    async with a_courier(max_wait=patience) as courier:
         yield CommonCrawlClient(archive, courier, max_crawls=crawls)
 
 

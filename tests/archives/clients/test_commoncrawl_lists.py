@@ -190,4 +190,4 @@ def test_slow_down_is_obeyed(ask: Callable[..., Any]) -> None:
             await listed(client.captures(HOME))
         assert len([path for path in fake.asked if "-index" in path]) == 1
 
-    ask(question, patience=0.5)
+    ask(question, max_wait=0.5)

@@ -120,7 +120,7 @@ async def before(origins: Origins, name: str, *faults: str, for_ever: bool = Fal
     async with (
         client.origin(origins) as archive,
         proxying(_port(archive), clock, faults, for_ever=for_ever) as proxy,
-        a_courier(clock, deadlines=HASTY) as courier,
+        a_courier(clock, timeouts=HASTY) as courier,
     ):
         yield Before(proxy, client.make(proxy.before(archive), courier), clock)
 
@@ -219,7 +219,7 @@ def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
 
     async def run() -> None:
         clock = VirtualClock()
-        async with CLIENTS[client].origin(origins) as archive, a_courier(clock, deadlines=HASTY) as courier:
+        async with CLIENTS[client].origin(origins) as archive, a_courier(clock, timeouts=HASTY) as courier:
             # One without limits is a server of one's own, which may only have been restarted.
             limited = replace(archive, limits=(RateLimit(600, 60, (RequestKind.INDEX, RequestKind.REPLAY), "a test"),))
             assert await CLIENTS[client].make(archive, courier).get(PAGE) is not None

@@ -350,7 +350,7 @@ def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_so
 
     async def run(server: pywb.Pywb) -> None:
         deadlines = Timeouts(connect=10, first_byte=30, idle=30 if is_sound else 2, total=60)
-        async with a_courier(deadlines=deadlines) as courier:
+        async with a_courier(timeouts=deadlines) as courier:
             client = PywbClient(server.archive("real"), courier)
             records = list(read_index_captures(tmp_path / "instance-0" / "index.cdxj", Problems()))
             bodies = {record.digest: stored_body(warc, record) for record in records if not record.revisit}

@@ -78,7 +78,7 @@ def test_what_was_listed_before_a_deadline_is_there() -> None:
     """Whoever stops waiting for the second page has the first."""
 
     class Hangs(Answers):
-        async def ask(self, archive: Archive, question: HttpRequest) -> HttpResponse:
+        async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
             if question.url.endswith("/2"):
                 waiting.set()
                 await asyncio.Event().wait()

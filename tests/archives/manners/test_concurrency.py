@@ -99,7 +99,7 @@ def test_it_stays_within_its_bounds() -> None:
     run_host(check, ConcurrencyOptions(initial=8, minimum=3, maximum=20), clients=60, seconds=lambda _: 1.0)
 
 
-@pytest.mark.parametrize("event", ["throttled", "failed"])
+@pytest.mark.parametrize("event", ["record_throttling", "record_failure"])
 def test_requests_on_their_way_together_halve_it_once(event: str) -> None:
     """Those that are sent after that may halve it again; then it grows by one a round."""
 

@@ -10,7 +10,7 @@ import pytest
 from unlost.registry.loader import LOCAL_KINDS, load_registry
 from unlost.registry.models import ArchiveKind, RequestKind
 
-SHIPPED = files("unlost.archives.registry").joinpath("archives.toml").read_text()
+SHIPPED = files("unlost.registry").joinpath("archives.toml").read_text()
 
 ON = {
     "archive.today", "arquivo.pt", "perma.cc", "waext.banq.qc.ca", "warp.da.ndl.go.jp", "wayback.archive-it.org",

@@ -242,7 +242,7 @@ def test_searches_keep_limits_and_obey_429(tmp_path: Path) -> None:
     assert most_within(search.times, 60) <= 20
     busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.asked) == 3 else several(terms, offset, 100))
     busy._path = tmp_path / "b"
-    stop = busy.run("a", pages=5, patience=10.0)
+    stop = busy.run("a", pages=5, max_wait=10.0)
     assert isinstance(stop, EarlyStop)
     assert isinstance(stop.error, NotNowError)
     assert stop.error.reason == "told-to-wait"

@@ -182,7 +182,7 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
             await talk.answer(404 if talk.path.endswith("7") else 200, TIMEMAP)
 
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
-        async with asking(answering, limits=(limit,), patience=200.0) as there:
+        async with asking(answering, limits=(limit,), max_wait=200.0) as there:
             archive = replace(there.archive, quotas=(quota,))
             reasons: list[str] = []
             runs = 0

@@ -112,8 +112,8 @@ def test_requests_are_added_up_over_runs(tmp_path: Path) -> None:
     run = Run(tmp_path, a)
     run()
     assert open_site(tmp_path).requests is None
-    run(sent=Counter({("a", RequestKind.INDEX): 2, ("a", RequestKind.REPLAY): 3}))
-    run(sent=Counter({("a", RequestKind.REPLAY): 1, ("b", RequestKind.INDEX): 4}), should_stop=lambda: True)
+    run(requests_sent=Counter({("a", RequestKind.INDEX): 2, ("a", RequestKind.REPLAY): 3}))
+    run(requests_sent=Counter({("a", RequestKind.REPLAY): 1, ("b", RequestKind.INDEX): 4}), should_stop=lambda: True)
     assert open_site(tmp_path).requests == 10
     with RecoveryState(tmp_path) as state:
         assert state.requests_by_archive() == {"a": {"index": 2, "replay": 4}, "b": {"index": 4}}
@@ -129,7 +129,7 @@ def test_requests_survive_an_interruption(tmp_path: Path) -> None:
 
     a.before = interrupt
     with pytest.raises(KeyboardInterrupt):
-        Run(tmp_path, a)(sent=Counter({("a", RequestKind.REPLAY): 7}))
+        Run(tmp_path, a)(requests_sent=Counter({("a", RequestKind.REPLAY): 7}))
     with RecoveryState(tmp_path) as state:
         assert state.requests_by_archive() == {"a": {"replay": 7}}
 

@@ -179,10 +179,10 @@ PARENT = """
 import sys
 from unlost.documents import DocumentKind, DocumentReader
 with DocumentReader() as documents:
-    documents.text_of(rb"{\\rtf1 Hello}", DocumentKind.RTF)
+    documents.extract_text(rb"{\\rtf1 Hello}", DocumentKind.RTF)
     print("ready", flush=True)
     if sys.argv[1] != "idle":
-        documents.text_of(open(sys.argv[2], "rb").read(), DocumentKind(sys.argv[1]))
+        documents.extract_text(open(sys.argv[2], "rb").read(), DocumentKind(sys.argv[1]))
     sys.stdin.read()
 """
 

@@ -286,7 +286,7 @@ def test_a_host_that_is_gone_is_left_for_later(tmp_path: Path) -> None:
     async def run() -> Any:  # noqa: ANN401
         async with changing({f"/{number}": tagged(b"one", 1) for number in range(9)}) as site:
             site.pages["/robots.txt"] = Served(b"", status=503)
-            done = await site.harvest(tmp_path, Policy(), patience=5.0)
+            done = await site.harvest(tmp_path, Policy(), max_wait=5.0)
             assert done.pending == 9
             assert list(done.suspended_hosts) == [f"127.0.0.1:{site.server.port}"]
             del site.pages["/robots.txt"]
