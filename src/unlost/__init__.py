@@ -1,13 +1,13 @@
-"""Knows what the world's web archives hold, asks only those that have a page, and brings lost websites back.
+"""Knows what the world's web archives hold, queries only those that have a page, and recovers lost websites.
 
-What is here is the surface for Python programs, documented in docs/python.md and docs/api.md. `import unlost` loads
-nothing of it: each name is loaded when it is first used.
+This is the public Python API, documented in docs/python.md and docs/api.md. `import unlost` imports no submodule: each
+name is imported on first use.
 """
 
-TYPE_CHECKING = False  # as checkers know it; `typing` itself would take longer to load than all that is here
+TYPE_CHECKING = False  # recognized by type checkers; importing `typing` would take longer than this whole module
 if TYPE_CHECKING:
     from unlost import errors, testing, uri
-    from unlost._core import VERSION as __version__  # noqa: N811  what packages call it
+    from unlost._core import VERSION as __version__  # noqa: N811  conventional name
     from unlost.api.aggregator import Aggregator, AsyncAggregator, Memento, TimeMap
     from unlost.api.comparison import compare
     from unlost.api.maps import build_map, compact_map
@@ -42,7 +42,7 @@ __all__ = [
     "uri",
 ]
 
-# Where each name is: the module, and what it is called there; a module itself has no second part.
+# Module and attribute of each public name; no attribute for a module itself.
 _PLACES = {
     "Aggregator": "api.aggregator:Aggregator",
     "Archive": "registry.models:Archive",
@@ -70,18 +70,18 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for when it is."""
+    """Import a public name on first use."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  start-up
+    from importlib import import_module  # noqa: PLC0415  start-up time
 
-    module, _, inner = _PLACES[name].partition(":")
-    found = import_module(f"unlost.{module}")
-    value = getattr(found, inner) if inner else found
+    module, _, attribute = _PLACES[name].partition(":")
+    imported = import_module(f"unlost.{module}")
+    value = getattr(imported, attribute) if attribute else imported
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """Return the names that are offered."""
+    """Return the public names."""
     return sorted(__all__)

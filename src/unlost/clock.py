@@ -1,4 +1,4 @@
-"""The clock that everything asks which waits, expires or is paid by time; tests bring one of their own."""
+"""The clock that is passed to everything that waits or expires; tests pass a virtual one."""
 
 import asyncio
 import time
@@ -6,24 +6,24 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time and waits."""
+    """Returns the time and sleeps."""
 
     def now(self) -> float:
-        """Return the seconds since 1970, in UTC: a time that means the same to other processes and after a restart."""
+        """Return the seconds since 1970 (UTC), which are comparable between processes and across restarts."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; not at all if the number is not positive."""
+        """Sleep; return at once if `seconds` is not positive."""
         ...
 
 
 class SystemClock:
-    """The clock of the machine."""
+    """The system's clock."""
 
     def now(self) -> float:
         """Return the seconds since 1970."""
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep."""
         await asyncio.sleep(max(0.0, seconds))

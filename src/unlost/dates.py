@@ -1,4 +1,4 @@
-"""Dates: 14 digits in UTC, as archives write them, and what they are made from."""
+"""Dates as 14 digits in UTC, the form that archives use, and conversions from and to other forms."""
 
 import calendar
 import math
@@ -12,17 +12,17 @@ _ISO = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
-# Whole dates that need no thought: all but the last days of months.
+# Fast path: complete dates up to the 28th of a month.
 _COMMON_DATE = re.compile(
     r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|1\d|2[0-8])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII
 )
 
 
 def pad(digits: str, *, round_up: bool = False) -> str:
-    """Return a date of 1 to 14 digits as 14: the first moment that begins so, or with `up` the last.
+    """Complete a date of 1 to 14 digits to 14: the first second that begins so, or the last with `round_up`.
 
-    Indexes and interfaces cut dates anywhere: `2014021` is a day from the 10th to the 19th. 17 digits (milliseconds)
-    are cut to 14, never rounded. Raises DateError if no date begins so.
+    Indexes and APIs truncate dates anywhere: `2014021` is a day from the 10th to the 19th. 17 digits (milliseconds) are
+    truncated. Raises DateError if no date begins so.
 
     >>> pad("2014"), pad("2014", round_up=True), pad("201402", round_up=True), pad("20140210000001999")
     ('20140101000000', '20141231235959', '20140228235959', '20140210000001')
@@ -45,20 +45,19 @@ def pad(digits: str, *, round_up: bool = False) -> str:
 
 
 def _days_in_month(month: str) -> int:
-    """How many days a month of six digits has."""
     return calendar.monthrange(int(month[:4]), int(month[4:]))[1]
 
 
 def to_datetime(digits: str) -> datetime:
-    """Return 14 digits as an aware datetime in UTC. Raises DateError.
+    """Convert 14 digits to an aware datetime in UTC. Raises DateError.
 
     >>> to_datetime("20140210000001").isoformat()
     '2014-02-10T00:00:01+00:00'
     """
-    # A leap second is a second that datetime does not know: the one before it stands for it.
+    # datetime does not support leap seconds; use the second before.
     seconds = "59" if digits[12:] == "60" else digits[12:]
     try:
-        if len(digits) == 14 and digits.isascii() and digits.isdigit():  # a tenth of the time
+        if len(digits) == 14 and digits.isascii() and digits.isdigit():  # ten times faster than strptime
             year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
             return datetime(year, month, day, int(digits[8:10]), int(digits[10:12]), int(seconds), tzinfo=UTC)
         return datetime.strptime(digits[:12] + seconds, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
@@ -67,7 +66,7 @@ def to_datetime(digits: str) -> datetime:
 
 
 def from_datetime(moment: datetime) -> str:
-    """Return an aware datetime as 14 digits in UTC; fractions of a second are cut.
+    """Convert an aware datetime to 14 digits in UTC; fractions of a second are truncated.
 
     >>> from_datetime(datetime(2014, 2, 10, 0, 0, 1, 999999, tzinfo=UTC))
     '20140210000001'
@@ -76,7 +75,7 @@ def from_datetime(moment: datetime) -> str:
 
 
 def from_epoch(seconds: str) -> str:
-    """Return a number of seconds since 1970, written out, as 14 digits in UTC. Raises DateError.
+    """Convert a decimal number of seconds since 1970 to 14 digits in UTC. Raises DateError.
 
     >>> from_epoch("1392076801")
     '20140211000001'
@@ -88,24 +87,24 @@ def from_epoch(seconds: str) -> str:
 
 
 def from_iso(text: str) -> str:
-    """Return an ISO 8601 date of any precision as 14 digits in UTC, as WARCs have them. Raises DateError.
+    """Convert an ISO 8601 date of any precision, as in WARCs, to 14 digits in UTC. Raises DateError.
 
-    Missing parts are the earliest; fractions are cut; without a zone it is UTC. A three-digit day after a month is the
-    day of the year, as some crawlers wrote it.
+    Missing parts are the earliest possible; fractions are truncated; the default zone is UTC. A three-digit day after a
+    month is the day of the year, as some crawlers write it.
 
     >>> from_iso("2014-01"), from_iso("2014-02-10T00:00:01.999Z"), from_iso("2008-10-294T05:21:46-0700")
     ('20140101000000', '20140210000001', '20081020122146')
     """
-    found = _ISO.fullmatch(text.strip())
-    if not found:
+    match = _ISO.fullmatch(text.strip())
+    if not match:
         raise DateError(f"expected a date such as 2014-02-10T00:00:01Z, found `{text[:40]}`")
-    year, month, day, hour, minute, second, zone = found.groups()
+    year, month, day, hour, minute, second, zone = match.groups()
     try:
         if len(day or "") == 3:
             moment = datetime.strptime(f"{year} {day}", "%Y %j").replace(tzinfo=UTC)
         else:
             moment = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
-        # A leap second is a second that datetime does not know: the one before it stands for it.
+        # datetime does not support leap seconds; use the second before.
         moment = moment.replace(hour=int(hour or 0), minute=int(minute or 0), second=min(int(second or 0), 59))
         return from_datetime(moment - _parse_offset(zone))
     except (ValueError, OverflowError):
@@ -120,14 +119,14 @@ def _parse_offset(zone: str | None) -> timedelta:
 
 
 def from_http(text: str) -> str:
-    """Return an HTTP date as 14 digits in UTC: also with one-digit days, a wrong weekday, `UTC` or an offset.
+    """Convert an HTTP date to 14 digits in UTC. Raises DateError.
 
-    Raises DateError.
+    One-digit days, wrong weekdays, `UTC` and offsets are accepted.
 
     >>> from_http("Mon, 10 Feb 2014 00:00:01 GMT"), from_http("Tue, 1 Feb 2014 00:00:01 +0100")
     ('20140210000001', '20140131230001')
     """
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415  start-up
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  start-up time
 
     try:
         moment = parsedate_to_datetime(text)
@@ -137,7 +136,7 @@ def from_http(text: str) -> str:
 
 
 def to_http(digits: str) -> str:
-    """Return 14 digits as an HTTP date. Raises DateError.
+    """Convert 14 digits to an HTTP date. Raises DateError.
 
     >>> to_http("20140210000001")
     'Mon, 10 Feb 2014 00:00:01 GMT'
@@ -150,7 +149,7 @@ def to_http(digits: str) -> str:
 
 
 def to_iso(digits: str) -> str:
-    """Return 14 digits as ISO 8601 in UTC. Raises DateError.
+    """Convert 14 digits to ISO 8601 in UTC. Raises DateError.
 
     >>> to_iso("20140210000001")
     '2014-02-10T00:00:01Z'
@@ -160,9 +159,11 @@ def to_iso(digits: str) -> str:
 
 
 def to_local(seconds: float, *, round_up: bool = False) -> str:
-    """Return seconds since 1970 as local time to the minute with its zone, as messages show it to the user.
+    """Format seconds since 1970 as local time with its zone, to the minute, for messages.
 
-    up: whether to round up, for a time before which something must not be done.
+    Args:
+        seconds: The time.
+        round_up: Round up to the next minute, for the time before which something must not be done.
 
     >>> to_local(1_392_076_801) == datetime.fromtimestamp(1_392_076_801).astimezone().strftime("%Y-%m-%d %H:%M %Z")
     True
@@ -176,14 +177,14 @@ def to_local(seconds: float, *, round_up: bool = False) -> str:
 
 
 def from_user_input(text: str) -> str:
-    """Return a date in one of the forms that people write as 14 digits. Raises DateError.
+    """Parse a date in any of the forms that users enter. Returns 14 digits. Raises DateError.
 
     >>> from_user_input("2014"), from_user_input("2014-02-10"), from_user_input("Mon, 10 Feb 2014 00:00:01 GMT")
     ('20140101000000', '20140210000000', '20140210000001')
     """
-    for read in (pad, from_iso, from_http):
+    for parse in (pad, from_iso, from_http):
         try:
-            return read(text)
+            return parse(text)
         except DateError:
             continue
     raise DateError(f"expected such as 20140210, 2014-02-10T00:00:01Z or an HTTP date, found `{text[:40]}`")

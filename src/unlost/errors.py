@@ -1,37 +1,37 @@
-"""Everything that unlost raises on purpose.
+"""Exceptions that unlost raises deliberately.
 
 UnlostError
-├── UsageError              asked for what does not exist, or cannot be       exit code 2
-│   └── BlockedError        a site that is not recovered here
-├── InputError              something given to be read cannot be              exit code 3
-│   ├── UriError            a text that is no address of a web page
-│   │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
-│   ├── DateError           a text that is no date in the form expected
-│   ├── UnsortedError       an index whose lines are not in the order that was promised or is needed
-│   ├── DocumentError       a PDF, PostScript or Office document whose text cannot be had; `kind` says why
-│   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
-│   ├── UnwrittenError      a file of a recovery or crawl that cannot be written: a full disk
-│   └── SuffixListError     a file that is no Public Suffix List
-├── NotKeptError            no archive was to be asked, and nothing was kept  exit code 1
-├── SiteError               a living site that gave no answer; `kind` says how exit code 4
-│   ├── RobotsError         it was not asked: its robots.txt does not want that
-│   └── SiteWaitError       it said to come back later; `until` says when
-├── BusyError               too much is being looked for already              exit code 4
-│   └── LimitError          somebody has ordered as much as may be in a day; `kind` says by what it was counted
-├── JobError                a job that this cannot be done with as it stands  exit code 1
-│   └── LeaseLostError      a worker that has the job no longer
-├── DatabaseError           the database of jobs cannot be reached now        exit code 4
-├── ClusterError            a cluster that cannot be reached, or gave up      exit code 4
-├── OfflineError            no archive can be reached; `reason` says why      exit code 4
-└── ArchiveError            an archive that gave no answer; others may        exit code 4
-    ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
-    ├── FailedError         it was asked and did not answer as it should; `kind` says how
-    ├── ExcludedError       it has the page, or may have, and does not show it
-    ├── UnsupportedError    it cannot be asked this
-    └── ListCutError        its list ended at a cap, not at its end
+├── UsageError              invalid arguments or options                      exit code 2
+│   └── BlockedError        a site that is excluded from recovery
+├── InputError              invalid or unreadable input                       exit code 3
+│   ├── UriError            not the URL of a web page
+│   │   └── ForeignSchemeError   a URL with another scheme: `dns:`, `mailto:`, `ftp:` …
+│   ├── DateError           a date in an unexpected form
+│   ├── UnsortedError       an index whose lines are not in the required order
+│   ├── DocumentError       a PDF, PostScript or Office document whose text cannot be extracted
+│   ├── ArchiveFileError    an invalid archive file, or no record at an offset
+│   ├── UnwrittenError      a file of a recovery or crawl could not be written: disk full
+│   └── SuffixListError     not a Public Suffix List
+├── NotKeptError            only a cached result was acceptable; there is none exit code 1
+├── SiteError               a live site did not respond                       exit code 4
+│   ├── RobotsError         its robots.txt disallows the request
+│   └── SiteWaitError       it asked to retry later; `until` says when
+├── BusyError               too many concurrent look-ups                      exit code 4
+│   └── LimitError          the daily limit of jobs is reached
+├── JobError                the job is in a state that does not allow this    exit code 1
+│   └── LeaseLostError      the worker has lost its lease on the job
+├── DatabaseError           the job database is unavailable                   exit code 4
+├── ClusterError            a cluster is unavailable or gave up               exit code 4
+├── OfflineError            no archive can be reached                         exit code 4
+└── ArchiveError            an archive did not respond; others may            exit code 4
+    ├── NotNowError         not queried: rate limit, quota or block; `until` says until when
+    ├── FailedError         the request failed; `kind` says how
+    ├── ExcludedError       the archive does not show the page
+    ├── UnsupportedError    the archive has no such API
+    └── ListCutError        its list ended at a size limit
 
-A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may
-be long or hostile; whoever reports it knows what it was about.
+A message is one human-readable line: what went wrong, then what was expected. It never repeats the whole input, which
+may be long or untrusted; the caller adds the context.
 """
 
 from functools import partial
@@ -39,38 +39,40 @@ from typing import Any
 
 
 class UnlostError(Exception):
-    """The root: catch it to catch everything that unlost raises on purpose.
+    """Base class of all exceptions that unlost raises deliberately.
 
-    exit_code: what the command ends with, as docs/cli.md lists them.
+    Attributes:
+        exit_code: Exit code of the command, as listed in docs/cli.md.
     """
 
     exit_code = 1
 
 
 class UsageError(UnlostError):
-    """Something was asked for that does not exist, or cannot be as it was asked for. The message says what can.
+    """The arguments or options are invalid. The message says what is valid.
 
-    Commands raise it for an address or a date that somebody typed, too; in what was read that is an InputError.
+    Commands also raise it for an invalid URL or date on the command line; in files, that is an InputError.
     """
 
     exit_code = 2
 
 
 class BlockedError(UsageError):
-    """A site that is not recovered here, since whoever it belongs to does not want that."""
+    """The site is excluded from recovery at its owner's request."""
 
 
 class InputError(UnlostError):
-    """Something given to be read is not what it should be. Mend or leave out that input; the rest is not affected."""
+    """An input is invalid or cannot be read. Repair it or leave it out; other inputs are not affected."""
 
     exit_code = 3
 
 
 class UriError(InputError):
-    """A text that is no address of a web page.
+    """The text is not the URL of a web page.
 
-    kind: one word for counting: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `nested`,
-        `foreign-scheme`.
+    Attributes:
+        kind: Error code: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `nested`,
+            `foreign-scheme`.
     """
 
     def __init__(self, message: str, kind: str) -> None:
@@ -78,14 +80,15 @@ class UriError(InputError):
         self.kind = kind
 
     def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        """Say how to make it again, so that it can go from one process to another."""
+        """Support pickling, to pass the exception between processes."""
         return type(self), (str(self), self.kind)
 
 
 class ForeignSchemeError(UriError):
-    """An address of something that is not a web page, which therefore has no SURT. Pass it on as it stands.
+    """The URL has a scheme that is not of the web, and therefore no SURT. Pass it on unchanged.
 
-    scheme: in lower case, without its colon.
+    Attributes:
+        scheme: Scheme in lower case, without its colon.
     """
 
     def __init__(self, message: str, kind: str, scheme: str) -> None:
@@ -93,39 +96,40 @@ class ForeignSchemeError(UriError):
         self.scheme = scheme
 
     def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        """Say how to make it again."""
+        """Support pickling."""
         return type(self), (str(self), self.kind, self.scheme)
 
 
 class DateError(InputError):
-    """A text that is no date in the form expected. The message shows one that is."""
+    """The text is not a date in the expected form. The message shows an example."""
 
 
 class SuffixListError(InputError):
-    """A file that is not in the format in which the Public Suffix List is published. Download it again."""
+    """The file is not in the format of the Public Suffix List. Download it again."""
 
 
 class ArchiveFileError(InputError):
-    """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""
+    """The archive file is invalid, or has no record at an offset. Check the name and the offset."""
 
 
 class UnwrittenError(InputError):
-    """A file of a recovery or crawl cannot be written: nothing that was kept is lost. Make room, and go on."""
+    """A file of a recovery or crawl could not be written. Stored data is intact: free disk space and resume."""
 
 
 class SpaceError(UnwrittenError):
-    """A job may not use more disk space now. The message is shown to its owner."""
+    """The job has used its disk space. The message is shown to its owner."""
 
 
 class UnsortedError(InputError):
-    """An index whose lines are not in the order that was promised or is needed: sort it, or do without."""
+    """The lines of an index are not in the promised or required order. Sort it, or do not require it."""
 
 
 class DocumentError(InputError):
-    """A document whose text cannot be had. Compare its bytes, or leave it out; the next one is not affected.
+    """The text of a document cannot be extracted. Compare its bytes, or skip it.
 
-    kind: one word for counting: `damaged`, `encrypted`, `too-long` (it took longer than one may), `too-big` (its bytes,
-        or the memory that it takes), `no-ghostscript` (a program that is needed is missing).
+    Attributes:
+        kind: Error code: `damaged`, `encrypted`, `too-long` (time limit), `too-big` (size or memory limit),
+            `no-ghostscript` (a required program is missing).
     """
 
     def __init__(self, message: str, kind: str) -> None:
@@ -133,18 +137,19 @@ class DocumentError(InputError):
         self.kind = kind
 
     def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        """Say how to make it again, so that it can go from one process to another."""
+        """Support pickling, to pass the exception between processes."""
         return type(self), (str(self), self.kind)
 
 
 class NotKeptError(UnlostError):
-    """No archive was to be asked for a page, and no answer about it was kept. Ask again without that condition."""
+    """The caller accepted only a cached result, and there is none. Repeat the request without that condition."""
 
 
 class SiteError(UnlostError):
-    """A living site gave no answer. Go on with other pages; the message says what came instead.
+    """A live site did not respond. Other pages may; the message says what happened.
 
-    kind: one word for counting, of `unlost.http.models.KINDS`, `robots` or `told-to-wait`.
+    Attributes:
+        kind: Error code, as in `unlost.http.models.KINDS`, or `robots` or `told-to-wait`.
     """
 
     exit_code = 4
@@ -154,14 +159,15 @@ class SiteError(UnlostError):
         self.kind = kind
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again, so that it can go from one process to another."""
+        """Support pickling, to pass the exception between processes."""
         return type(self), (str(self), self.kind)
 
 
 class RobotsError(SiteError):
-    """A page was not asked for, since the site's robots.txt does not want that, or could not be had.
+    """A page was not requested because robots.txt disallows it, or could not be fetched.
 
-    is_for_now: whether nobody can tell before robots.txt can be had; then ask again another day.
+    Attributes:
+        is_temporary: Whether robots.txt could not be fetched; then retry on another day.
     """
 
     def __init__(self, message: str, *, is_temporary: bool) -> None:
@@ -169,24 +175,24 @@ class RobotsError(SiteError):
         self.is_temporary = is_temporary
 
     def __reduce__(self) -> tuple[Any, tuple[object, ...]]:
-        """Say how to make it again."""
+        """Support pickling."""
         return partial(type(self), is_temporary=self.is_temporary), (str(self),)
 
 
 class SiteWaitError(SiteError):
-    """A site said to come back later than one is ready to wait. Ask it again at `until`, in seconds since 1970."""
+    """A site asked to retry after longer than the client waits. Retry at `until`, in seconds since 1970."""
 
     def __init__(self, message: str, until: float) -> None:
         super().__init__(message, "told-to-wait")
         self.until = until
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again."""
+        """Support pickling."""
         return type(self), (str(self), self.until)
 
 
 class BusyError(UnlostError):
-    """As many pages are being looked for as may be at once, and as many wait. Ask again after `seconds`."""
+    """The limits of concurrent and waiting look-ups are reached. Retry after `seconds`."""
 
     exit_code = 4
 
@@ -195,49 +201,53 @@ class BusyError(UnlostError):
         self.seconds = seconds
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again, so that it can go from one process to another."""
+        """Support pickling, to pass the exception between processes."""
         return type(self), (str(self), self.seconds)
 
 
 class LimitError(BusyError):
-    """As much was ordered in a day as may be. kind: `mail`, `client` or `address`: by what it was counted."""
+    """The daily limit of jobs is reached. `kind` says which: `mail`, `client` or `address` (IP address)."""
 
     def __init__(self, message: str, seconds: float, kind: str) -> None:
         super().__init__(message, seconds)
         self.kind = kind
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again, so that it can go from one process to another."""
+        """Support pickling, to pass the exception between processes."""
         return type(self), (str(self), self.seconds, self.kind)
 
 
 class JobError(UnlostError):
-    """A job is in a state in which this cannot be done with it. The message says which; look at it again."""
+    """The job is in a state that does not allow the operation. The message says which."""
 
 
 class LeaseLostError(JobError):
-    """A worker has a job no longer: its lease ran out and another one came, or the job was cancelled. Stop at once."""
+    """The worker has lost its lease: it expired and another worker took over, or the job was cancelled.
+
+    Stop at once.
+    """
 
 
 class DatabaseError(UnlostError):
-    """The database of jobs cannot be reached, or not written, for now. Nothing was changed; try again later."""
+    """The job database is unavailable or read-only at the moment. Nothing was changed; retry later."""
 
     exit_code = 4
 
 
 class ClusterError(UnlostError):
-    """A cluster that cannot be reached, or that lost its machines more often than it tries again.
+    """The cluster is unavailable, or lost its machines more often than the retry limit.
 
-    Nothing was written under a final name: ask again when it can be had, and the work begins anew.
+    No output was written; the work must be started from the beginning.
     """
 
     exit_code = 4
 
 
 class OfflineError(UnlostError):
-    """No archive can be reached, for a reason that lies with the local network. Nothing was sent; try again later.
+    """No archive can be reached because of the local network. No request was sent; retry later.
 
-    reason: what failed, such as `name resolution failed`.
+    Attributes:
+        reason: What failed, such as `name resolution failed`.
     """
 
     exit_code = 4
@@ -247,14 +257,15 @@ class OfflineError(UnlostError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return how to rebuild it in another process."""
+        """Support pickling."""
         return type(self), (str(self), self.reason)
 
 
 class ArchiveError(UnlostError):
-    """One archive gave no answer, or not all of it. Go on with the others; what it did give is right.
+    """An archive did not respond, or not completely. Continue with other archives; what it returned is valid.
 
-    archive: its id in the registry.
+    Attributes:
+        archive: ID of the archive in the registry.
     """
 
     exit_code = 4
@@ -264,16 +275,17 @@ class ArchiveError(UnlostError):
         self.archive = archive
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again, so that it can go from one process to another."""
+        """Support pickling, to pass the exception between processes."""
         return type(self), (str(self), self.archive)
 
 
 class NotNowError(ArchiveError):
-    """An archive is not asked for now. Ask again at `until`: earlier, nothing will be sent either.
+    """An archive is not queried at the moment. Retry at `until`; before that, no request will be sent.
 
-    until: seconds since 1970.
-    reason: one word: `rate`, `quota`, `told-to-wait` (it said 429 or 503), `blocked` (it refused the connection),
-        `busy` (it has not answered what it was asked before).
+    Attributes:
+        until: Seconds since 1970.
+        reason: Error code: `rate`, `quota`, `told-to-wait` (429 or 503), `blocked` (it refused the connection), `busy`
+            (earlier requests are unanswered).
     """
 
     def __init__(self, message: str, archive: str, until: float, reason: str) -> None:
@@ -282,14 +294,15 @@ class NotNowError(ArchiveError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again."""
+        """Support pickling."""
         return type(self), (str(self), self.archive, self.until, self.reason)
 
 
 class FailedError(ArchiveError):
-    """An archive was asked and did not answer as it should. The message says what came instead.
+    """A request to an archive failed. The message says how.
 
-    kind: one word for counting, of `unlost.http.models.KINDS`.
+    Attributes:
+        kind: Error code, as in `unlost.http.models.KINDS`.
     """
 
     def __init__(self, message: str, archive: str, kind: str) -> None:
@@ -297,17 +310,17 @@ class FailedError(ArchiveError):
         self.kind = kind
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Say how to make it again."""
+        """Support pickling."""
         return type(self), (str(self), self.archive, self.kind)
 
 
 class ExcludedError(ArchiveError):
-    """An archive does not show a page, at its owner's wish or by its own rules. Asking again does not help."""
+    """An archive does not show a page, at its owner's request or by its own rules. Retrying does not help."""
 
 
 class UnsupportedError(ArchiveError):
-    """An archive cannot be asked this. Ask it something that `Repository` says it can, or another archive."""
+    """An archive has no API for the request. See the capabilities of its `ArchiveClient`, or query another one."""
 
 
 class ListCutError(ArchiveError):
-    """A list ended at a cap and not at its end. What was listed is right; ask for shorter prefixes or spans of time."""
+    """A list ended at a size limit. The listed captures are valid; query shorter prefixes or time spans."""

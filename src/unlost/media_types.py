@@ -1,11 +1,11 @@
-"""Media types: their group (HTML, images, other), whether they are text, and one name for all spellings of a format."""
+"""Media types: their group (HTML, images, other), whether they are text, and a common name for each format."""
 
 from functools import lru_cache
 
 UNKNOWN_TYPE = "unknown"
-"""Stands for the type of what nobody told one of."""
+"""Type of a resource without a declared media type."""
 
-_CACHED_TYPES = 1 << 10  # types whose answers are remembered: sites have millions of resources, and few types
+_CACHED_TYPES = 1 << 10  # sites have millions of resources, but few types
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf", "text/pdf", "application/acrobat"})
@@ -24,7 +24,7 @@ _OFFICE_BEGINS = (
 )
 _RTF = frozenset({"application/rtf", "text/rtf", "application/x-rtf"})
 
-# Other spellings of one format; what is in no row is a format of its own.
+# Media types of one format; any other type is a format of its own.
 _FORMAT_SPELLINGS = (
     ("html", _HTML),
     ("pdf", _PDF),
@@ -47,7 +47,7 @@ _DOCUMENTS = frozenset({"pdf", "postscript", "word", "excel", "slides", "rtf"})
 
 
 def format_of(mime: str) -> str:
-    """Return one name for all spellings of a format; of what has only one, the type itself.
+    """Return the name of a format with several media types; for others, the type itself.
 
     >>> format_of("image/pjpeg"), format_of("image/gif")
     ('jpeg', 'image/gif')
@@ -56,7 +56,7 @@ def format_of(mime: str) -> str:
 
 
 def is_document(mime: str) -> bool:
-    """Return whether it is a PDF, a PostScript file or an Office document.
+    """Return whether the type is that of a PDF, PostScript or Office document.
 
     >>> is_document("application/x-pdf"), is_document("text/plain")
     (True, False)
@@ -66,7 +66,7 @@ def is_document(mime: str) -> bool:
 
 @lru_cache(maxsize=_CACHED_TYPES)
 def group_of(mime: str) -> str:
-    """Return `HTML`, `images` or `other`.
+    """Return the group of a type: `HTML`, `images` or `other`.
 
     >>> group_of("text/html"), group_of("image/gif"), group_of("text/css")
     ('HTML', 'images', 'other')
@@ -78,10 +78,9 @@ def group_of(mime: str) -> str:
 
 @lru_cache(maxsize=_CACHED_TYPES)
 def is_textual(mime: str) -> bool:
-    """Return whether such a resource is text: `text/*`, PDF, PostScript or an Office document.
+    """Return whether a type is textual: `text/*`, XHTML, PDF, PostScript or an Office document.
 
-    XHTML is, as the HTML that it is; scripts and data under `application/` are not, which is how the measure was
-    defined.
+    Scripts and data under `application/` are not, by the definition of the measure that uses it.
 
     >>> is_textual("text/css"), is_textual("application/pdf"), is_textual("application/json"), is_textual("image/png")
     (True, True, False, False)

@@ -1,6 +1,6 @@
 """Problems found while reading files: counted by kind, with the first example of each.
 
-Nothing that cannot be read is dropped silently. Also builds the InputError for a file that cannot be read at all.
+No unreadable data is dropped silently. Also creates the InputError for a file that cannot be read at all.
 """
 
 import re
@@ -33,19 +33,31 @@ DAMAGE_KINDS = frozenset(
         "unreadable",
     }
 )
-"""The kinds of problems that mean a file is damaged: how much is missing is unknown. The others cost one line."""
+"""Kinds of problems that mean a damaged file, with an unknown amount of missing data. Others cost one line."""
+
+RECOVERY_FOLDER_ADVICE = "give the folder of a recovery, such as lost.example.recovery"
+"""Advice where a recovery folder was expected."""
+_CORE_ERRNO = re.compile(r" \(os error (\d+)\)")  # suffix of the Rust core's messages; its errors have no errno
+_ADVICE = {
+    ENOENT: "check the name",
+    ENOTDIR: "check the name",
+    EISDIR: "name a file",
+    EACCES: "change its rights, or ask whoever it belongs to",
+    EPERM: "change its rights, or ask whoever it belongs to",
+    ESPIPE: "a pipe can be read only once, so write it to a file first",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing in a file that could not be read.
+    """Something in a file that could not be read.
 
-    kind: a word for counting, such as `bad-date`; each format lists its own.
-    file: the file's name as it was given.
-    line: which line, from 1; None in files that have no lines.
-    offset: where the line or record begins, in bytes from the start of the decompressed text; in WARCs, where the
-        record begins in the file as it is stored.
-    message: what was expected and what was found.
+    Attributes:
+        kind: Error code, such as `bad-date`; each format lists its own.
+        file: Name of the file, as given.
+        line: Line number, from 1; None in files without lines.
+        offset: Offset of the line in the decompressed text, in bytes; for WARCs, of the record in the file as stored.
+        message: What was expected, and what was found.
     """
 
     kind: str
@@ -55,7 +67,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        r"""Return it as one printable line: where, then what.
+        r"""Return one printable line: the position, then the problem.
 
         >>> str(Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `x`"))
         'a.cdx:7 (byte 512): bad-date: expected 14 digits, found `x`'
@@ -64,13 +76,13 @@ class Problem:
         """
         line = "" if self.line is None else f":{self.line}"
         text = f"{self.file}{line} (byte {self.offset}): {self.kind}: {self.message}"
-        # Files and their names are untrusted, and whoever prints this may be a terminal.
+        # Files and their names are untrusted, and the output may be a terminal.
         return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 @dataclass(slots=True)
 class Problems:
-    """A tally of problems: how many of each kind, and the first of each. Its size does not grow with the input.
+    """Counts problems by kind, and stores the first of each. Its size does not grow with the input.
 
     >>> problems = Problems()
     >>> problems.add(Problem("bad-date", "a.cdx", 7, 512, "…"))
@@ -83,56 +95,44 @@ class Problems:
     first: dict[str, Problem] = field(default_factory=dict)
 
     def add(self, problem: Problem, times: int = 1) -> None:
-        """Count it, once or as often as it occurred, and keep it if it is the first of its kind."""
+        """Count a problem, `times` times, and store it if it is the first of its kind."""
         self.counts[problem.kind] = self.counts.get(problem.kind, 0) + times
         self.first.setdefault(problem.kind, problem)
 
     def add_unreadable(self, file: str, error: Exception) -> None:
-        """Count a file that cannot be read at all, and is skipped."""
+        """Count a file that cannot be read and is skipped."""
         self.add(Problem("unreadable", file, None, 0, str(error).removeprefix(f"{file}: ")))
 
     @property
     def damage(self) -> Problem | None:
-        """The first sign that a file is damaged, by the kinds of `DAMAGE`; None without any."""
+        """First problem that means a damaged file (`DAMAGE_KINDS`); None without any."""
         return next((self.first[kind] for kind in self.counts if kind in DAMAGE_KINDS), None)
 
     @property
     def total(self) -> int:
-        """How many there were."""
+        """Number of problems."""
         return sum(self.counts.values())
 
 
-RECOVERY_FOLDER_ADVICE = "give the folder of a recovery, such as lost.example.recovery"
-"""What to do where one was wanted."""
-_CORE_ERRNO = re.compile(
-    r" \(os error (\d+)\)"
-)  # how the core ends what the system says: its errors have no number else
-_ADVICE = {
-    ENOENT: "check the name",
-    ENOTDIR: "check the name",
-    EISDIR: "name a file",
-    EACCES: "change its rights, or ask whoever it belongs to",
-    EPERM: "change its rights, or ask whoever it belongs to",
-    ESPIPE: "a pipe can be read only once, so write it to a file first",
-}
-
-
 def unreadable_error(path: str | PathLike[str], error: OSError, advice: str | None = None) -> InputError:
-    """Return what to raise: the file's name, the system's words without the number that the core puts behind them.
+    """Return the InputError for an unreadable file: its name, the system's message and advice.
 
-    Then what to do: `advice`, for what a file of that kind is made by, else what there is to say of any file.
+    Args:
+        path: The file.
+        error: The error; the error number that the Rust core appends to messages is removed.
+        advice: What to do; by default the general advice for the error.
 
     >>> unreadable_error("lost.cdxj", FileNotFoundError("No such file or directory (os error 2)"))
     InputError('lost.cdxj: cannot be read: No such file or directory: check the name')
     """
-    told = _CORE_ERRNO.search(str(error))
-    words = error.strerror or _CORE_ERRNO.sub("", str(error))
-    what_to_do = advice or _ADVICE.get(error.errno or int(told[1] if told else 0))
-    return InputError(f"{fspath(path)}: cannot be read: {words}{f': {what_to_do}' if what_to_do else ''}")
+    match = _CORE_ERRNO.search(str(error))
+    reason = error.strerror or _CORE_ERRNO.sub("", str(error))
+    hint = advice or _ADVICE.get(error.errno or int(match[1] if match else 0))
+    return InputError(f"{fspath(path)}: cannot be read: {reason}{f': {hint}' if hint else ''}")
 
 
 def unreadable_error_for_errno(path: str | PathLike[str], errno: int, advice: str | None = None) -> InputError:
-    """Return the same for what nobody tried to read since it is known to fail. number: of the system's errors.
+    """Return the same for an error number, without an attempt to read the file.
 
     >>> unreadable_error_for_errno("lost.cdxj", EISDIR)
     InputError('lost.cdxj: cannot be read: Is a directory: name a file')
@@ -141,11 +141,11 @@ def unreadable_error_for_errno(path: str | PathLike[str], errno: int, advice: st
 
 
 def require_rereadable(path: str | PathLike[str]) -> None:
-    """Raise InputError for what can be read only once, such as a pipe: what was looked at would be gone."""
+    """Raise InputError for a file that can be read only once, such as a pipe."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
-        return  # whoever reads it says why it cannot be
+        return  # reported when it is read
     if S_ISDIR(mode):
         raise unreadable_error_for_errno(path, EISDIR)
     if not S_ISREG(mode):

@@ -13,18 +13,23 @@ from unlost.sqlite import transaction
 
 
 def split_statements(schema: str) -> tuple[str, ...]:
-    """Return the statements of a schema, each as the database will keep it."""
+    """Split a schema into statements, in the form in which SQLite stores them."""
     return tuple(statement.strip() for statement in schema.split(";") if statement.strip())
 
 
 class ProgressFile:
-    """The file of one piece of work. Use it as a context manager; nobody else can open it meanwhile.
+    """The progress of one task. Use it as a context manager; it locks the file exclusively.
 
-    what: the work, in a word, for messages. version: of its tables; schema: the statements that make them, one of them
-    the table `fact` with the columns `name` and `value`.
+    Changes are transactional: a killed process loses at most the current step.
 
-    Each change is on the disk, or will be, as a whole: a process that is killed loses at most what was under way.
-    Raises InputError for a file that is no such one, or that another process has open.
+    Args:
+        path: The file.
+        what: Name of the task, for messages.
+        version: Version of the schema.
+        schema: Statements that create the tables; one of them is `fact` with the columns `name` and `value`.
+
+    Raises:
+        InputError: The file is not a progress file of this task, or another process has it open.
     """
 
     def __init__(self, path: Path, what: str, version: int, schema: Sequence[str]) -> None:
@@ -43,15 +48,15 @@ class ProgressFile:
             raise self._unusable_file_error(error) from error
 
     def _open(self) -> None:
-        # The lock is the file's only protection from a second process, which would ask everything twice.
+        # Without the lock, a second process would repeat all requests.
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("BEGIN EXCLUSIVE")
-        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        made = self._connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 100").fetchall()
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 100").fetchall()
         self._connection.execute("COMMIT")
-        # Exactly these tables: a view or a trigger in somebody's file would run with every question to it.
-        if (found, sorted(sql for (sql,) in made)) not in ((0, []), (self._version, sorted(self._schema))):
+        # Exactly these tables: a view or trigger in an untrusted file would run with every query.
+        if (version, sorted(sql for (sql,) in tables)) not in ((0, []), (self._version, sorted(self._schema))):
             raise self._foreign_file_error()
 
     def _foreign_file_error(self) -> InputError:
@@ -78,7 +83,7 @@ class ProgressFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Close the file; one in which nothing was begun goes."""
+        """Close the file, and remove it if no work has begun."""
         try:
             is_empty = error is None or isinstance(error, InputError | UsageError)
             is_empty = is_empty and not self._has_begun()
@@ -95,12 +100,11 @@ class ProgressFile:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Make changes that are there all together or not at all."""
         with transaction(self._connection):
             yield self._connection
 
     def plan(self) -> dict[str, object] | None:
-        """Return what the work is about, as it was told when it began; None if it has not."""
+        """Return the parameters of the task as stored at its begin; None if it has not begun."""
         if not self._has_begun():
             return None
         try:
@@ -112,18 +116,18 @@ class ProgressFile:
         return plan
 
     def check_plan(self, plan: Mapping[str, object]) -> None:
-        """Raise UsageError if the work was begun with another plan."""
-        before = self.plan() or {}
-        for name in sorted({*before, *plan}):
-            if before.get(name) != plan.get(name):
+        """Raise UsageError if the task was begun with other parameters."""
+        stored = self.plan() or {}
+        for name in sorted({*stored, *plan}):
+            if stored.get(name) != plan.get(name):
                 raise UsageError(
-                    f"{self._path}: begun with other options or inputs: {name} was {_excerpt(before.get(name))} and is "
+                    f"{self._path}: begun with other options or inputs: {name} was {_excerpt(stored.get(name))} and is "
                     f"{_excerpt(plan.get(name))}. Give the same as before, or --restart to ask everything anew"
                 )
 
     @contextmanager
     def _initialize(self, plan: Callable[[], Mapping[str, object]]) -> Iterator[sqlite3.Connection]:
-        """Make the tables, then what the block adds, then the plan, which is asked for last: all of it or nothing."""
+        """Create the tables, run the block, and store the plan, which is computed last, in one transaction."""
         with self._transaction() as data:
             for statement in self._schema:
                 data.execute(statement)
@@ -132,7 +136,7 @@ class ProgressFile:
             data.execute(f"PRAGMA user_version = {self._version}")
 
     def clear(self) -> None:
-        """Begin anew, with nothing asked."""
+        """Drop all tables, to start from scratch."""
         with self._transaction() as data:
             tables = [name for (name,) in data.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             for table in tables:

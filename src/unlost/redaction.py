@@ -2,9 +2,9 @@
 
 import re
 
-# The part before the host may have anything but what ends an authority. A password has those characters escaped.
+# Userinfo may contain any character except those that end the authority, which are escaped in passwords.
 _USERINFO = re.compile(r"((?:https?:/|://)/*)[^/?#\\\s\"<>]*(?:@|%40)", re.IGNORECASE)
-# Of a URL that is escaped inside another one, the escaped forms end it, too.
+# In a URL that is percent-encoded inside another one, the encoded forms end the authority, too.
 _ESCAPED_USERINFO = re.compile(
     r"((?:https?(?::|%3A)(?:/|%2F)|(?::|%3A)(?:/|%2F){2})(?:/|%2F)*)"
     r"(?:(?!%2F|%3F|%23)[^/?#\\\s\"<>])*(?:@|%40)",
@@ -13,7 +13,7 @@ _ESCAPED_USERINFO = re.compile(
 
 
 def strip_userinfo(text: str) -> str:
-    """Return text in which no URL has a user name or password.
+    """Remove user names and passwords from all URLs in a text.
 
     >>> strip_userinfo("GET http://me:secret@example.com/@me failed")
     'GET http://example.com/@me failed'

@@ -1,7 +1,7 @@
 """SQLite: transactions, file locks, and state files of long-running work.
 
-A state file is opened by one process at a time, in WAL mode, and changed in batches. Errors of SQLite become
-InputError or OSError.
+A state file is opened by one process at a time, in WAL mode, and changed in batches. SQLite errors become InputError or
+OSError.
 """
 
 import errno
@@ -19,10 +19,14 @@ from unlost.errors import InputError
 
 _LOCK_SECONDS = 10.0
 
+STATE_FILE_NAME = "state.sqlite"
+_MIN_FREE_BYTES = 1 << 16  # a disk with less counts as full: SQLite allocates 32 KB at once
+_CACHE_KIB = 32 << 10  # page cache in memory
+
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all that is done in the block, or nothing of it. The connection must not begin transactions by itself.
+    """Run the block in a transaction. The connection must be in autocommit mode (`isolation_level=None`).
 
     >>> connection = sqlite3.connect(":memory:", isolation_level=None)
     >>> with transaction(connection):
@@ -34,7 +38,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if connection.in_transaction:  # a full disk ends it by itself
+        if connection.in_transaction:  # SQLite rolls back by itself when the disk is full
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
@@ -42,17 +46,16 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def lock_file(file: Path) -> Iterator[None]:
-    """Lock a file, which is created, while the block runs; the lock ends with the process.
+    """Create and lock a file while the block runs; the lock ends with the process.
 
-    SQLite does not wait for locks while a file changes to WAL, so processes have to open it one after the other.
-
-    Raises OSError if another process has the lock for long.
+    SQLite does not wait for locks during the switch to WAL, so processes have to open a database one after the other.
+    Raises OSError if another process holds the lock for more than `_LOCK_SECONDS`.
     """
-    with closing(file.open("ab")) as opened:
+    with closing(file.open("ab")) as lock:
         deadline = time.monotonic() + _LOCK_SECONDS
         while True:
             try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
@@ -61,18 +64,19 @@ def lock_file(file: Path) -> Iterator[None]:
         yield
 
 
-STATE_FILE_NAME = "state.sqlite"
-_MIN_FREE_BYTES = 1 << 16  # bytes that are left of a disk at least, unless it is full: SQLite asks for 32 KB at once
-_CACHE_KIB = 32 << 10  # of the file, in memory, however large it is
-
-
 class StateFile:
-    """The file in a folder, with a transaction that is opened by the first change and ended by `commit`.
+    """The state file of a folder. The first change opens a transaction, which `commit` ends.
 
-    So whoever is killed has what was committed. Use it as a context manager. Raises InputError for a file of another
-    kind or version, a link in its place, and where another process has it; OSError where the folder cannot be written.
+    A killed process loses only uncommitted changes. Use it as a context manager.
 
-    what: whose state it is, for messages: `a recovery`. prepare: makes the tables, or refuses those that are there.
+    Args:
+        folder: The folder.
+        description: Owner of the state, for messages: `a recovery`.
+        prepare: Creates the tables, or checks existing ones.
+
+    Raises:
+        InputError: The file has another kind or version or is a symbolic link, or another process has it open.
+        OSError: The folder is not writable.
     """
 
     def __init__(self, folder: Path, description: str, prepare: Callable[[sqlite3.Connection, Path], None]) -> None:
@@ -93,20 +97,20 @@ class StateFile:
             message = f"{folder}: another process is at work on it: wait for that one, or give another folder by -o"
             raise InputError(message) from None
         file = folder / STATE_FILE_NAME
-        for each in (
+        for database_file in (
             file,
             folder / f"{STATE_FILE_NAME}-wal",
             folder / f"{STATE_FILE_NAME}-shm",
             folder / f"{STATE_FILE_NAME}-journal",
         ):
-            if each.is_symlink():
-                raise InputError(f"{each}: a link, which is not followed: remove it")
+            if database_file.is_symlink():
+                raise InputError(f"{database_file}: a link, which is not followed: remove it")
         with translate_sqlite_errors(file, self._description):
             connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
             try:
                 connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
                 connection.execute("PRAGMA journal_mode = WAL")
-                # A power cut may take the last seconds, which are asked for again; a kill takes nothing.
+                # A power failure may lose the last seconds, which are requested again; a kill loses nothing.
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute("PRAGMA temp_store = MEMORY")
                 self._prepare(connection, file)
@@ -116,11 +120,11 @@ class StateFile:
         return connection
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Keep what was changed, unless something went wrong meanwhile, and close the file."""
+        """Commit, unless an exception occurred, and close the file."""
         try:
             if kind is None:
                 self.commit()
@@ -128,18 +132,18 @@ class StateFile:
             self.close()
 
     def begin(self) -> None:
-        """Open a transaction, unless there is one: call it before every change."""
+        """Begin a transaction unless there is one. Call it before every change."""
         if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Make all changes last. Raises OSError for a full disk; what was committed before is not affected."""
+        """Commit all changes. Raises OSError for a full disk; earlier commits are not affected."""
         if self.connection.in_transaction:
             with translate_sqlite_errors(self._folder / STATE_FILE_NAME, self._description):
                 self.connection.execute("COMMIT")
 
     def close(self) -> None:
-        """Forget what was not committed, and let others have it."""
+        """Roll back uncommitted changes, and release the file."""
         try:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
@@ -149,7 +153,7 @@ class StateFile:
 
 
 def encode_text(value: object) -> object:
-    """Return a value as SQLite takes it: a text with bytes that were no UTF-8 is none, and goes as bytes."""
+    """Return a value for SQLite: text with surrogate escapes, which is not valid UTF-8, becomes bytes."""
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()
@@ -158,24 +162,26 @@ def encode_text(value: object) -> object:
     return value
 
 
-def decode_text(value: Any) -> Any:  # noqa: ANN401  whatever stands in a column
-    """Return a value as it was before it was made storable."""
+def decode_text(value: Any) -> Any:  # noqa: ANN401  any column type
+    """Reverse `encode_text`."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def require_text(value: object) -> str:
-    """Return the same of a text. Raises ValueError for what is none: a state may say anything."""
-    found = decode_text(value)
-    if not isinstance(found, str):
-        raise ValueError("no text")  # noqa: TRY004  one error for bytes that are no text, and for no text
-    return found
+    """Decode a text. Raises ValueError for other types, since a state file is untrusted."""
+    text = decode_text(value)
+    if not isinstance(text, str):
+        raise ValueError("no text")  # noqa: TRY004  the same error as for invalid bytes
+    return text
 
 
 @contextmanager
 def translate_sqlite_errors(file: Path, description: str) -> Iterator[None]:
-    """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk.
+    """Convert SQLite errors to InputError, or OSError for a full disk.
 
-    what: whose state it should be, as in StateFile.
+    Args:
+        file: The database.
+        description: As in StateFile.
     """
     try:
         yield
@@ -186,11 +192,11 @@ def translate_sqlite_errors(file: Path, description: str) -> Iterator[None]:
 
 
 def os_error_of(error: sqlite3.Error, file: Path) -> OSError:
-    """Return what the system would have said where SQLite says that a file cannot be written or opened."""
+    """Return the OSError that corresponds to an SQLite error when opening or writing a file."""
     code = getattr(error, "sqlite_errorcode", 0)
     reason = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS}.get(code & 0xFF)
     if code & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        # It tells what it tried to do, not why that failed: the disk is asked.
+        # SQLite reports the failed operation, not the reason; inspect the file system.
         disk = os.statvfs(file.parent)
         if disk.f_flag & os.ST_RDONLY:
             reason = errno.EROFS
@@ -202,13 +208,16 @@ def os_error_of(error: sqlite3.Error, file: Path) -> OSError:
 
 
 def reject_views_and_triggers(connection: sqlite3.Connection, file: Path, description: str) -> None:
-    """Raise InputError for a file in which anything runs that somebody else wrote: views, triggers."""
+    """Raise InputError if the database contains views or triggers, which would run untrusted code."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
         raise InputError(f"{file}: not the state of {description}: it has more than tables")
 
 
 def migrate_schema(connection: sqlite3.Connection, statements: str, version: int) -> None:
-    """Bring the tables of a file to a version, all at once. statements: none may have a semicolon within."""
+    """Run statements that migrate the schema to a version, in one transaction.
+
+    No statement may contain a semicolon.
+    """
     connection.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, statements.split(";")):
         connection.execute(statement)
@@ -217,7 +226,7 @@ def migrate_schema(connection: sqlite3.Connection, statements: str, version: int
 
 
 def schema_version(connection: sqlite3.Connection) -> int | None:
-    """Return the version of a file's tables; None if there are none."""
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    is_new = found == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    return None if is_new else found
+    """Return the schema version of a database; None if it is empty."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    is_new = version == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return None if is_new else version

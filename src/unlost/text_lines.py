@@ -1,6 +1,6 @@
-"""Lines of text files as bytes: reading (plain, gzip or zstd), and URL lists.
+"""Reads text files by line, as bytes (plain, gzip or zstd), and URL lists.
 
-Memory is bounded whatever the input: lines longer than `MAX_LINE_BYTES` are skipped and counted as problems.
+Memory is bounded for any input: lines longer than `MAX_LINE_BYTES` are skipped and counted as problems.
 """
 
 import re
@@ -13,20 +13,41 @@ from unlost import _core
 from unlost.problems import Problem, Problems, unreadable_error
 
 MAX_LINE_BYTES = 8 << 20
-"""Longer lines are skipped. An address has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), a row has two."""
-_SKIP_BYTES = 64 << 10  # bytes: what the rest of a long line is read by
+"""Longer lines are skipped. A URL has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and a row has two."""
+_SKIP_BYTES = 64 << 10  # chunks in which the rest of an overlong line is skipped
+
+_BATCH_LINES = 4096
+_DAMAGE_MESSAGES = {
+    "truncated": "the compressed file ends in the middle: what came before was read",
+    "corrupt": "the compressed data is damaged here: what came before was read",
+    "trailing-garbage": "bytes behind the end of the compressed data were left out",
+}
+
+URL_LIST_PROBLEM_KINDS = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
+    "no-column": "expected more columns, or something in this one",
+    "bad-uri": "expected an address, found control characters or a row of an index",
+}
+"""Kinds of problems, with their messages. Each skips its line."""
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 class SupportsReadline(Protocol):
-    """A file opened for reading bytes, or anything like it."""
+    """A binary file opened for reading, or an object with the same method."""
 
     def readline(self, size: int, /) -> bytes:
-        """Return the next line with its end, or the next `size` bytes of it; nothing at the end of the file."""
+        """Return the next line with its line end, or its next `size` bytes; empty at the end of the file."""
         ...
 
 
 class Line(NamedTuple):
-    """A line. number: from 1; offset: of its first byte; text: without its end: LF, CR and LF, CR at the file's end."""
+    """A line of a file.
+
+    Attributes:
+        number: Line number, from 1.
+        offset: Offset of its first byte.
+        text: Text without its line end (LF or CR LF; CR at the end of the file).
+    """
 
     number: int
     offset: int
@@ -36,10 +57,10 @@ class Line(NamedTuple):
 def read_stream_lines(
     file: SupportsReadline, problems: Problems, name: str, limit: int = MAX_LINE_BYTES
 ) -> Iterator[Line]:
-    r"""Yield the lines of a file, the last one also if it has no end, in memory for `limit` bytes.
+    r"""Yield the lines of an open file, including a last one without a line end, in memory for `limit` bytes.
 
-    A line of more than `limit` bytes is skipped and counted in `problems` as `too-long`, under the file's `name`.
-    Raises only what reading the file raises.
+    A longer line is skipped and counted in `problems` as `too-long`, under the file's `name`. Raises only what reading
+    the file raises.
 
     >>> from io import BytesIO
     >>> problems = Problems()
@@ -64,13 +85,7 @@ def read_stream_lines(
 
 
 TextSource: TypeAlias = str | PathLike[str] | SupportsReadline
-"""The path of a file, however it is compressed, or one that is open and gives its text."""
-_BATCH_LINES = 4096
-_DAMAGE_MESSAGES = {
-    "truncated": "the compressed file ends in the middle: what came before was read",
-    "corrupt": "the compressed data is damaged here: what came before was read",
-    "trailing-garbage": "bytes behind the end of the compressed data were left out",
-}
+"""Path of a file, possibly compressed, or an open file with decompressed text."""
 
 
 def is_compressed(path: str | PathLike[str]) -> bool:
@@ -85,10 +100,15 @@ def is_compressed(path: str | PathLike[str]) -> bool:
 def read_source_lines(
     source: TextSource, problems: Problems, name: str | None = None, on_read: Callable[[int], object] | None = None
 ) -> Iterator[Line]:
-    """Yield the lines of a file by its path, or of one that is open, in bounded memory.
+    """Yield the lines of a file or an open stream, in bounded memory.
 
-    name: what to call it in problems; a path is called by itself, anything else needs one. on_read: as `read_lines` has
-    it, for a path. Problems and errors are those of `read_lines`; reading what is open raises what that raises.
+    Problems and errors are those of `read_lines` for a path, and of `read_stream_lines` for a stream.
+
+    Args:
+        source: Path or stream.
+        problems: Gets the problems.
+        name: Name in problems; the path by default.
+        on_read: As in `read_lines`; only for a path.
     """
     if isinstance(source, str | PathLike):
         return read_lines(source, problems, name=name, on_read=on_read)
@@ -96,7 +116,7 @@ def read_source_lines(
 
 
 def source_name(source: TextSource, name: str | None) -> str:
-    """Return what `lines_of` calls it in problems."""
+    """Return the name of a source in problems."""
     return name or (fspath(source) if isinstance(source, str | PathLike) else "<stream>")
 
 
@@ -110,16 +130,22 @@ def read_lines(
     include_cut_line: bool = False,
     batch_lines: int = _BATCH_LINES,
 ) -> Iterator[Line]:
-    """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
+    """Yield the lines of a file (plain, gzip or zstd); offsets are of the decompressed text.
 
-    Memory is bounded by `limit`, not by the file. `unlost.text_lines` does the same for what is already open.
-    name: what to call it in problems, if not by its path. on_read: is told now and then how many bytes of the file have
-    been read, as they are stored. keep_cut: yield a line that damage cut, for formats in which half of it is of use.
-    batch_lines: how many lines are read at a time.
+    Problems are `too-long` lines; `truncated`, `corrupt` or `trailing-garbage` compression; and a `cut-line` without a
+    line end before such damage, since a partial row could pass for a complete one.
 
-    Problems: `too-long` lines, `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
-    yielded, and a `cut-line` that has no end there: half a row could pass for a whole one. Raises InputError if the
-    file cannot be read at all.
+    Args:
+        path: The file.
+        problems: Gets the problems.
+        max_line_bytes: Maximum size of a line, which bounds memory.
+        name: Name in problems; the path by default.
+        on_read: Called now and then with the number of bytes read, as stored.
+        include_cut_line: Yield a line cut by damage, for formats in which a partial line is useful.
+        batch_lines: Lines read at a time.
+
+    Raises:
+        InputError: The file cannot be read.
     """
     name = name or fspath(path)
     end = Line(0, 0, b"")
@@ -141,42 +167,37 @@ def read_lines(
     except OSError as error:
         raise unreadable_error(name, error) from error
     if (damage := reader.damage) is not None:
-        place = end.offset + len(end.text)
-        problems.add(Problem(damage, name, end.number, place, _DAMAGE_MESSAGES[damage]))
-
-
-URL_LIST_PROBLEM_KINDS = {
-    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
-    "no-column": "expected more columns, or something in this one",
-    "bad-uri": "expected an address, found control characters or a row of an index",
-}
-"""The kinds of problems, and what each means. All of them lose their line."""
-_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+        offset_of_damage = end.offset + len(end.text)
+        problems.add(Problem(damage, name, end.number, offset_of_damage, _DAMAGE_MESSAGES[damage]))
 
 
 def read_urls(
     file: TextSource, problems: Problems, name: str | None = None, *, column: int | None = None
 ) -> Iterator[Line]:
-    r"""Yield the addresses of a list, as they stand, in bytes, each with where its line is.
+    r"""Yield the URLs of a list, verbatim, with the positions of their lines.
 
-    Blank lines and those that begin with `#` are passed over, and white space around an address is. column: which one,
-    from 1, of columns separated by tabs. That they are good addresses is not promised: `unlost.uri` tells. Lines that
-    cannot be read are counted in `problems` under `name`, by the kinds of `KINDS`. file, name and what is raised: as
-    `unlost.text_lines.lines_of` has them.
+    Blank lines and lines that begin with `#` are skipped, and white space around a URL is stripped. URLs are not
+    validated; use `unlost.uri`.
+
+    Args:
+        file: The list; see `read_source_lines`.
+        problems: Gets the invalid lines, by the kinds of `URL_LIST_PROBLEM_KINDS`.
+        name: Name of the list in problems.
+        column: Number of the tab-separated column with the URLs, from 1; None for the whole line.
 
     >>> from io import BytesIO
     >>> table = BytesIO(b"# time, place, address\n1356998400\tpics\thttp://a.com/\n")
     >>> list(read_urls(table, Problems(), "links.tsv", column=3))
     [Line(number=2, offset=23, text=b'http://a.com/')]
     """
-    called = source_name(file, name)
+    label = source_name(file, name)
     for line in read_source_lines(file, problems, name):
         text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
         if not text.strip() or text.startswith(b"#"):
             continue
         kind = None
         if column is not None:
-            # Not more pieces than are needed, however many tabs there are.
+            # Limit the number of splits to the columns needed.
             columns = text.split(b"\t", column)
             text = columns[column - 1] if column <= len(columns) else b""
             kind = None if text.strip() else "no-column"
@@ -184,6 +205,6 @@ def read_urls(
         if _CONTROL.search(text) or b' {"' in text:
             kind = "bad-uri"
         if kind:
-            problems.add(Problem(kind, called, line.number, line.offset, URL_LIST_PROBLEM_KINDS[kind]))
+            problems.add(Problem(kind, label, line.number, line.offset, URL_LIST_PROBLEM_KINDS[kind]))
         else:
             yield Line(line.number, line.offset, text)

@@ -16,8 +16,8 @@ from unlost.http.circuit_breaker import BreakerConfig, BreakerRegistry
 from unlost.http.models import HttpRequest
 
 
-def test_what_all_have_is_one_list() -> None:
-    """Each copy once, by date, whoever has it; and a report of each archive."""
+def test_mementos_of_all_archives_are_merged() -> None:
+    """Each memento is listed once, by date, and each archive has a report."""
 
     async def work() -> None:
         archives = Archives(a=A, b=B, c=C, d=[])
@@ -32,8 +32,8 @@ def test_what_all_have_is_one_list() -> None:
     run(work())
 
 
-def test_fifty_equal_requests_are_one_round() -> None:
-    """All of them get the same answer."""
+def test_equal_concurrent_requests_are_coalesced() -> None:
+    """All of them get the same result."""
 
     async def work() -> None:
         archives = Archives(a=A, b=B)
@@ -50,8 +50,8 @@ def test_fifty_equal_requests_are_one_round() -> None:
     run(work())
 
 
-def test_one_who_gives_up_does_not_end_it_for_others() -> None:
-    """Nor do all of them: what has begun is finished, and kept."""
+def test_cancelling_one_waiter_does_not_cancel_the_lookup() -> None:
+    """Not even cancelling all waiters does: a lookup that has begun is finished and cached."""
 
     async def work() -> None:
         go = asyncio.Event()
@@ -83,8 +83,8 @@ def test_one_who_gives_up_does_not_end_it_for_others() -> None:
     run(work())
 
 
-def test_closing_ends_everything() -> None:
-    """Whoever waits is told that it is over, and no question stays behind."""
+def test_closing_cancels_running_lookups() -> None:
+    """Waiters get an error, and no request is left running."""
 
     async def work() -> None:
         archives = Archives(a=hang)
@@ -98,8 +98,8 @@ def test_closing_ends_everything() -> None:
     run(work())
 
 
-def test_no_more_is_asked_at_once_than_may_be() -> None:
-    """Some wait for a place; who comes beyond them is told so at once; who gives up makes room."""
+def test_concurrency_limits_are_enforced() -> None:
+    """Some lookups wait for a slot; those beyond the limit fail at once; cancelled ones free their slot."""
 
     async def work() -> None:
         go = asyncio.Event()
@@ -130,8 +130,8 @@ def test_no_more_is_asked_at_once_than_may_be() -> None:
     run(work())
 
 
-def test_who_waits_too_long_for_a_place_is_told() -> None:
-    """After half of the deadline, so that there is always time left for archives."""
+def test_waiting_too_long_for_a_slot_raises_busy_error() -> None:
+    """After half of the deadline, so that there is time left for archives."""
 
     async def work() -> None:
         async with aggregator(Archives(a=hang), limits=ConcurrencyLimits(deadline=0.4, max_active=1)) as it:
@@ -146,8 +146,8 @@ def test_who_waits_too_long_for_a_place_is_told() -> None:
     run(work())
 
 
-def test_what_is_no_address_is_refused() -> None:
-    """Before anybody is asked."""
+def test_invalid_url_is_rejected() -> None:
+    """Before any archive is queried."""
 
     async def work() -> None:
         archives = Archives(a=A)
@@ -160,8 +160,8 @@ def test_what_is_no_address_is_refused() -> None:
     run(work())
 
 
-def test_listeners_hear_everything_and_spoil_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """One that raises is logged, now and then; the others and the answer do not notice."""
+def test_listener_failures_do_not_affect_the_result(caplog: pytest.LogCaptureFixture) -> None:
+    """An exception of a listener is logged now and then; other listeners are still called."""
 
     class Broken(Heard):
         def on_upstream_result(self, asked: UpstreamResult) -> None:
@@ -185,8 +185,8 @@ def test_listeners_hear_everything_and_spoil_nothing(caplog: pytest.LogCaptureFi
     assert len(caplog.records) == 3  # the first, the second, the fourth
 
 
-def test_a_breaker_of_no_tolerance_and_archives_passed_over_are_told() -> None:
-    """Who was not asked for the maps' sake is named in the answer."""
+def test_open_breakers_and_passed_over_archives_are_reported() -> None:
+    """Archives that were not queried because of their maps are named in the result."""
 
     async def work() -> None:
         clock = VirtualClock()

@@ -59,8 +59,8 @@ async def asked(archive: Archive, courier: HttpClient, seconds: float = 10.0, ur
     return await task
 
 
-def test_a_real_timemap(server: pywb.Pywb) -> None:
-    """Two copies, in one list."""
+def test_timemap_is_listed(server: pywb.Pywb) -> None:
+    """Two mementos, merged into one list."""
 
     async def work() -> None:
         async with make_http_client() as courier:
@@ -73,8 +73,8 @@ def test_a_real_timemap(server: pywb.Pywb) -> None:
     asyncio.run(work())
 
 
-def test_an_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
-    """A real one leads to its TimeMap; one that has none names what it names, and that there may be more is told."""
+def test_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
+    """A TimeGate links to its TimeMap; without one, its mementos are used and reported as incomplete."""
     there = replace(server.archive("a", ArchiveKind.MEMENTO), timemap=None, cdx=None)
 
     async def gate(talk: Talk) -> None:
@@ -97,8 +97,8 @@ def test_an_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
     asyncio.run(work())
 
 
-def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where copies have no address of their own, it is that of their record."""
+def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The URL is that of the WARC record."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path))
     rows = common_crawl.rows_of(warc, warc.name)
 
@@ -125,8 +125,8 @@ def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pyte
     asyncio.run(work())
 
 
-def test_an_archive_that_wants_a_captcha_is_left_alone() -> None:
-    """It is asked as its client does, which knows captchas and stays away after one."""
+def test_captcha_stops_requests_to_the_archive() -> None:
+    """The archive's own client detects captchas and stops."""
     today = Archive("archive.today", "T", ArchiveKind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
     courier = Archives(**{"archive.today": b"<html><title>One more step</title></html>"})
 
@@ -141,8 +141,8 @@ def test_an_archive_that_wants_a_captcha_is_left_alone() -> None:
     asyncio.run(work())
 
 
-def test_copies_without_any_address_are_no_miss(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive has the page, though nobody can be led there: it must not be learnt that it has not."""
+def test_mementos_without_urls_are_not_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive holds the page, so no miss may be learned."""
 
     class Nameless:
         async def captures(self, uri: str) -> AsyncIterator[Capture]:
@@ -158,8 +158,8 @@ def test_copies_without_any_address_are_no_miss(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(work())
 
 
-def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All are followed; what is beyond the cap is left out, and said to be."""
+def test_timemap_pages_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mementos beyond the size limit are left out and reported."""
     years = [f"{year}0210000001" for year in range(1996, 2006)]
 
     async def paged(question: HttpRequest) -> bytes:
@@ -183,8 +183,8 @@ def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(work())
 
 
-def test_what_cannot_be_read_is_told() -> None:
-    """Copies that are at no address, or of no date, are left out; the others are there, and it is said."""
+def test_unreadable_timemap_entries_are_reported() -> None:
+    """Mementos without a valid URL or date are left out; the others are listed."""
     lines = [
         f'<{PAGE}>; rel="original"',
         '<http://a.example/1/>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"',
@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_told() -> None:
         f'<{PAGE}>; rel="original",\n<javascript:x>; rel="memento"; datetime="2014-02-10T00:00:01Z"'.encode(),
     ],
 )
-def test_a_timemap_of_which_nothing_can_be_read_is_malformed(body: bytes) -> None:
+def test_unreadable_timemap_is_malformed(body: bytes) -> None:
     """The archive failed: it is not a miss, and no result without mementos is cached."""
 
     async def work() -> None:
@@ -237,7 +237,7 @@ def test_a_timemap_of_which_nothing_can_be_read_is_malformed(body: bytes) -> Non
         reply("http://a.example/", b"", 404),
     ],
 )
-def test_a_timemap_without_mementos_is_a_miss(answer: HttpResponse) -> None:
+def test_timemap_without_mementos_is_a_miss(answer: HttpResponse) -> None:
     """Also an empty body, if it is declared as link-format."""
 
     async def work() -> None:
@@ -258,7 +258,7 @@ def test_a_timemap_without_mementos_is_a_miss(answer: HttpResponse) -> None:
         ("coded", "reset"),
     ],
 )
-def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mementos_before_a_broken_connection_are_listed(end: str, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All mementos before the break are there, none is made up from half an entry, and the list is incomplete."""
     moments = [f"{year}0210000001" for year in range(1996, 2016)]
     body = timemap("a", moments)
@@ -295,7 +295,7 @@ def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, m
 
 
 @pytest.mark.parametrize("end", ["reset", "hang"])
-def test_a_broken_body_without_a_memento_is_what_broke_it(end: str) -> None:
+def test_broken_body_without_mementos_has_the_outcome_of_the_error(end: str) -> None:
     """It is neither a miss nor malformed."""
 
     async def broken(talk: Talk) -> None:
@@ -312,8 +312,8 @@ def test_a_broken_body_without_a_memento_is_what_broke_it(end: str) -> None:
     asyncio.run(work())
 
 
-def test_the_deadline_is_an_answer_and_giving_up_is_not() -> None:
-    """Cancelled before its time, a question is over; at the deadline it says what it has."""
+def test_deadline_returns_a_result_and_cancellation_does_not() -> None:
+    """At the deadline the task returns what it has; cancelled earlier, it raises."""
 
     async def work() -> None:
         late = await asked(an_archive("a"), Archives(a=hang), 0.1)
@@ -331,8 +331,8 @@ def test_the_deadline_is_an_answer_and_giving_up_is_not() -> None:
     asyncio.run(work())
 
 
-def test_addresses_from_outside_cannot_break_lines() -> None:
-    """Whatever an archive lists, what comes out is printable."""
+def test_memento_urls_are_escaped() -> None:
+    """Whatever an archive lists, URLs are printable."""
     lines = (
         '<http://a.example/1/é x>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",\n'
         '<http://a.example/2/\x01>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:02 GMT"'
@@ -346,8 +346,8 @@ def test_addresses_from_outside_cannot_break_lines() -> None:
     asyncio.run(work())
 
 
-def test_a_name_that_does_not_exist_is_told_from_a_server_that_is_down() -> None:
-    """And from one to which no connection can be made in time."""
+def test_dns_failure_and_refused_connection_have_different_outcomes() -> None:
+    """So has a connection timeout."""
 
     def caused(cause: Exception) -> FailedError:
         error = FailedError("no connection", "a", "unreachable")
@@ -367,8 +367,8 @@ def test_a_name_that_does_not_exist_is_told_from_a_server_that_is_down() -> None
         assert classify_error(unsent) == "not-now"
 
 
-def test_a_courier_that_cannot_find_a_name_says_so() -> None:
-    """By a real look-up that fails."""
+def test_client_reports_failed_name_resolution() -> None:
+    """With a real look-up that fails."""
 
     class NoNames:
         async def resolve(self, host: str, port: int) -> list[AddressInfo]:
@@ -382,8 +382,8 @@ def test_a_courier_that_cannot_find_a_name_says_so() -> None:
     asyncio.run(work())
 
 
-def test_an_archive_that_cannot_be_asked_at_all_is_named() -> None:
-    """Neither TimeMap nor TimeGate: it does not count against it, and the others answer."""
+def test_archive_without_endpoints_is_reported() -> None:
+    """It has neither TimeMap nor TimeGate: this is not counted as a failure."""
 
     class Both:
         def route(self, uri: str, wish: RoutingOptions) -> ArchiveRoute:

@@ -30,8 +30,8 @@ def failed(breaker: CircuitBreaker, outcome: str, *pages: str) -> None:
 
 
 @pytest.mark.parametrize("outcome", sorted(FAILURE_OUTCOMES))
-def test_three_failures_in_a_row_are_enough(outcome: str) -> None:
-    """Of whatever kind that is a failure; the last one is told."""
+def test_three_consecutive_failures_open_the_circuit(outcome: str) -> None:
+    """Of any kind; the status has the last one."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     failed(breaker, outcome, "http://a.example/", "http://b.example/")
@@ -50,8 +50,8 @@ def test_three_failures_in_a_row_are_enough(outcome: str) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["hit", "miss", "excluded", "http-4xx"])
-def test_an_answer_ends_the_row(outcome: str) -> None:
-    """Whatever it says: whoever answers is well."""
+def test_response_resets_consecutive_failures(outcome: str) -> None:
+    """Whatever its content."""
     breaker = CircuitBreaker(VirtualClock())
     for _ in range(5):
         fed(breaker, "timeout", "reset", outcome)
@@ -59,8 +59,8 @@ def test_an_answer_ends_the_row(outcome: str) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["not-now", "limited", None])
-def test_limits_and_those_who_gave_up_count_for_nothing(outcome: str | None) -> None:
-    """Neither as a failure nor as an answer."""
+def test_rate_limits_and_cancellations_are_not_counted(outcome: str | None) -> None:
+    """Neither as failures nor as successes."""
     breaker = CircuitBreaker(VirtualClock())
     for _ in range(50):
         entry = breaker.acquire()
@@ -74,8 +74,8 @@ def test_limits_and_those_who_gave_up_count_for_nothing(outcome: str | None) -> 
     assert breaker.acquire() is None
 
 
-def test_half_of_many_failing_within_the_window_are_enough() -> None:
-    """Though no three stand together; outside the window they are forgotten."""
+def test_failure_rate_within_the_window_opens_the_circuit() -> None:
+    """Without three consecutive failures; failures outside the window are ignored."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock, BreakerConfig(max_failure_share=0.5, window=60, min_responses=20))
     for _ in range(9):
@@ -90,8 +90,8 @@ def test_half_of_many_failing_within_the_window_are_enough() -> None:
     assert breaker.acquire() is None
 
 
-def test_one_question_goes_through_as_a_trial() -> None:
-    """While it is on its way, others are not asked; its answer lets all in."""
+def test_half_open_circuit_admits_one_trial() -> None:
+    """Other requests are rejected until the trial succeeds."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
@@ -109,8 +109,8 @@ def test_one_question_goes_through_as_a_trial() -> None:
     assert breaker.acquire() is not None, "the failures before the trial are forgotten"
 
 
-def test_a_trial_that_fails_doubles_the_rest() -> None:
-    """Up to a quarter of an hour; after a success it is short again."""
+def test_failed_trial_doubles_the_open_time() -> None:
+    """Up to a quarter of an hour; a success resets it."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
@@ -130,8 +130,8 @@ def test_a_trial_that_fails_doubles_the_rest() -> None:
 
 
 @pytest.mark.parametrize("ended", [None, "not-now"])
-def test_a_trial_that_decides_nothing_makes_room_for_the_next(ended: str | None) -> None:
-    """Nobody waited for it, or it was not sent."""
+def test_inconclusive_trial_admits_another_one(ended: str | None) -> None:
+    """It was cancelled or never sent."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
@@ -145,8 +145,8 @@ def test_a_trial_that_decides_nothing_makes_room_for_the_next(ended: str | None)
 
 
 @pytest.mark.parametrize("late", ["hit", "timeout"])
-def test_answers_to_earlier_questions_change_nothing(late: str) -> None:
-    """They were on their way when it was made dormant: neither do they wake it nor make it sleep longer."""
+def test_responses_to_requests_sent_before_opening_are_ignored(late: str) -> None:
+    """They neither close the circuit nor extend its open time."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     before = [breaker.acquire() for _ in range(6)]
@@ -161,8 +161,8 @@ def test_answers_to_earlier_questions_change_nothing(late: str) -> None:
     assert (breaker.status().until, breaker.status().times_opened) == (condition.until, 1)
 
 
-def test_a_clock_that_is_set_back_does_not_make_it_sleep_longer() -> None:
-    """It is tried at once instead."""
+def test_clock_set_back_does_not_extend_the_open_time() -> None:
+    """A trial is admitted at once instead."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
@@ -173,8 +173,8 @@ def test_a_clock_that_is_set_back_does_not_make_it_sleep_longer() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["hit", "timeout", "not-now", None]), st.floats(0, 100)), max_size=60))
-def test_it_never_sleeps_longer_than_it_may_and_never_for_nothing(steps: list[tuple[str | None, float]]) -> None:
-    """Whatever comes in whatever order: a trial is let in when the rest is over, and one at a time."""
+def test_open_time_is_bounded_for_any_sequence_of_events(steps: list[tuple[str | None, float]]) -> None:
+    """One trial at a time is admitted when the open time is over."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     for outcome, seconds in steps:
@@ -193,8 +193,8 @@ def test_it_never_sleeps_longer_than_it_may_and_never_for_nothing(steps: list[tu
             breaker.record(entry, outcome)
 
 
-def test_each_archive_has_its_own() -> None:
-    """The failures of one say nothing about another."""
+def test_circuits_of_archives_are_independent() -> None:
+    """Failures of one archive do not affect another."""
     breakers = BreakerRegistry(VirtualClock())
     fed(breakers.breaker("a"), *["timeout"] * 3)
     fed(breakers.breaker("b"), "hit")

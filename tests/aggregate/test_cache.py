@@ -17,8 +17,8 @@ from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptio
 PAGE = "http://example.com/"
 
 
-def test_what_is_kept_comes_back_as_it_was() -> None:
-    """But for how long it took, since nobody will have been asked."""
+def test_cached_result_equals_the_original() -> None:
+    """Except for durations."""
     cache = MemoryCache(VirtualClock())
     found = an_answer(PAGE, 3)
     assert cache.put(RoutingOptions(), found)
@@ -31,8 +31,8 @@ def test_what_is_kept_comes_back_as_it_was() -> None:
     assert cache.get(PAGE + "a", RoutingOptions()) is None
 
 
-def test_a_digest_is_of_the_contents() -> None:
-    """Not of when they were found; another copy, outcome, or archive left out is another one."""
+def test_digest_depends_on_contents_only() -> None:
+    """Not on times; mementos, outcomes and passed-over archives change it."""
     found = an_answer(PAGE, 3)
     assert replace(found, created_at=1.0, expires_at=2.0, from_cache=True).digest == found.digest
     failed = (*found.reports[:2], ArchiveReport("a2", "broadcast", "timeout", message="late"))
@@ -56,16 +56,16 @@ def test_a_digest_is_of_the_contents() -> None:
         (0, True, False, 0.0),
     ],
 )
-def test_each_kind_of_answer_has_its_lifetime(size: int, fails: bool, is_whole: bool, seconds: float) -> None:
-    """And nothing, found while an archive failed, has none."""
+def test_lifetimes_by_kind_of_result(size: int, fails: bool, is_whole: bool, seconds: float) -> None:
+    """A miss with failures is not cached."""
     found = an_answer(PAGE, size)
     if fails:
         found = replace(found, reports=(*found.reports, ArchiveReport("x", "broadcast", "timeout")))
     assert CacheLifetimes(timemap=10.0, miss=5.0, partial=3.0).lifetime_of(found, is_whole=is_whole) == seconds
 
 
-def test_what_is_over_is_gone() -> None:
-    """At its very second; and so is what was kept by a clock that was wrong."""
+def test_stale_results_are_dropped() -> None:
+    """At the exact second; so are results dated in the future."""
     clock = VirtualClock()
     cache = MemoryCache(clock)
     cache.put(RoutingOptions(), an_answer(PAGE, 3, lifetime=10))
@@ -79,8 +79,8 @@ def test_what_is_over_is_gone() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40), st.booleans()), max_size=60))
-def test_it_never_holds_more_than_it_may(steps: list[tuple[int, int, bool]]) -> None:
-    """Whatever is put and asked for: the sum is right, and the last that was used is there."""
+def test_size_limit_holds_for_any_sequence_of_operations(steps: list[tuple[int, int, bool]]) -> None:
+    """The byte count is right, and the most recently used result is cached."""
     cache = MemoryCache(VirtualClock(), 20_000)
     for page, size, asks in steps:
         uri = f"{PAGE}{page}"
@@ -98,7 +98,7 @@ def test_it_never_holds_more_than_it_may(steps: list[tuple[int, int, bool]]) -> 
     assert cache.bytes == 0
 
 
-def test_those_that_are_used_stay() -> None:
+def test_least_recently_used_result_is_evicted() -> None:
     """The one that nobody asked for the longest goes first."""
     cache = MemoryCache(VirtualClock(), 10_000)
     for number in range(200):
@@ -108,7 +108,7 @@ def test_those_that_are_used_stay() -> None:
     assert cache.get(f"{PAGE}199", RoutingOptions()) is not None
 
 
-def test_what_is_too_large_costs_nothing() -> None:
+def test_too_large_result_is_rejected_without_eviction() -> None:
     """It is not kept, and nothing is thrown away for it."""
     cache = MemoryCache(VirtualClock(), 10_000)
     cache.put(RoutingOptions(), an_answer(PAGE))
@@ -137,8 +137,8 @@ def late(found: AggregateResult, number: int) -> AggregateResult:
 @pytest.mark.parametrize(
     ("size", "pages", "is_late"), [(0, 3_000, False), (1, 2_000, False), (1, 500, True), (100, 200, False)]
 )
-def test_sizes_are_those_that_memory_has(size: int, pages: int, is_late: bool) -> None:
-    """Within a quarter, for misses of 14 archives, for lists, and for what archives say that fail."""
+def test_estimated_sizes_are_close_to_memory_usage(size: int, pages: int, is_late: bool) -> None:
+    """Within a quarter, for misses of 14 archives, TimeMaps and failures."""
     answers = [f"{PAGE}{number}" for number in range(pages)]
     clock = VirtualClock()
     tracemalloc.start()

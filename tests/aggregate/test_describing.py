@@ -33,27 +33,27 @@ def relations(link: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
-def test_a_description_is_as_memgator_writes_it(form: TimeMapFormat) -> None:
-    """First, last, the one before, the next and the closest; nothing else."""
+def test_memento_description_matches_memgator(form: TimeMapFormat) -> None:
+    """First, last, previous, next and closest memento."""
     assert describe_memento(EXAMPLE, 1, PLACES, form).decode() == (FILES / f"memento.{form}").read_text()
 
 
 @pytest.mark.parametrize(("place", "expected"), RELATIONS.items())
-def test_neighbours(place: int, expected: list[str]) -> None:
-    """Each copy is there once, with all that it is; at the ends there is nothing before or behind."""
+def test_neighbours_of_each_memento(place: int, expected: list[str]) -> None:
+    """Each memento occurs once, with all its relations."""
     found = found_of(FIVE)
     assert relations(describe_memento(found, place, PLACES, "link").decode()) == expected
     assert relations(memento_link_header(found, place, PLACES)) == expected
 
 
-def test_one_copy() -> None:
+def test_single_memento_is_first_and_last() -> None:
     """The only one is the first and the last."""
     assert relations(memento_link_header(found_of(FIVE[:1]), 0, PLACES)) == ["first last memento"]
     assert relations(describe_memento(found_of(FIVE[:1]), 0, PLACES, "link").decode()) == ["first last memento"]
 
 
 @pytest.mark.parametrize("place", [-1, 5])
-def test_a_place_without_a_copy(place: int) -> None:
+def test_index_without_a_memento_raises(place: int) -> None:
     """There is nothing to describe."""
     with pytest.raises(IndexError):
         describe_memento(found_of(FIVE), place, PLACES, "json")
@@ -61,8 +61,8 @@ def test_a_place_without_a_copy(place: int) -> None:
         memento_link_header(found_of(FIVE), place, PLACES)
 
 
-def test_the_header_of_a_timegate() -> None:
-    """It has the original, the TimeMap with its type and time, the TimeGate, and the copies with their dates."""
+def test_timegate_link_header() -> None:
+    """It has the original, the TimeMap with type and time span, the TimeGate, and mementos with dates."""
     first, last = "Sat, 01 Feb 2014 00:00:00 GMT", "Sun, 02 Feb 2014 00:00:00 GMT"
     assert memento_link_header(found_of(FIVE[:2], "http://é.com/"), 1, PLACES) == (
         '<http://%C3%A9.com/>; rel="original", '
@@ -78,8 +78,8 @@ def test_the_header_of_a_timegate() -> None:
 
 @given(st.text(max_size=30), st.text(st.characters(max_codepoint=0xDFFF), max_size=30))
 @example(HOSTILE, HOSTILE)
-def test_nobody_writes_headers_of_their_own(uri: str, urim: str) -> None:
-    """A header is one line of visible ASCII with so many entries."""
+def test_link_header_cannot_be_injected(uri: str, urim: str) -> None:
+    """It is one line of visible ASCII with the expected number of entries."""
     found = found_of([("20140210000001", "a", urim), ("20150210000001", "a", urim)], uri)
     header = memento_link_header(found, 0, PLACES)
     assert all(" " <= char <= "~" for char in header)
@@ -88,8 +88,8 @@ def test_nobody_writes_headers_of_their_own(uri: str, urim: str) -> None:
         assert read(header.encode()).original == read(describe_memento(found, 0, PLACES, "link")).original
 
 
-def test_a_header_stays_short() -> None:
-    """An archive that lists endless addresses costs them their place in the header, and nobody else theirs."""
+def test_link_header_size_is_limited() -> None:
+    """Overlong URLs are left out; other entries remain."""
     rows = [*FIVE[:2], ("20140204000000", "a", "http://a/" + "x" * 1_000_000), FIVE[4]]
     header = memento_link_header(found_of(rows), 1, PLACES)
     assert relations(header) == ["first prev memento", "memento", "last memento"]

@@ -28,8 +28,8 @@ from unlost.memento.timemap import Mementos, MementoTuple
 ROOT = Path(__file__).parents[2]
 
 
-def test_what_is_written_is_read_again_by_others(tmp_path: Path) -> None:
-    """Copies, reports, who was passed over, and until when; under its own wish only."""
+def test_written_result_is_read_by_another_process(tmp_path: Path) -> None:
+    """With mementos, reports, passed-over archives and expiry; only for the same options."""
 
     async def work() -> None:
         wishes = [
@@ -65,8 +65,8 @@ def test_what_is_written_is_read_again_by_others(tmp_path: Path) -> None:
     st.text(max_size=400),
     st.sets(st.text(max_size=5), max_size=3),
 )
-def test_packing_keeps_everything(uri: str, rows: list[tuple[str, int]], message: str, ids: set[str]) -> None:
-    """Whatever texts there are, and for no other question."""
+def test_serialized_result_round_trips(uri: str, rows: list[tuple[str, int]], message: str, ids: set[str]) -> None:
+    """For any text, and for no other request."""
     mementos = Mementos(MementoTuple(moment, "a", f"http://a/{number}") for moment, number in rows)
     found = AggregateResult(
         uri, mementos, (ArchiveReport("a", "routed", "incomplete", 3, 0.0, message),), tuple(ids), 1.0, 2.0
@@ -83,8 +83,8 @@ def test_packing_keeps_everything(uri: str, rows: list[tuple[str, int]], message
             disk_cache.deserialize_result(scope, other, wish, data, 1.0, 2.0)
 
 
-def test_what_is_over_is_not_given(tmp_path: Path) -> None:
-    """Though it is still in the file; nor is an older answer written over a newer one."""
+def test_stale_result_is_not_returned(tmp_path: Path) -> None:
+    """Although it is in the file; an older result does not replace a newer one."""
 
     async def work() -> None:
         clock = VirtualClock()
@@ -103,8 +103,8 @@ def test_what_is_over_is_not_given(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_the_file_has_its_size(tmp_path: Path) -> None:
-    """Several times as much as there is room for; those that are over first go first."""
+def test_file_size_is_limited(tmp_path: Path) -> None:
+    """With several times the limit written; those that expire first are evicted first."""
     most = 1 << 18
 
     async def work() -> None:
@@ -125,8 +125,8 @@ def test_the_file_has_its_size(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_too_many_at_once_are_counted_and_not_kept(tmp_path: Path) -> None:
-    """The queue has its size; nothing waits for the disk."""
+def test_results_beyond_the_queue_are_dropped_and_counted(tmp_path: Path) -> None:
+    """Nothing waits for the disk."""
 
     async def work() -> None:
         large = an_answer(PAGE, 20_000)
@@ -141,8 +141,8 @@ def test_too_many_at_once_are_counted_and_not_kept(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_several_processes_share_it(tmp_path: Path) -> None:
-    """Three write at once, each sees the answers of all, and the count is right."""
+def test_processes_share_the_file(tmp_path: Path) -> None:
+    """Three write at once, each reads the results of all, and the count is right."""
     command = [sys.executable, "-m", "tests.aggregate.keeping", str(tmp_path / "cache" / "answers.sqlite")]
     processes = [
         subprocess.Popen([*command, str(seed), "200"], cwd=ROOT, stdout=subprocess.PIPE, text=True) for seed in range(3)
@@ -186,8 +186,8 @@ def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) ->
         file.close()
 
 
-def test_an_aggregator_begins_with_what_was_kept(tmp_path: Path) -> None:
-    """After a restart nobody is asked for what is known; what was found while an archive failed is not on the disk."""
+def test_restarted_aggregator_uses_the_disk_cache(tmp_path: Path) -> None:
+    """No archive is queried for cached pages; partial results are not on disk."""
 
     async def work() -> None:
         archives = Archives(a=["20140210000001"], b=[])
@@ -214,8 +214,8 @@ def test_an_aggregator_begins_with_what_was_kept(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_what_another_process_found_anew_is_given_soon(tmp_path: Path) -> None:
-    """Whoever has an answer in memory looks at the disk once a minute, and asks no archive if there is nothing."""
+def test_newer_result_of_another_process_is_used(tmp_path: Path) -> None:
+    """The disk is checked once a minute, and no archive is queried if there is nothing newer."""
 
     async def work() -> None:
         clock, archives = VirtualClock(), Archives(a=["20140210000001"])
@@ -250,8 +250,8 @@ def test_what_another_process_found_anew_is_given_soon(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_what_is_in_memory_is_refused_to_nobody(tmp_path: Path) -> None:
-    """Where too much is looked for already, nobody has to look at the disk before it is given."""
+def test_busy_aggregator_serves_results_from_memory(tmp_path: Path) -> None:
+    """Without checking the disk."""
 
     async def work() -> None:
         clock, go = VirtualClock(), asyncio.Event()
@@ -278,8 +278,8 @@ def test_what_is_in_memory_is_refused_to_nobody(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_what_others_found_while_archives_failed_takes_no_ones_place(tmp_path: Path) -> None:
-    """A whole answer in memory is given for its time, and without a look at the disk each time."""
+def test_partial_result_on_disk_does_not_replace_a_complete_one(tmp_path: Path) -> None:
+    """A complete result in memory is served for its lifetime."""
 
     async def work() -> None:
         clock, archives = VirtualClock(), Archives(a=["20140210000001"])
@@ -297,7 +297,7 @@ def test_what_others_found_while_archives_failed_takes_no_ones_place(tmp_path: P
     asyncio.run(work())
 
 
-def test_answers_of_other_archives_are_not_used(tmp_path: Path) -> None:
+def test_results_of_another_registry_are_not_used(tmp_path: Path) -> None:
     """The scope changes with the registry."""
     one, two = [an_archive("a")], [an_archive("a"), an_archive("b")]
     assert cache_scope(one) == cache_scope([an_archive("a", hit_rate=None)])
@@ -315,8 +315,8 @@ def test_answers_of_other_archives_are_not_used(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_what_a_wrong_clock_kept_is_replaced(tmp_path: Path) -> None:
-    """An answer of next year is never given, and does not keep those of today out until then."""
+def test_result_dated_in_the_future_is_replaced(tmp_path: Path) -> None:
+    """It is never returned, and does not prevent current results from being stored."""
 
     async def work() -> None:
         clock = VirtualClock()

@@ -19,8 +19,8 @@ from unlost.errors import InputError
 
 
 @pytest.mark.parametrize("size", [0, 50])
-def test_damaged_entries_are_never_taken_for_whole_ones(size: int) -> None:
-    """Whichever bit is wrong, and wherever it is cut."""
+def test_damaged_entries_are_detected(size: int) -> None:
+    """Whichever bit is flipped, and wherever they are truncated."""
     data = disk_cache.serialize_result("", RoutingOptions(), an_answer(PAGE, size))
     for place in range(len(data)):
         wrong = data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
@@ -29,7 +29,7 @@ def test_damaged_entries_are_never_taken_for_whole_ones(size: int) -> None:
                 disk_cache.deserialize_result("", PAGE, RoutingOptions(), each, 1.0, 2.0)
 
 
-def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:
+def test_damaged_entry_is_removed_and_reported(tmp_path: Path) -> None:
     """It costs itself."""
     told: list[str] = []
 
@@ -51,8 +51,8 @@ def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:
     assert len(told) == 1
 
 
-def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
-    """The memory goes on, nothing is raised, and when there is room again it is used."""
+def test_full_disk_is_reported_once(tmp_path: Path) -> None:
+    """The memory cache still works, nothing is raised, and the disk is used again when there is space."""
     told: list[str] = []
 
     async def work() -> None:
@@ -78,8 +78,8 @@ def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told once; archives are asked instead."""
+def test_hanging_disk_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is reported once, and archives are queried instead."""
     told: list[str] = []
     monkeypatch.setattr("unlost.aggregate.disk_cache._READ_TIMEOUT", 0.1)
     release = threading.Event()
@@ -114,8 +114,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path, damage: str) -> None:
-    """Whenever it is noticed, no wrong answer comes out of it, and a new one is begun."""
+def test_damaged_file_is_replaced_and_reported(tmp_path: Path, damage: str) -> None:
+    """Whenever the damage is noticed, no wrong result is returned."""
     told: list[str] = []
     file = tmp_path / "cache" / "answers.sqlite"
 
@@ -141,8 +141,8 @@ def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path, damage: str) -> No
 
 
 @pytest.mark.parametrize("version", [2, None])
-def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, version: int | None) -> None:
-    """One of a later version, or of another program: it is told, and nothing is kept on disk."""
+def test_foreign_file_is_not_modified(tmp_path: Path, version: int | None) -> None:
+    """A later version or another program's file is reported, and nothing is cached on disk."""
     told: list[str] = []
     file = tmp_path / "cache" / "answers.sqlite"
 
@@ -165,7 +165,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, version: int | No
     assert len(told) == 1
 
 
-def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
+def test_removed_file_is_created_again(tmp_path: Path) -> None:
     """Somebody cleans up while it is used."""
 
     async def work() -> None:

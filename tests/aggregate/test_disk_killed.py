@@ -39,8 +39,8 @@ for line in sys.stdin:
 """
 
 
-def test_killed_at_any_point_it_has_only_whole_entries(tmp_path: Path) -> None:
-    """While it is made, written, or room is made in it: the next one opens it, and every answer is right."""
+def test_kill_at_any_point_leaves_only_complete_entries(tmp_path: Path) -> None:
+    """During creation, writing or eviction: the next process opens the file, and every result is right."""
     seed = 20_266
     random_ = random.Random(seed)  # noqa: S311
     file = tmp_path / "answers.sqlite"

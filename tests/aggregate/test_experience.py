@@ -23,8 +23,8 @@ from unlost.problems import Problems
 ARCHIVES = [rated("a", 0.2), archive("b")]
 
 
-def test_the_registry_says_how_it_begins() -> None:
-    """Without a figure, an archive is thought to have a page as likely as not."""
+def test_initial_rates_come_from_the_registry() -> None:
+    """Without one, the rate is 0.5."""
     rates = HitRates(ARCHIVES)
     assert (rates.rate("a"), rates.rate("b")) == (0.2, 0.5)
     order = [
@@ -40,8 +40,8 @@ def test_the_registry_says_how_it_begins() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
-def test_rates_come_to_what_is_answered(share: float) -> None:
-    """Whatever the registry says; and when an archive changes, they follow within some thousand answers."""
+def test_rates_converge_to_the_responses(share: float) -> None:
+    """When an archive changes, its rate follows within some thousand responses."""
     rates = HitRates(ARCHIVES)
     for period, now in enumerate((share, 1 - share)):
         for number in range(5_000):
@@ -50,8 +50,8 @@ def test_rates_come_to_what_is_answered(share: float) -> None:
         assert rates.rate("a") == pytest.approx(now, abs=0.03), period  # the registry keeps 2 %
 
 
-def test_one_answer_changes_little_and_many_are_bounded() -> None:
-    """Rates stay shares, and what is kept does not grow."""
+def test_rates_stay_within_bounds() -> None:
+    """And the state does not grow."""
     rates = HitRates(ARCHIVES)
     rates.learn("a", Evidence.ANY, is_hit=True)
     assert 0.2 < rates.rate("a") < 0.25
@@ -64,8 +64,8 @@ def test_one_answer_changes_little_and_many_are_bounded() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_bounds_are_around_the_share(one: int, other: int) -> None:
-    """And within 0 and 1; the more is known, the closer."""
+def test_interval_contains_the_proportion(one: int, other: int) -> None:
+    """It is within 0 and 1, and narrower with more observations."""
     share = HitShare(min(one, other), max(one, other))
     low, high = share.bounds
     if share.rate is None:
@@ -80,8 +80,8 @@ def test_bounds_are_around_the_share(one: int, other: int) -> None:
 @pytest.mark.parametrize(
     ("hits", "total", "low", "high"), [(0, 10, 0.0, 0.2775), (1, 10, 0.0179, 0.4042), (81, 263, 0.2553, 0.3662)]
 )
-def test_bounds_are_those_of_the_books(hits: int, total: int, low: float, high: float) -> None:
-    """Wilson's, for cases that are published."""
+def test_intervals_match_published_values(hits: int, total: int, low: float, high: float) -> None:
+    """Wilson's."""
     assert HitShare(hits, total).bounds == pytest.approx((low, high), abs=0.0001)
 
 
@@ -97,8 +97,8 @@ def taught() -> LearnedStats:
     return experience
 
 
-def test_only_answers_teach() -> None:
-    """No failure, nothing that somebody named, nobody who is unknown."""
+def test_only_hits_and_misses_are_learned() -> None:
+    """Not failures, requested archives or unknown archives."""
     experience = taught()
     before = experience.rates.export_counts(), experience.accuracy("a")
     for outcome in ("timeout", "refused", "http-5xx", "limited", "dormant", "not-now", "excluded", "incomplete"):
@@ -110,8 +110,8 @@ def test_only_answers_teach() -> None:
     assert experience.accuracy("b") == RoutingAccuracy(0, 0, 0, 0, 0, 1, 1)
 
 
-def test_what_was_learnt_is_kept(tmp_path: Path) -> None:
-    """To the last digit; of archives that are gone nothing is taken, new ones begin."""
+def test_saved_statistics_are_restored(tmp_path: Path) -> None:
+    """Exactly; unknown archives are ignored, and new ones start with their prior."""
     path = tmp_path / "state" / "rates.json"
     taught().save(path)
     again = LearnedStats(ARCHIVES)
@@ -143,8 +143,8 @@ def test_what_was_learnt_is_kept(tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_file_that_is_none_is_told(text: str, tmp_path: Path) -> None:
-    """And nothing of it is taken."""
+def test_invalid_file_is_reported(text: str, tmp_path: Path) -> None:
+    """And nothing of it is used."""
     path = tmp_path / "rates.json"
     path.write_text(text)
     told: list[str] = []
@@ -154,8 +154,8 @@ def test_a_file_that_is_none_is_told(text: str, tmp_path: Path) -> None:
     assert (experience.rates.rate("a"), experience.accuracy("a")) == (0.2, RoutingAccuracy())
 
 
-def test_what_later_versions_add_is_passed_over(tmp_path: Path) -> None:
-    """As long as the version is the same."""
+def test_unknown_members_are_ignored(tmp_path: Path) -> None:
+    """If the version is the same."""
     path = tmp_path / "rates.json"
     taught().save(path)
     table = json.loads(path.read_text())
@@ -165,8 +165,8 @@ def test_what_later_versions_add_is_passed_over(tmp_path: Path) -> None:
     assert LearnedStats(ARCHIVES).restore(path)
 
 
-def test_the_end_of_a_log_is_learnt_from(tmp_path: Path) -> None:
-    """In bounded time: whole lines only, of about so many bytes; no log is no answers."""
+def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
+    """In bounded time, whole lines only; a missing log has no entries."""
     path = tmp_path / "upstream.ndjson"
     answers = [
         UpstreamLogEntry("2026-01-31T12:00:00Z", "a", f"http://a.com/{number}", "timemap", "hit", "learned")

@@ -42,8 +42,8 @@ FAULTS: dict[str, tuple[Behaviour, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_one_fault_spoils_nothing(fault: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The answer has what the others have, names the fault, and is not kept as a miss."""
+def test_single_failure_does_not_affect_other_archives(fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The result names the failure, and is not cached as a miss."""
     does, outcome = FAULTS[fault]
 
     async def work() -> None:
@@ -72,8 +72,8 @@ def test_one_fault_spoils_nothing(fault: str, caplog: pytest.LogCaptureFixture) 
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(DATES, st.sampled_from([None, None, *FAULTS])), min_size=1, max_size=6))
-def test_whatever_fails_the_rest_is_found(holdings: list[tuple[list[str], str | None]]) -> None:
-    """Found is the union of what those have that did not fail, and the reports tell who did."""
+def test_result_is_the_union_of_working_archives(holdings: list[tuple[list[str], str | None]]) -> None:
+    """The reports say which archives failed."""
     names = "abcdefgh"
 
     async def work() -> None:
@@ -97,8 +97,8 @@ def test_whatever_fails_the_rest_is_found(holdings: list[tuple[list[str], str | 
         logging.disable(logging.NOTSET)
 
 
-def test_who_is_late_is_cancelled_and_named() -> None:
-    """At the deadline there is an answer with what the others have; nothing goes on behind it."""
+def test_late_archives_are_cancelled_and_reported() -> None:
+    """The result has the mementos of the others, and no request is left running."""
 
     async def work() -> None:
         archives = Archives(a=A, f=hang, c=C)
@@ -114,8 +114,8 @@ def test_who_is_late_is_cancelled_and_named() -> None:
     run(work())
 
 
-def test_an_archive_that_cannot_be_cancelled_delays_nobody_for_long() -> None:
-    """It swallows the cancellation; the answer comes, and closing does not wait for it either."""
+def test_uncancellable_request_does_not_delay_the_result() -> None:
+    """Closing does not wait for it either."""
     release = asyncio.Event()
 
     async def stubborn(_: HttpRequest) -> list[str]:
@@ -139,8 +139,8 @@ def test_an_archive_that_cannot_be_cancelled_delays_nobody_for_long() -> None:
     run(work())
 
 
-def test_what_was_listed_before_the_deadline_is_kept_in_the_answer() -> None:
-    """Of a TimeMap of two pages the second hangs."""
+def test_mementos_received_before_the_deadline_are_returned() -> None:
+    """The second page of a TimeMap hangs."""
 
     async def paged(question: HttpRequest) -> bytes:
         if question.url.endswith("/2"):
@@ -160,8 +160,8 @@ def test_what_was_listed_before_the_deadline_is_kept_in_the_answer() -> None:
     run(work())
 
 
-def test_a_list_that_the_archive_itself_cuts_is_kept_as_long_as_a_whole_one() -> None:
-    """It will never say more; that there may be more is told."""
+def test_list_limited_by_the_archive_is_cached_like_a_complete_one() -> None:
+    """It is reported as incomplete."""
     elsewhere = b',\n<http://elsewhere.example/2>; rel="timemap"; from="Tue, 10 Feb 2015 00:00:01 GMT"'
     page = b'<http://f.example/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"' + elsewhere
 
@@ -176,8 +176,8 @@ def test_a_list_that_the_archive_itself_cuts_is_kept_as_long_as_a_whole_one() ->
     run(work())
 
 
-def test_once_its_breaker_is_open_a_hanging_archive_costs_no_time() -> None:
-    """Not even when it is tried again and hangs again: nobody waits for that, unless there is nobody else."""
+def test_open_circuit_removes_the_delay_of_a_hanging_archive() -> None:
+    """Trials are not awaited, unless there is no other archive."""
 
     async def work() -> None:
         clock = VirtualClock()
@@ -202,7 +202,7 @@ def test_once_its_breaker_is_open_a_hanging_archive_costs_no_time() -> None:
     run(work())
 
 
-def test_an_archive_that_is_well_again_is_asked_again() -> None:
+def test_recovered_archive_is_queried_again() -> None:
     """The trial's answer counts, and the next question goes to it as to all."""
 
     async def work() -> None:
@@ -236,7 +236,7 @@ RETRY_TIMES: dict[str, tuple[dict[str, Behaviour], float | None]] = {
 
 
 @pytest.mark.parametrize("case", RETRY_TIMES)
-def test_when_archives_that_did_not_answer_admit_requests_again(case: str) -> None:
+def test_retry_at_of_archives_that_did_not_answer(case: str) -> None:
     """The first rate limit counts; a failure and a lack of slots have no time."""
     behaviours, retry_at = RETRY_TIMES[case]
 
@@ -247,7 +247,7 @@ def test_when_archives_that_did_not_answer_admit_requests_again(case: str) -> No
     run(work())
 
 
-def test_the_failure_that_opens_a_breaker_says_when_it_closes() -> None:
+def test_failure_that_opens_a_circuit_sets_retry_at() -> None:
     """And so do the requests after it, which skip the archive."""
 
     async def work() -> None:
@@ -261,7 +261,7 @@ def test_the_failure_that_opens_a_breaker_says_when_it_closes() -> None:
 
 
 @pytest.mark.parametrize("fault", ["500", "too-large", "html", "redirects"])
-def test_bad_pages_of_one_host_do_not_switch_an_archive_off(fault: str) -> None:
+def test_bad_pages_of_one_host_do_not_open_the_circuit(fault: str) -> None:
     """It is queried for other pages as before."""
 
     async def work() -> None:

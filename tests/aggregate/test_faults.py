@@ -149,8 +149,8 @@ def run(archives: dict[str, Archive], faults: dict[str, str], work: Callable[[Se
     assert opened() <= before
 
 
-def test_what_three_archives_have_is_merged(archives: dict[str, Archive]) -> None:
-    """It is the union of what was put into them, and each says how much it had."""
+def test_mementos_of_three_servers_are_merged(archives: dict[str, Archive]) -> None:
+    """The reports have the number of mementos of each."""
 
     async def work(it: Setting) -> None:
         found = await it.aggregator.find(PAGE)
@@ -168,8 +168,8 @@ def test_what_three_archives_have_is_merged(archives: dict[str, Archive]) -> Non
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_costs_its_archive_and_nothing_else(archives: dict[str, Archive], fault: str) -> None:
-    """The answer has what the others have, in time and in bounded memory; the report names it; no miss is kept."""
+def test_each_server_fault_affects_only_its_archive(archives: dict[str, Archive], fault: str) -> None:
+    """The result is in time and in bounded memory; the report names the fault; no miss is cached."""
 
     async def work(it: Setting) -> None:
         tracemalloc.start()
@@ -195,7 +195,7 @@ def test_each_fault_costs_its_archive_and_nothing_else(archives: dict[str, Archi
 
 
 @pytest.mark.parametrize("charset", ["utf-16", "no-such-charset"])
-def test_a_wrong_charset_is_no_fault(archives: dict[str, Archive], charset: str) -> None:
+def test_wrong_charset_is_accepted(archives: dict[str, Archive], charset: str) -> None:
     """Lists are read as what they are."""
 
     async def work(it: Setting) -> None:
@@ -205,8 +205,8 @@ def test_a_wrong_charset_is_no_fault(archives: dict[str, Archive], charset: str)
     run(archives, {"b": f"charset {charset}"}, work)
 
 
-def test_all_faults_together(archives: dict[str, Archive]) -> None:
-    """One archive for each, beside those that are well."""
+def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
+    """One archive for each, and working ones."""
     many = {f"f{number}": archives["b"] for number in range(len(FAULTS))}
     many = {name: replace(each, id=name) for name, each in many.items()}
     faults = dict(zip(many, FAULTS, strict=True))
@@ -230,8 +230,8 @@ def test_all_faults_together(archives: dict[str, Archive]) -> None:
     run({"a": archives["a"], "c": archives["c"], **many}, faults, work)
 
 
-def test_all_fail(archives: dict[str, Archive]) -> None:
-    """Then nothing is found, all are named, and nothing is kept."""
+def test_all_archives_fail(archives: dict[str, Archive]) -> None:
+    """No mementos, all archives are reported, and nothing is cached."""
 
     async def work(it: Setting) -> None:
         found = await it.aggregator.find(PAGE)
@@ -241,8 +241,8 @@ def test_all_fail(archives: dict[str, Archive]) -> None:
     run(archives, {"a": "hang", "b": "reset", "c": "refuse"}, work)
 
 
-def test_a_hanging_archive_costs_time_only_until_its_breaker_opens(archives: dict[str, Archive]) -> None:
-    """Then answers come as fast as without it, and when it is well again it is heard again."""
+def test_hanging_archive_delays_results_until_its_circuit_opens(archives: dict[str, Archive]) -> None:
+    """When it recovers, it is queried again."""
 
     async def work(it: Setting) -> None:
         for number in range(3):

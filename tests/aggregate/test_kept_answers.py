@@ -16,8 +16,8 @@ from unlost.aggregate.models import CacheControl
 from unlost.errors import FailedError, NotKeptError
 
 
-def test_what_was_kept_is_given_for_as_long_as_it_may_be() -> None:
-    """Then it is asked for again; lists for a day, misses for an hour."""
+def test_cached_result_is_served_for_its_lifetime() -> None:
+    """A day for mementos, an hour for misses."""
 
     async def work() -> None:
         clock = VirtualClock()
@@ -41,8 +41,8 @@ def test_what_was_kept_is_given_for_as_long_as_it_may_be() -> None:
     run(work())
 
 
-def test_no_cache_asks_anew_and_keeps_what_comes() -> None:
-    """But what comes while an archive fails does not take the place of a whole answer."""
+def test_no_cache_queries_archives_and_updates_the_cache() -> None:
+    """A result with failures does not replace a complete one."""
 
     async def work() -> None:
         archives = Archives(a=A, b=B)
@@ -62,8 +62,8 @@ def test_no_cache_asks_anew_and_keeps_what_comes() -> None:
     run(work())
 
 
-def test_only_if_cached_asks_nobody() -> None:
-    """What is not kept is an error of its own."""
+def test_only_if_cached_queries_no_archive() -> None:
+    """A missing result raises NotKeptError."""
 
     async def work() -> None:
         archives = Archives(a=A)
@@ -80,8 +80,8 @@ def test_only_if_cached_asks_nobody() -> None:
     run(work())
 
 
-def test_a_kept_answer_costs_next_to_nothing() -> None:
-    """A coroutine and a look into a dictionary: far less than a task."""
+def test_cached_result_is_fast() -> None:
+    """Far faster than creating a task."""
 
     async def work() -> None:
         async with aggregator(Archives(a=A)) as it:
@@ -98,8 +98,8 @@ def test_a_kept_answer_costs_next_to_nothing() -> None:
     run(work())
 
 
-def test_memory_does_not_grow_with_pages() -> None:
-    """Once the cache is full, five times as many pages take no more than before."""
+def test_memory_is_bounded() -> None:
+    """Once the cache is full, five times as many pages take no more memory."""
 
     async def work() -> None:
         clock = VirtualClock()

@@ -13,8 +13,8 @@ from tests.aggregate.scene import OTHER, PAGE, ROWS, Scene, replace
 from tests.virtual_clock import VirtualClock
 
 
-def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
-    """And not when it has not; whoever has the old one may go on with it."""
+def test_changed_file_is_reloaded(tmp_path: Path) -> None:
+    """An unchanged one is not; holders of the old map can still use it."""
     file = tmp_path / "a.ukvs"
     file.write_text(ROWS)
     scene = Scene(tmp_path, archive("a", mementomap=str(file)), archive("b"))
@@ -55,8 +55,8 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
         (None, "No such file"),
     ],
 )
-def test_what_is_broken_leaves_the_old_one_in_place(broken: bytes | None, said: str, tmp_path: Path) -> None:
-    """And is told, once, and shown until it is mended; at the start there is no map, and the archive is asked."""
+def test_broken_file_does_not_replace_the_loaded_map(broken: bytes | None, said: str, tmp_path: Path) -> None:
+    """It is reported once; without a loaded map, the archive is queried."""
     file = tmp_path / "a.ukvs"
     scene = Scene(tmp_path, archive("a", mementomap=str(file)), max_bytes=1000)
     late = Scene(tmp_path, archive("a", mementomap=str(file)), max_bytes=1000)
@@ -86,8 +86,8 @@ def test_what_is_broken_leaves_the_old_one_in_place(broken: bytes | None, said: 
     asyncio.run(run())
 
 
-def test_a_map_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a map looks like a whole one, and denies the other half."""
+def test_map_modified_during_loading_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partial map looks complete and denies the missing part."""
     from unlost.aggregate.holdings_store import HoldingsReader
 
     file = tmp_path / "a.ukvs"
@@ -113,8 +113,8 @@ def test_a_map_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkey
     asyncio.run(run())
 
 
-def test_parts_are_used_together_or_not(tmp_path: Path) -> None:
-    """Without one of several filters the map answers alone; without the map nothing is known: no page is denied."""
+def test_incomplete_sets_of_files_are_not_used(tmp_path: Path) -> None:
+    """With a filter missing, only the map is used; without the map, nothing is."""
     file = tmp_path / "m.ukvs"
     file.write_text(ROWS)
     one = pages(tmp_path, PAGE, name="one").path
@@ -142,8 +142,8 @@ def test_parts_are_used_together_or_not(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_the_age_of_filters_is_set(tmp_path: Path) -> None:
-    """It runs on the clock that is given."""
+def test_maximum_filter_age_is_configurable(tmp_path: Path) -> None:
+    """Measured with the given clock."""
     from datetime import timedelta
 
     file = tmp_path / "m.ukvs"
@@ -161,8 +161,8 @@ def test_the_age_of_filters_is_set(tmp_path: Path) -> None:
     assert scene.says("http://example.com/new") is True
 
 
-def test_parts_of_other_rules_wait_for_each_other(tmp_path: Path) -> None:
-    """A new map that does not fit the filter is used when a filter comes that fits it; until then the old ones are."""
+def test_files_with_different_rules_are_not_combined(tmp_path: Path) -> None:
+    """The old ones stay in use until all have the same rules."""
     from unlost.mementomap import FilterOptions, build_filter
 
     file, pages_, urls = tmp_path / "m.ukvs", tmp_path / "p.filter", tmp_path / "urls"
@@ -184,8 +184,8 @@ def test_parts_of_other_rules_wait_for_each_other(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_turns_out_to_be_damaged_is_read_anew(tmp_path: Path) -> None:
-    """It is set aside and told once; the next look finds out whether the file is sound."""
+def test_damaged_map_is_dropped_and_reloaded(tmp_path: Path) -> None:
+    """It is reported once."""
     file = tmp_path / "a.ukvs"
     file.write_text(ROWS)
     scene = Scene(tmp_path, archive("a", mementomap=str(file)))
@@ -201,15 +201,15 @@ def test_what_turns_out_to_be_damaged_is_read_anew(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_archives_that_are_off_are_not_read(tmp_path: Path) -> None:
+def test_files_of_disabled_archives_are_not_loaded(tmp_path: Path) -> None:
     """They are only asked if they are named, and then whatever their maps say."""
     scene = Scene(tmp_path, archive("a", mementomap=str(tmp_path / "none"), enabled=False))
     asyncio.run(scene.known.refresh())
     assert (scene.known.statuses(), scene.told) == ((), [])
 
 
-def test_look_ups_go_on_while_maps_are_replaced(tmp_path: Path) -> None:
-    """In threads, on the old map or the new one: a page that both have is never denied."""
+def test_lookups_during_reload_are_consistent(tmp_path: Path) -> None:
+    """In threads, on the old map or the new one: a page in both is never denied."""
     indexes = [tmp_path / f"{number}.cdxj" for number in range(2)]
     held = [set(made_up_index(index, 2_000, number)) for number, index in enumerate(indexes)]
     whole = tmp_path / "whole.cdxj"
@@ -262,7 +262,7 @@ def test_look_ups_go_on_while_maps_are_replaced(tmp_path: Path) -> None:
     assert count[0] > 20
 
 
-def test_reading_does_not_keep_others_waiting(tmp_path: Path) -> None:
+def test_loading_does_not_block_the_event_loop(tmp_path: Path) -> None:
     """The event loop turns while a map is read, many times."""
     file = tmp_path / "a.ukvs"
     file.write_text("".join(f"com,a{number:07})/ 1\n" for number in range(400_000)))
@@ -282,8 +282,8 @@ def test_reading_does_not_keep_others_waiting(tmp_path: Path) -> None:
     assert turns > 10
 
 
-def test_watching_looks_again_and_again(tmp_path: Path) -> None:
-    """At once, and after each pause, until it is cancelled; whatever fails does not end it."""
+def test_watch_refreshes_periodically(tmp_path: Path) -> None:
+    """At once, and after each interval, until cancelled; failures do not stop it."""
     file = tmp_path / "a.ukvs"
     scene = Scene(tmp_path, archive("a", mementomap=str(file)))
 
@@ -304,7 +304,7 @@ def test_watching_looks_again_and_again(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_part_that_broke_goes_on_beside_a_new_one(tmp_path: Path) -> None:
+def test_old_map_is_used_with_a_new_filter(tmp_path: Path) -> None:
     """The old map answers with the new filter."""
     file = tmp_path / "m.ukvs"
     file.write_text(ROWS)

@@ -47,8 +47,8 @@ async def statuses(work: Path, count: int) -> list[int]:
     return found
 
 
-def test_nginx_says_what_has_changed(tmp_path: Path) -> None:
-    """A map that is as it was is not sent again; a new one is taken; a broken one is refused and not sent again."""
+def test_conditional_requests_to_nginx(tmp_path: Path) -> None:
+    """An unchanged map is not sent again; a new one is used; a broken one is rejected and not downloaded again."""
     folder, work = tmp_path / "served", tmp_path / "nginx"
     folder.mkdir()
     work.mkdir()
@@ -91,8 +91,8 @@ def test_nginx_says_what_has_changed(tmp_path: Path) -> None:
     assert not any(name.endswith(".part") for name in kept)
 
 
-def test_the_next_process_has_the_copy_at_once(tmp_path: Path) -> None:
-    """Also if the server is down; what it has is asked for under the copy's version."""
+def test_cached_download_is_used_after_a_restart(tmp_path: Path) -> None:
+    """Also if the server is down; the request is conditional."""
     folder, work = tmp_path / "served", tmp_path / "nginx"
     folder.mkdir()
     work.mkdir()
@@ -129,8 +129,8 @@ def test_the_next_process_has_the_copy_at_once(tmp_path: Path) -> None:
     fetching(tmp_path, address, damaged)
 
 
-def test_servers_may_say_anything(tmp_path: Path) -> None:
-    """Versions that cannot be sent back are not; too much is refused; a hit after a server error is taken."""
+def test_invalid_validators_and_large_bodies_are_rejected(tmp_path: Path) -> None:
+    """A download after a server error is used."""
     from aiohttp import web
 
     seen: list[dict[str, str]] = []
@@ -168,8 +168,8 @@ def test_servers_may_say_anything(tmp_path: Path) -> None:
     assert seen[5] == {"If-None-Match": 'W/"weak"', "If-Modified-Since": "Sat, 10 Feb 2024 00:00:01 GMT"}
 
 
-def test_a_disk_without_room_leaves_the_old_one_in_place(tmp_path: Path) -> None:
-    """A copy that cannot be kept is told, and the next look may succeed."""
+def test_full_disk_does_not_replace_the_loaded_map(tmp_path: Path) -> None:
+    """It is reported, and the next refresh may succeed."""
     address = "http://a.example/map"
     courier = Answers(reply(address, ROWS.encode()))
     scene = Scene(tmp_path, archive("a", mementomap=address), courier=courier)

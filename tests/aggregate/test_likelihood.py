@@ -16,8 +16,8 @@ from unlost.logs.upstream import RoutingReason, UpstreamLogEntry, UpstreamOutcom
 from unlost.mementomap import ArchiveHoldings
 
 
-def test_the_likeliest_are_asked(tmp_path: Path) -> None:
-    """By what is learnt, whatever the ground is; those that are explored come on top and do not count."""
+def test_top_k_selects_the_likeliest_archives(tmp_path: Path) -> None:
+    """Explored archives are added and not counted."""
     known = Knowing(
         {
             "listed": ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "l")),
@@ -38,7 +38,7 @@ def test_the_likeliest_are_asked(tmp_path: Path) -> None:
     assert asked(router_.route(PAGE, RoutingOptions(broadcast=True, top_k=1))) == [("high", "broadcast")]
 
 
-def test_only_likely_archives_are_asked(tmp_path: Path) -> None:
+def test_min_probability_selects_likely_archives(tmp_path: Path) -> None:
     """A least probability leaves out wildcards before listed pages, and few copies before many; without one, nobody."""
     known = Knowing(
         {
@@ -70,8 +70,8 @@ def test_only_likely_archives_are_asked(tmp_path: Path) -> None:
             router_.route(PAGE, RoutingOptions(min_probability=wrong))
 
 
-def test_those_who_are_preferred_are_asked_alone(tmp_path: Path) -> None:
-    """Unless none of them may have the page: then everybody is asked who may."""
+def test_preferred_archives_are_queried_alone(tmp_path: Path) -> None:
+    """If none of them may hold the page, all that may are queried."""
     known = Knowing({"no": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", "n"))})
     router_ = router([archive("a"), archive("b"), archive("no")], known)
     found = router_.route(PAGE, RoutingOptions(preferred=frozenset({"b"})))
@@ -83,8 +83,8 @@ def test_those_who_are_preferred_are_asked_alone(tmp_path: Path) -> None:
         ]
 
 
-def test_what_few_copies_teach_is_theirs_first(tmp_path: Path) -> None:
-    """Answers on a ground change its own rate most, and a little that of all wildcards."""
+def test_evidence_of_few_mementos_learns_its_own_rate(tmp_path: Path) -> None:
+    """And, a little, the rate of all wildcards."""
     known = Knowing({"few": ArchiveHoldings(rows(tmp_path, "com,example)/* 3\n", "f"))})
     router_ = router([archive("few")], known)
     wish = RoutingOptions(min_probability=0.01)
@@ -97,8 +97,8 @@ def test_what_few_copies_teach_is_theirs_first(tmp_path: Path) -> None:
     assert 0.8 < after.likelihood < 1.0
 
 
-def test_likelihoods_follow_what_is_learnt(tmp_path: Path) -> None:
-    """A map whose wildcards are always right comes before one whose listed pages never are."""
+def test_likelihood_follows_learned_rates(tmp_path: Path) -> None:
+    """A map whose wildcards are always right ranks before one whose listed pages never are."""
     known = Knowing(
         {
             "listed": ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "l")),
@@ -119,8 +119,8 @@ def test_likelihoods_follow_what_is_learnt(tmp_path: Path) -> None:
     assert (accuracy.routed_hits, accuracy.routed_misses, accuracy.precision.rate) == (50, 0, 1.0)
 
 
-def test_a_least_rate_leaves_out_who_seldom_has_anything() -> None:
-    """Until exploring finds out that it has."""
+def test_min_hit_rate_excludes_archives() -> None:
+    """Until exploration finds hits."""
     router_ = router([rated("often", 0.3), rated("seldom", 0.001)], least_rate=0.05, exploring=0.02)
     reasons = Counter(pair for _ in range(5_000) for pair in asked(router_.route(PAGE)))
     assert reasons["often", "learned"] == 5_000
@@ -132,8 +132,8 @@ def test_a_least_rate_leaves_out_who_seldom_has_anything() -> None:
     assert router_.stats.rates.rate("seldom") >= 0.05
 
 
-def test_the_exploring_share_is_what_was_set(tmp_path: Path) -> None:
-    """Of pages; one archive of those that would be passed over is explored, each as often (within four deviations)."""
+def test_exploration_share(tmp_path: Path) -> None:
+    """Each passed-over archive is explored equally often (within four deviations)."""
     names = [f"a{number}" for number in range(5)]
     known = Knowing({name: ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", name)) for name in names})
     router_ = router([archive(name) for name in names], known, exploring=0.02)
@@ -151,8 +151,8 @@ def test_the_exploring_share_is_what_was_set(tmp_path: Path) -> None:
     assert again.route(PAGE) == router([archive(name) for name in names], known, exploring=0.02).route(PAGE)
 
 
-def test_exploring_finds_the_error_rate_of_a_map(tmp_path: Path) -> None:
-    """A map that misses every tenth page is found out, within the bounds that are told."""
+def test_exploration_estimates_false_negatives(tmp_path: Path) -> None:
+    """A map that misses every tenth page is detected, within the confidence interval."""
     known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     router_ = router([archive("a")], known, exploring=0.1)
     holds = Random(3)  # noqa: S311
@@ -173,8 +173,8 @@ def answer(name: str, reason: RoutingReason, outcome: UpstreamOutcome, **fields:
     return UpstreamLogEntry("2026-01-31T12:00:00Z", name, PAGE, "timemap", outcome, reason, **fields)
 
 
-def test_a_log_teaches_the_same_as_the_answers_did(tmp_path: Path) -> None:
-    """But for what was not asked; what somebody named, what failed and what was kept teach nothing."""
+def test_learning_from_the_log_equals_learning_from_responses(tmp_path: Path) -> None:
+    """Except for passed-over archives; requested, failed and cached ones do not count."""
     known = Knowing(
         {
             "a": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\n")),

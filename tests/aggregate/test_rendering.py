@@ -38,29 +38,29 @@ def read(body: bytes) -> LinkFormatTimeMap:
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
-def test_a_timemap_is_as_memgator_writes_it(form: TimeMapFormat) -> None:
-    """Order, names, white space and dates of every format are those that clients know."""
+def test_timemap_formats_match_memgator(form: TimeMapFormat) -> None:
+    """Order, names, white space and dates."""
     assert serialize_timemap(EXAMPLE, PLACES, form).decode() == (FILES / f"timemap.{form}").read_text()
 
 
-def test_a_summary_counts_by_archive_and_year() -> None:
-    """For programs and for people."""
+def test_summary_by_archive_and_year() -> None:
+    """As JSON and as text."""
     assert summary_json(EXAMPLE, PLACES).decode() == (FILES / "summary.json").read_text()
     assert summary_text(EXAMPLE).decode() == (FILES / "summary.text").read_text()
     assert json.loads(summary_json(found_of([]), PLACES))["mementos"] == 0
     assert summary_text(found_of([])) == b"year   total\ntotal      0\n"
 
 
-def test_one_copy_is_the_first_and_the_last() -> None:
-    """It has both words, in link-format and in CDXJ."""
+def test_single_memento_is_first_and_last() -> None:
+    """In link-format and in CDXJ."""
     found = found_of([COPY])
     entry = b'<http://a/1>; rel="first last memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",'
     assert entry in serialize_timemap(found, PLACES, "link").splitlines()
     assert b'"rel": "first last memento"' in serialize_timemap(found, PLACES, "cdxj").splitlines()[-1]
 
 
-def test_no_copies() -> None:
-    """A list of nothing is one that can be read: it has no dates, no first and no last."""
+def test_empty_timemap_is_valid() -> None:
+    """It has no dates, no first and no last memento."""
     found = found_of([])
     told = read(serialize_timemap(found, PLACES, "link"))
     assert told.mementos == ()
@@ -75,8 +75,8 @@ def test_no_copies() -> None:
 @given(st.text(max_size=30), st.text(st.characters(max_codepoint=0xDFFF), max_size=30))
 @example(HOSTILE, HOSTILE)
 @example("http://a/%", "http://a/#")
-def test_nobody_writes_entries_of_their_own(uri: str, urim: str) -> None:
-    """Whatever page is asked for and whatever copies are listed, there are so many entries, and no more."""
+def test_timemap_entries_cannot_be_injected(uri: str, urim: str) -> None:
+    """Neither by the requested URL nor by listed mementos."""
     found = found_of([(COPY[0], "a", urim)], uri)
     for form in MEDIA_TYPES:
         body = serialize_timemap(found, PLACES, form)
@@ -96,8 +96,8 @@ def test_nobody_writes_entries_of_their_own(uri: str, urim: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
 @example("http://a.com/%2F%2520?q=%26#x")
-def test_our_addresses_lead_to_the_page(uri: str) -> None:
-    """Unescaped once, as MemGator's are, what is behind an endpoint is the page."""
+def test_service_urls_decode_to_the_requested_url(uri: str) -> None:
+    """Decoded once, as by MemGator."""
     for address, prefix in (
         (PLACES.timemap("link", uri), "/timemap/link/"),
         (PLACES.timegate(uri), "/timegate/"),
@@ -109,13 +109,13 @@ def test_our_addresses_lead_to_the_page(uri: str) -> None:
         assert not set(address) & set('#<>" ')
 
 
-def test_a_base_cannot_break_out() -> None:
-    """Also the name by which somebody says that we are reached is escaped."""
+def test_base_url_is_escaped() -> None:
+    """It may come from the Host header."""
     assert ServiceUrls('http://a"\r\n>').timegate("x") == "http://a%22%0D%0A%3E/timegate/x"
 
 
-def test_a_long_timemap_in_pages() -> None:
-    """Each page links to the others; all pages together list every copy once, and the ends are called so once."""
+def test_timemap_pages_list_each_memento_once() -> None:
+    """Each page links to the others, and only the ends are called first and last."""
     rows = [
         (f"201402{day:02d}{hour:02d}0000", "a", f"http://a/{day}-{hour}") for day in range(1, 21) for hour in range(5)
     ]
@@ -144,7 +144,7 @@ def test_a_long_timemap_in_pages() -> None:
     assert sum(relations) == 2
 
 
-def test_copies_of_one_second_stay_on_one_page() -> None:
+def test_mementos_of_one_second_are_on_one_page() -> None:
     """Pages are cut between dates: a span says which copies are on it, to anybody."""
     rows = [("20140210000001", "a", f"http://a/{n}") for n in range(50)] + [("20140210000002", "a", "http://a/x")]
     spans = split_pages(found_of(rows).mementos, 10)
@@ -153,8 +153,8 @@ def test_copies_of_one_second_stay_on_one_page() -> None:
     assert len(split_pages(found_of(rows).mementos)) == 1
 
 
-def test_a_hundred_thousand_copies() -> None:
-    """All formats together take seconds at most, on a slow machine."""
+def test_long_timemaps_are_serialized_fast() -> None:
+    """All formats of 100,000 mementos take seconds at most."""
     rows = (
         (
             f"{2000 + n // 10_000}{n // 1000 % 10 + 1:02d}{n % 28 + 1:02d}{n % 24:02d}{n % 60:02d}00",

@@ -19,8 +19,8 @@ from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, MapOp
 from unlost.uri import key, spellings
 
 
-def test_all_archives_without_maps_are_asked() -> None:
-    """Those that are on: nobody can say that they have nothing."""
+def test_archives_without_maps_are_queried() -> None:
+    """If they are enabled."""
     found = router([rated("a", 0.3), archive("off", enabled=False), rated("b", 0.0)]).route(PAGE)
     assert (asked(found), found.passed_over) == ([("a", "learned"), ("b", "learned")], ())
     assert [choice.likelihood for choice in found.targets] == [0.3, 0.0]
@@ -35,8 +35,8 @@ def test_all_archives_without_maps_are_asked() -> None:
         ("http://example.org/", None),
     ],
 )
-def test_maps_choose(page: str, expected: str | None, tmp_path: Path) -> None:
-    """An archive whose map covers the page is asked; another one is not; one without a map is."""
+def test_maps_select_archives(page: str, expected: str | None, tmp_path: Path) -> None:
+    """An archive is queried if its map covers the page or it has no map."""
     known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\ncom,example)/not/* 0\n"))})
     found = router([archive("a"), archive("b")], known).route(page)
     assert dict(asked(found)) == ({"a": expected} if expected else {}) | {"b": "learned"}
@@ -53,8 +53,8 @@ def test_maps_choose(page: str, expected: str | None, tmp_path: Path) -> None:
         ("http://example.org/", 8, None),
     ],
 )
-def test_filters_deny_while_they_are_young(page: str, days: int, ground: Evidence | None, tmp_path: Path) -> None:
-    """Where a wildcard covers a page, an old filter is no reason not to ask; its age is set."""
+def test_old_filters_do_not_deny(page: str, days: int, ground: Evidence | None, tmp_path: Path) -> None:
+    """Where a wildcard covers a page; the maximum age is configurable."""
     text = "com,example)/* 2\ncom,example)/listed 1\n"
     parts = rows(tmp_path, text), [pages(tmp_path, "http://example.com/a")]
     holdings = ArchiveHoldings(*parts, max_age=timedelta(days=7), now=lambda: DAY + timedelta(days=days))
@@ -63,23 +63,23 @@ def test_filters_deny_while_they_are_young(page: str, days: int, ground: Evidenc
     assert found.passed_over == (() if ground else ("a",))
 
 
-def test_filters_alone_choose(tmp_path: Path) -> None:
+def test_filters_without_maps_select_archives(tmp_path: Path) -> None:
     """What they have is asked for, what they do not have is not."""
     router_ = router([archive("a")], Knowing({"a": ArchiveHoldings(None, [pages(tmp_path, PAGE)])}))
     assert asked(router_.route(PAGE)) == [("a", "routed")]
     assert router_.route("http://example.com/b").passed_over == ("a",)
 
 
-def test_broadcast_asks_all_that_are_on(tmp_path: Path) -> None:
-    """Whatever maps and hit rates say."""
+def test_broadcast_queries_all_enabled_archives(tmp_path: Path) -> None:
+    """Regardless of maps and hit rates."""
     known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     archives = [archive("a"), rated("b", 0.01), archive("off", enabled=False)]
     found = router(archives, known, least_rate=0.5).route(PAGE, RoutingOptions(broadcast=True))
     assert (asked(found), found.passed_over) == ([("a", "broadcast"), ("b", "broadcast")], ())
 
 
-def test_who_is_named_is_asked(tmp_path: Path) -> None:
-    """Also if it is off or its map says no, and nobody else is; an unknown name is an error with the nearest one."""
+def test_requested_archives_are_queried(tmp_path: Path) -> None:
+    """Also if disabled or denied by the map; an unknown ID raises an error with the nearest one."""
     known = Knowing({"aa": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     router_ = router([archive("aa"), archive("bb"), archive("off", enabled=False)], known)
     found = router_.route(PAGE, RoutingOptions(archives=frozenset({"off", "AA"}), broadcast=True, top_k=1))
@@ -94,14 +94,14 @@ def test_who_is_named_is_asked(tmp_path: Path) -> None:
     "wish", [RoutingOptions(), RoutingOptions(broadcast=True), RoutingOptions(archives=frozenset({"a"}))]
 )
 @pytest.mark.parametrize("text", ["", "http://", "mailto:me@example.com", "http://a b.com:99999999/"])
-def test_what_is_no_address_is_refused(text: str, wish: RoutingOptions) -> None:
+def test_invalid_url_is_rejected(text: str, wish: RoutingOptions) -> None:
     """Before anybody is asked for it."""
     with pytest.raises(UriError):
         router([archive("a")]).route(text, wish)
 
 
-def test_a_top_k_of_nothing_and_shares_that_are_none_are_refused() -> None:
-    """With what was expected."""
+def test_invalid_options_are_rejected() -> None:
+    """The message says what is expected."""
     with pytest.raises(UsageError, match="top_k: expected"):
         router([archive("a")]).route(PAGE, RoutingOptions(top_k=0))
     wrong: list[dict[str, Any]] = [{"exploring": 1.5}, {"least_rate": -0.1}]
@@ -110,8 +110,8 @@ def test_a_top_k_of_nothing_and_shares_that_are_none_are_refused() -> None:
             router([archive("a")], **options)
 
 
-def test_a_damaged_map_counts_as_none(tmp_path: Path) -> None:
-    """It is set aside once, and the archive is asked as one without a map; the others are asked as ever."""
+def test_damaged_map_is_ignored(tmp_path: Path) -> None:
+    """It is reported once, and the archive is queried as one without a map."""
     sound = rows(tmp_path, "com,example)/* 2\n", "sound")
     held = pages(tmp_path, *(f"http://example.com/{number}" for number in range(2_000)), name="f")
     data = bytearray(Path(held.path).read_bytes())
@@ -126,7 +126,7 @@ def test_a_damaged_map_counts_as_none(tmp_path: Path) -> None:
     assert (name, "f.filter" in problem) == ("b", True)
 
 
-def test_maps_of_other_rules_are_asked_by_their_own_keys(tmp_path: Path) -> None:
+def test_maps_with_different_rules_use_their_own_keys(tmp_path: Path) -> None:
     """Beside those of the usual ones."""
     usual = ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "usual"))
     other = ArchiveHoldings(rows(tmp_path, f'!meta {{"rules": "papers"}}\n{key(PAGE, "papers")} 2\n', "papers"))
@@ -135,7 +135,7 @@ def test_maps_of_other_rules_are_asked_by_their_own_keys(tmp_path: Path) -> None
     assert router_.route("http://example.com/other").passed_over == ("a", "b")
 
 
-def test_what_is_known_anew_is_used_at_once(tmp_path: Path) -> None:
+def test_new_holdings_are_used_at_once(tmp_path: Path) -> None:
     """From one question to the next."""
     known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", "old"))})
     router_ = router([archive("a")], known)
@@ -170,10 +170,10 @@ def _spelt(address: str) -> list[str]:
 @pytest.mark.parametrize("weight", [None, 1.0, 0.1])
 @pytest.mark.parametrize("with_filters", [False, True])
 @pytest.mark.parametrize("days", [0, 400])
-def test_every_page_of_an_index_is_routed_to_its_archive(
+def test_every_indexed_page_is_routed_to_its_archive(
     weight: float | None, with_filters: bool, days: int, archived: tuple[Path, dict[str, list[str]]]
 ) -> None:
-    """With maps that cover the indexes, whole or compacted, who has a page is asked for it, however it is spelt."""
+    """With complete and compacted maps, and any spelling of the URL."""
     folder, held = archived
     known = Knowing()
     for name in held:
@@ -193,7 +193,9 @@ def test_every_page_of_an_index_is_routed_to_its_archive(
 
 @settings(max_examples=40)
 @given(st.data())
-def test_routed_answers_are_broadcast_answers(archived: tuple[Path, dict[str, list[str]]], data: st.DataObject) -> None:
+def test_routing_loses_no_holder_found_by_broadcast(
+    archived: tuple[Path, dict[str, list[str]]], data: st.DataObject
+) -> None:
     """Whoever has a page of any archive is among those that are asked, for any page that is asked for."""
     folder, held = archived
     kinds = data.draw(st.tuples(*(st.sampled_from(["map", "filter", "both", "none"]) for _ in held)))
@@ -213,8 +215,8 @@ def test_routed_answers_are_broadcast_answers(archived: tuple[Path, dict[str, li
         assert holders <= routed
 
 
-def test_choices_are_for_every_archive_once(tmp_path: Path) -> None:
-    """Asked and passed over together are all that are on, in the order of the registry."""
+def test_each_archive_is_selected_or_passed_over_once(tmp_path: Path) -> None:
+    """In the order of the registry."""
     known = Knowing({"b": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     archives = [rated("c", 0.4), archive("b"), rated("a", 0.2)]
     router_ = router(archives, known, exploring=0.5)

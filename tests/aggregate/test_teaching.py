@@ -59,8 +59,8 @@ async def log_all(path: Path, *, taught: ArchiveRouter) -> None:
                 await aggregator.find(f"http://a.com/{name}")
 
 
-def test_the_log_teaches_what_the_answers_taught(tmp_path: Path) -> None:
-    """A list that broke off is a hit, an exclusion a miss; a list of which nothing came says neither."""
+def test_logged_outcomes_equal_learned_outcomes(tmp_path: Path) -> None:
+    """A partial list is a hit, an exclusion a miss, and a list broken off before its first memento neither."""
     path = tmp_path / "upstream.ndjson"
     live, later = router(ARCHIVE), router(ARCHIVE)
     asyncio.run(log_all(path, taught=live))
@@ -74,7 +74,7 @@ def test_the_log_teaches_what_the_answers_taught(tmp_path: Path) -> None:
     assert later.stats.rates.export_counts() == live.stats.rates.export_counts()
 
 
-def test_the_log_has_no_user_names_and_passwords(tmp_path: Path) -> None:
+def test_userinfo_is_not_logged(tmp_path: Path) -> None:
     """They are stripped from the URL of a page before it is written."""
     path = tmp_path / "upstream.ndjson"
 
@@ -97,8 +97,8 @@ def test_the_log_has_no_user_names_and_passwords(tmp_path: Path) -> None:
     assert "secret" not in path.read_text()
 
 
-def test_maps_exclude_what_the_log_says_is_not_held(tmp_path: Path) -> None:
-    """By the command itself: only misses, no failures."""
+def test_logged_misses_become_exclusions(tmp_path: Path) -> None:
+    """With `unlost map exclude`: only misses, not failures."""
     path, before, after = tmp_path / "upstream.ndjson", tmp_path / "a.ukvs", tmp_path / "b.ukvs"
     asyncio.run(log_all(path, taught=router(ARCHIVE)))
     before.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n* 9\ncom,a)/* 8\n')

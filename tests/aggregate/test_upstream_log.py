@@ -36,8 +36,8 @@ async def written(log: UpstreamLog, count: int) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_everything_is_written_before_it_is_closed(tmp_path: Path) -> None:
-    """In order, to the end of what is there already; the folder is made."""
+def test_closing_writes_all_entries(tmp_path: Path) -> None:
+    """In order, appended to the file; the directory is created."""
     path = tmp_path / "logs" / "upstream.ndjson"
 
     async def run(first: int) -> UpstreamLog:
@@ -54,8 +54,8 @@ def test_everything_is_written_before_it_is_closed(tmp_path: Path) -> None:
     assert read(path) == answers(5_000)
 
 
-def test_answers_that_come_together_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One write for a batch, beside the event loop."""
+def test_entries_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one write for each, in a thread."""
     writes = []
     write = os.write
 
@@ -80,8 +80,8 @@ def test_answers_that_come_together_are_written_together(tmp_path: Path, monkeyp
     assert read(tmp_path / "log") == answers(500)
 
 
-def test_a_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
-    """Renamed as logrotate does, removed, or cut to nothing: no line is lost, none is twice."""
+def test_log_rotation_loses_no_entries(tmp_path: Path) -> None:
+    """Renamed as by logrotate, removed, or truncated."""
     path = tmp_path / "log"
 
     async def run() -> None:
@@ -104,8 +104,8 @@ def test_a_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
     assert read(path) == answers(20, 40)
 
 
-def test_a_full_disk_loses_lines_and_nothing_else(tmp_path: Path) -> None:
-    """They are counted and told, once, and again when it is over; no answer waits."""
+def test_entries_are_lost_on_a_full_disk(tmp_path: Path) -> None:
+    """They are counted and reported once, also when it is over; no response waits."""
     path = tmp_path / "log"
     path.symlink_to("/dev/full")
     told: list[str] = []
@@ -130,8 +130,8 @@ def test_a_full_disk_loses_lines_and_nothing_else(tmp_path: Path) -> None:
     assert "after 30 answers were lost" in told[1]
 
 
-def test_half_a_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is full in the middle of a line, and one that a killed process left, cost that line."""
+def test_partial_line_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a full disk or a killed process."""
     path = tmp_path / "log"
     lines = [format_log_entry(answer) for answer in answers(30)]
     path.write_bytes(lines[0] + lines[1][:40])
@@ -163,7 +163,7 @@ def test_half_a_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: pytest
     assert problems.counts == {"bad-json": 2}
 
 
-def test_too_many_answers_are_counted_as_lost(tmp_path: Path) -> None:
+def test_entries_beyond_the_queue_are_counted_as_lost(tmp_path: Path) -> None:
     """A queue that is full, as the disk is too slow, takes no more, and says so."""
     told: list[str] = []
 
@@ -182,8 +182,8 @@ def test_too_many_answers_are_counted_as_lost(tmp_path: Path) -> None:
     assert "too slowly" in told[0]
 
 
-def test_a_pipe_that_nobody_reads_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """What cannot be written to it is lost."""
+def test_pipe_without_reader_does_not_block(tmp_path: Path) -> None:
+    """Entries are lost."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
 
@@ -196,7 +196,7 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(run(), 20))
 
 
-def test_an_answer_that_cannot_be_costs_itself(tmp_path: Path) -> None:
+def test_invalid_entry_is_skipped(tmp_path: Path) -> None:
     """The others of its batch are written, and it is counted."""
     told: list[str] = []
     odd = UpstreamLogEntry("now", "a", "http://a.com/", "timemap", "hit", "routed")
@@ -212,8 +212,8 @@ def test_an_answer_that_cannot_be_costs_itself(tmp_path: Path) -> None:
     assert "cannot be" in told[0]
 
 
-def test_what_was_written_outlives_a_kill(tmp_path: Path) -> None:
-    """All lines of which the killed process knew that they are written are there, whole and in order."""
+def test_written_entries_survive_a_kill(tmp_path: Path) -> None:
+    """All acknowledged lines are complete and in order."""
     path = tmp_path / "log"
     command = [sys.executable, "-m", "tests.aggregate.killed_log", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -19,7 +19,7 @@ def test_there_are_23_policies() -> None:
     assert all(uri.policy_name(name.lower()) == name for name in uri.POLICIES)
 
 
-def test_the_papers_keys() -> None:
+def test_keys_of_the_papers_example() -> None:
     """The keys that the papers print for their example."""
     maker = uri.KeyPolicies(["H1P0", "H3P0", "HxP1", "DDom", "DPth", "DIni", "URIR"], "papers")
     assert maker.keys(PAPERS_URI) == [
@@ -33,12 +33,12 @@ def test_the_papers_keys() -> None:
     ]
 
 
-def test_no_path_before_the_whole_host() -> None:
-    """`uk,co)/images` is no key."""
+def test_path_requires_all_host_segments() -> None:
+    """`uk,co)/images` is not a key."""
     assert keys("http://bbc.co.uk/images", "H2P1 H3P1") == ["uk,co)/", "uk,co,bbc)/images"]
 
 
-def test_ports_belong_to_the_last_label_and_domains_have_none() -> None:
+def test_ports_in_hmpn_and_dlim_keys() -> None:
     """A port stays in HmPn once the whole host is there, and never in DLim."""
     assert keys("http://a.example.com:81/b", "H2P1 H3P1 HxPx DSub URIR") == [
         "com,example)/",
@@ -49,7 +49,7 @@ def test_ports_belong_to_the_last_label_and_domains_have_none() -> None:
     ]
 
 
-def test_addresses_are_one_label() -> None:
+def test_ip_address_is_one_label() -> None:
     """Half an IP address is no place."""
     assert keys("http://192.0.2.7:81/a", "H1P0 H1P1 DIni") == [
         "7,2,0,192:81)/",
@@ -59,28 +59,28 @@ def test_addresses_are_one_label() -> None:
     assert keys("http://[::1]/", "H1P0 DIni") == ["[::1])/", "[::1])/0/0/0/-"]
 
 
-def test_keys_of_a_surt_are_those_of_its_address() -> None:
-    """Any spelling of a SURT does."""
+def test_keys_of_a_surt_equal_those_of_its_url() -> None:
+    """In any spelling of the SURT."""
     policies = " ".join(uri.POLICIES)
     expected = keys("http://www.a.example.com/b/c?d", policies)
     for spelling in ["com,example,a)/b/c?d", "com,example,a,www)/B/c/?d", "http://(com,example,a,)/b/c?d"]:
         assert keys(spelling, policies) == expected
 
 
-def test_asterisks_of_addresses_are_no_wildcards() -> None:
+def test_asterisk_in_a_url_is_not_a_wildcard() -> None:
     """A page called `*` is not everything below its folder."""
     assert keys("http://a.com/b/*", "HxPx URIR") == ["com,a)/b/%2a", "com,a)/b/%2a"]
     assert keys("http://*.a.com/", "HxPx") == ["com,a,%2a)/"]
 
 
-def test_private_suffixes_count_unless_told_otherwise() -> None:
+def test_suffix_section_determines_the_registered_domain() -> None:
     """Whose registered domain a blog is depends on the section asked for."""
     address = "http://www.me.blogspot.com/"
     assert keys(address, "DDom") == ["com,blogspot,me)/"]
     assert keys(address, "DDom", uri.SuffixList(section="icann")) == ["com,blogspot)/"]
 
 
-def test_a_newer_list_can_be_given() -> None:
+def test_custom_suffix_list() -> None:
     """What is a suffix is up to the list."""
     newer = uri.SuffixList(b"// ===BEGIN ICANN DOMAINS===\ncom\nexample.com\n")
     assert keys("http://a.b.example.com/", "DDom", newer) == ["com,example,b)/"]
@@ -88,20 +88,20 @@ def test_a_newer_list_can_be_given() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"com\norg\n", b"\xff\xfe\x00", b"// ===BEGIN ICANN DOMAINS===\na..b\n"])
-def test_rubbish_is_no_suffix_list(text: bytes) -> None:
+def test_invalid_suffix_list_is_rejected(text: bytes) -> None:
     """A file that is no list is refused."""
     with pytest.raises(SuffixListError, match="not a Public Suffix List"):
         uri.SuffixList(text)
 
 
 @pytest.mark.parametrize("name", ["", "H", "H0P0", "H1", "P1", "H1P", "HxP-1", "H\uff11P0", "all", "H1P99999"])
-def test_unknown_policies_are_refused(name: str) -> None:
-    """The message says what there is."""
+def test_unknown_policies_are_rejected(name: str) -> None:
+    """The message lists valid ones."""
     with pytest.raises(UsageError, match="unknown policy: expected HmPn"):
         uri.policy_name(name)
 
 
-def test_unknown_sections_are_refused() -> None:
+def test_unknown_sections_are_rejected() -> None:
     """There are two."""
     with pytest.raises(UsageError, match="expected all or icann"):
         uri.SuffixList(section="private")
@@ -119,13 +119,13 @@ def test_unknown_sections_are_refused() -> None:
         ("com,example)/a%20b/%7E", "http://example.com/a b/~", "com,example)/a%20b/~"),
     ],
 )
-def test_index_rows_and_addresses_meet_in_one_key(key: str, address: str, expected: str) -> None:
+def test_index_key_equals_the_key_of_its_url(key: str, address: str, expected: str) -> None:
     """An index's own key column is brought to the key that a look-up of the address will ask for."""
     assert uri.row_key(key, address) == uri.key(address) == expected
 
 
-def test_dns_rows_are_no_pages() -> None:
-    """The address tells the scheme, even where the row bears its host's key."""
+def test_dns_rows_have_no_key() -> None:
+    """The URL has the scheme, even if the key is that of a host."""
     with pytest.raises(ForeignSchemeError):
         uri.row_key("org,archive,www)", "dns:www.archive.org")
 
@@ -163,7 +163,7 @@ def test_the_key_column_is_used_where_the_url_cannot_decide(key: str, address: s
     assert uri.row_key(key, address) == expected
 
 
-def test_a_port_behind_the_host_is_one_of_the_spellings() -> None:
+def test_outbackcdx_port_spelling() -> None:
     """OutbackCDX writes it there."""
     assert "com,a):8080/x" in uri.spellings("com,a:8080)/x")
     assert "1.2.3.4):81/x/" in uri.spellings("4,3,2,1:81)/x")

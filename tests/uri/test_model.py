@@ -95,8 +95,8 @@ def test_sorted_surts_keep_hosts_together(addresses: list[str]) -> None:
 
 
 @given(strategies.uris())
-def test_plain_addresses_read_as_the_parser_reads_them(address: str) -> None:
-    """The fast way for plain addresses ends where the URL parser ends: a scheme in capitals is not plain."""
+def test_fast_path_agrees_with_the_parser(address: str) -> None:
+    """A scheme in capitals does not take the fast path."""
     plain = "http://" + address.partition(":")[2].lstrip("/\\")
     for rules in uri.RULE_SETS:
         assert uri.surt(plain, rules) == uri.surt(plain.replace("http:", "HTTP:", 1), rules)
@@ -104,7 +104,7 @@ def test_plain_addresses_read_as_the_parser_reads_them(address: str) -> None:
 
 @RULES
 @given(strategies.uris())
-def test_every_spelling_has_the_same_key(rules: str, address: str) -> None:
+def test_all_spellings_have_the_same_key(rules: str, address: str) -> None:
     """However an index spells a key, it normalises to the key of the address."""
     key = uri.key(address, rules)
     assert "*" not in key
@@ -130,7 +130,7 @@ def test_keys_agree_with_the_model(address: str, policy: str) -> None:
 
 
 @given(strategies.uris())
-def test_keys_refine_each_other(address: str) -> None:
+def test_finer_keys_determine_coarser_keys(address: str) -> None:
     """A finer policy's key tells the coarser one's: so key counts order as the paper says they must."""
     keys = dict(zip(uri.POLICIES, uri.KeyPolicies(uri.POLICIES).keys(address), strict=True))
     limits = ["DDom", "DSub", "DPth", "DQry", "DIni"]
@@ -140,8 +140,8 @@ def test_keys_refine_each_other(address: str) -> None:
 
 
 @given(st.one_of(st.text(), st.binary()))
-def test_no_text_is_too_strange(text: str | bytes) -> None:
-    """Any text has a SURT made of printable ASCII, or is refused with one line."""
+def test_any_text_has_a_surt_or_is_rejected(text: str | bytes) -> None:
+    """The SURT is printable ASCII, the error one line."""
     (surt,) = uri.surt_many([text])
     if isinstance(surt, UriError):
         assert str(surt).isprintable()

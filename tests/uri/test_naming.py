@@ -73,8 +73,8 @@ RULES = [
 
 
 @pytest.mark.parametrize(("uri", "name"), [rule[1:] for rule in RULES], ids=[f"{r[0]}: {r[1]}"[:60] for r in RULES])
-def test_every_rule_of_crawling(uri: str, name: str) -> None:
-    """Each rule does what it says, and what has been named by it keeps its name."""
+def test_each_naming_rule(uri: str, name: str) -> None:
+    """A name is its own name."""
     assert page_name(uri) == name
     assert page_name(url_from_name(name)) == name
     assert model.name(uri) == name
@@ -92,8 +92,8 @@ def test_every_rule_of_crawling(uri: str, name: str) -> None:
 @example("http://www.www.com/")
 @example("https://a.com:80/")
 @example("http://a.com/?%C3%bC%zz%4")
-def test_names_agree_with_the_model_and_are_their_own(uri: str) -> None:
-    """Core and model give the same name, and the address made of a name has that name."""
+def test_names_agree_with_the_model(uri: str) -> None:
+    """And the URL of a name has that name."""
     name = page_name(uri)
     assert name == model.name(uri)
     assert page_name(url_from_name(name)) == name
@@ -103,15 +103,15 @@ def test_names_agree_with_the_model_and_are_their_own(uri: str) -> None:
 
 
 @given(strategies.uris())
-def test_plain_addresses_are_named_as_the_parser_reads_them(uri: str) -> None:
-    """The fast way for plain addresses ends where the URL parser ends: a scheme in capitals is not plain."""
+def test_fast_path_agrees_with_the_parser(uri: str) -> None:
+    """A scheme in capitals does not take the fast path."""
     plain = "http://" + uri.partition(":")[2].lstrip("/\\")
     assert page_name(plain) == page_name(plain.replace("http:", "HTTP:", 1))
 
 
 @given(st.lists(st.one_of(st.text(), strategies.uris()), max_size=8), st.booleans())
-def test_no_text_is_too_strange(texts: list[str], ignore_case: bool) -> None:
-    """Any text has a name of printable ASCII, or is refused with one line; many are named as one is."""
+def test_any_text_has_a_name_or_is_rejected(texts: list[str], ignore_case: bool) -> None:
+    """The name is printable ASCII, the error one line; batches give the same results."""
     names = page_names(texts, ignore_case=ignore_case)
     assert len(names) == len(texts)
     for text, name in zip(texts, names, strict=True):
@@ -129,7 +129,7 @@ def test_no_text_is_too_strange(texts: list[str], ignore_case: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "/a", "http://", "http://a b/", "http://a.com:99999/", "http://256.1.1.1/"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_url_is_rejected(text: str) -> None:
     """Nothing is guessed from what no browser would open."""
     with pytest.raises(UriError):
         page_name(text)
@@ -138,26 +138,26 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["mailto:me@foo.org", "ftp://foo.org/", "javascript:void(0)", "data:,a", "dns:foo.org"]
 )
-def test_what_is_no_page_is_refused(text: str) -> None:
+def test_foreign_schemes_are_rejected(text: str) -> None:
     """Other schemes have no names."""
     with pytest.raises(ForeignSchemeError):
         page_name(text)
 
 
-def test_a_hostile_address_takes_no_long() -> None:
+def test_hostile_urls_take_linear_time() -> None:
     """Work grows with the length: two million bytes of the worst take no noticeable time."""
     for piece in (f";jsessionid={ID}", "../", "%25", "%2", "&cfid=1", "&sid=", "/index.html", "(a("):
         assert page_name("http://a.com/?" + piece * (2_000_000 // len(piece)))
         assert page_name("http://a.com/" + piece * (2_000_000 // len(piece)))
 
 
-def test_names_in_other_letters_fold_to_one() -> None:
+def test_names_differing_in_case_fold_to_one() -> None:
     """What a Windows server took for one file has one folded name."""
     assert fold_case(page_name("http://foo.org/bar.html")) == fold_case(page_name("http://www.foo.org/BAR.html"))
 
 
 @given(strategies.uris())
-def test_root_names_lead_back_to_their_folder(uri: str) -> None:
+def test_default_pages_map_back_to_their_folder(uri: str) -> None:
     """Every default page is a name, and its folder is the one that was asked about."""
     name = page_name(uri)
     for root in () if strategies.ASP in name else default_page_names(name):  # a session before a page is dropped
@@ -165,7 +165,7 @@ def test_root_names_lead_back_to_their_folder(uri: str) -> None:
         assert folder_of_default_page(root) == name
 
 
-def test_what_is_no_default_page_has_no_folder() -> None:
+def test_other_pages_are_not_default_pages() -> None:
     """Only the pages of the list stand for their folder."""
     assert folder_of_default_page("foo.org/a/page.php") is None
     assert folder_of_default_page("foo.org/") is None

@@ -43,18 +43,18 @@ PAPERS_URI = "https://www.news.BBC.co.uk/images/Logo.png?width=200&height=80&rot
         ("http://example.com/%zz%", "com,example)/%25zz%25"),
     ],
 )
-def test_wayback_surts(address: str, expected: str) -> None:
+def test_surts_by_wayback_rules(address: str, expected: str) -> None:
     """What the default rule set makes of hosts, ports, paths and queries."""
     (result,) = uri.surt_many([address])
     assert (result.kind if isinstance(result, UriError) else result) == expected
 
 
-def test_papers_keep_the_case() -> None:
+def test_paper_rules_keep_the_case() -> None:
     """The rule set of the papers gives the papers' own example."""
     assert uri.surt(PAPERS_URI, "papers") == "uk,co,bbc,news)/images/Logo.png?height=80&rotate=90&width=200"
 
 
-def test_bytes_that_are_not_utf8_stand_for_themselves() -> None:
+def test_non_utf8_bytes_equal_their_escaped_form() -> None:
     """A Latin-1 path is the same as its escaped form."""
     assert uri.surt(b"http://example.com/\xfc") == uri.surt("http://example.com/%FC")
 
@@ -78,13 +78,13 @@ def test_canonical_keeps_the_scheme() -> None:
         ("com,a%2cb)/*", "http://a,b.com/*"),
     ],
 )
-def test_surts_go_back(surt: str, expected: str) -> None:
+def test_unsurt_reads_all_spellings(surt: str, expected: str) -> None:
     """Every spelling of a SURT leads back to an address that has it."""
     assert uri.unsurt(surt) == expected
 
 
 @pytest.mark.parametrize("address", ["http://example.com/", "com,example", "", "dns:a)b"])
-def test_what_is_no_surt_does_not_go_back(address: str) -> None:
+def test_unsurt_rejects_urls(address: str) -> None:
     """An address is not taken for a SURT."""
     with pytest.raises(UriError) as caught:
         uri.unsurt(address)
@@ -128,7 +128,7 @@ def test_foreign_schemes_are_recognised(address: str) -> None:
         ("com,example)/" + "a" * uri.MAX_URI_BYTES, "too-long"),
     ],
 )
-def test_bad_addresses_are_refused_by_kind(address: str | bytes, kind: str) -> None:
+def test_invalid_urls_are_rejected_by_kind(address: str | bytes, kind: str) -> None:
     """Each kind of rubbish has its word and one line that says what is wrong."""
     with pytest.raises(UriError) as caught:
         uri.surt(address)
@@ -136,21 +136,21 @@ def test_bad_addresses_are_refused_by_kind(address: str | bytes, kind: str) -> N
     assert "\n" not in str(caught.value)
 
 
-def test_one_bad_address_does_not_spoil_a_batch() -> None:
+def test_invalid_url_does_not_affect_a_batch() -> None:
     """The answer has the length and order of the question."""
     good, bad, last = uri.surt_many(iter(["http://a.com/", "http://a b/", "http://c.com/"]))
     assert (good, last) == ("com,a)/", "com,c)/")
     assert isinstance(bad, UriError)
 
 
-def test_deeply_nested_escapes_are_no_trap() -> None:
+def test_deeply_nested_escapes_are_decoded() -> None:
     """An address that is all escapes of escapes is decoded in one go, however deep."""
     nested = "http://a.com/%" + "25" * (uri.MAX_URI_BYTES // 2 - 20) + "41"
     assert uri.surt(nested) == "com,a)/a"
 
 
 @pytest.mark.parametrize("surt", ["com,good%2f,evil)/", "com,good%40evil)/", "com,%1b[31mx)/", "com,%0ax)/"])
-def test_surts_of_no_address_do_not_go_back(surt: str) -> None:
+def test_unsurt_rejects_invalid_hosts(surt: str) -> None:
     """A host that an escape hides must not become another host."""
     with pytest.raises(UriError) as caught:
         uri.unsurt(surt)
@@ -180,7 +180,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_hostile_addresses_take_linear_time(shape: str) -> None:
+def test_hostile_urls_take_linear_time(shape: str) -> None:
     """Ten times the length takes nowhere near a hundred times as long."""
 
     def seconds(length: int) -> float:
@@ -194,14 +194,14 @@ def test_hostile_addresses_take_linear_time(shape: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "dns:a.com", "http://a b/"])
-def test_errors_travel_between_processes(address: str) -> None:
+def test_errors_can_be_pickled(address: str) -> None:
     """What a batch returned can be pickled and is the same again."""
     (error,) = uri.surt_many([address])
     again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
-def test_surrogates_do_not_spoil_a_batch() -> None:
+def test_surrogate_escapes_are_read_as_bytes() -> None:
     """What an argument or a file name brought is read as the bytes that it stands for."""
     assert uri.surt_many(["http://a.com/\udcff", "http://b.com/"]) == ["com,a)/%ff", "com,b)/"]
 
@@ -212,13 +212,13 @@ def test_unknown_rule_sets_are_named() -> None:
         uri.surt("http://a.com/", "nonsense")
 
 
-def test_only_text_is_an_address() -> None:
+def test_non_text_raises_type_error() -> None:
     """A number is a programmer's mistake, not a bad address."""
     with pytest.raises(TypeError, match="expected str or bytes, not int"):
         uri.surt(7)  # type: ignore[arg-type]
 
 
-def test_ids_within_ids_are_refused() -> None:
+def test_nested_session_ids_are_rejected() -> None:
     """Each that is dropped makes the next one: what were left behind the 32nd would have another SURT."""
     session = f"id={'0123456789abcdef' * 2}&"
 

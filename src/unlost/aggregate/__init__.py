@@ -1,1 +1,14 @@
-"""Who has a page, and when: chooses archives, asks them at once, merges what they list, and keeps it for a while."""
+"""The Memento aggregator: routes a look-up to archives, queries them concurrently, merges and caches the results.
+
+Modules in reading order:
+
+- `models`: Routing options, cache control, archive reports and the result.
+- `request`, `urls`: Parsing of requests to the HTTP API, and the service's own URLs.
+- `holdings_store`, `hit_rates`, `router`: MementoMaps and filters, learned hit rates, and the choice of archives.
+- `upstream`, `fanout`, `aggregator`: One request to one archive, all requests of a look-up, and the public entry point.
+- `cache`, `disk_cache`: Results in memory and in an SQLite file.
+- `listeners`, `archive_status`: Learning, logging and the status of each archive.
+- `serializers`: TimeMaps, memento descriptions and summaries.
+
+It must not import the web service, the command line interface or the recovery of sites.
+"""

@@ -21,11 +21,21 @@ from unlost.http.models import HttpClient
 
 T = TypeVar("T")
 
+MAX_LIMIT_WAIT = 2.0
+"""Maximum seconds that the aggregator's HTTP client should wait for rate limits. It is less than any deadline, so that
+a rate-limited archive is not mistaken for a slow one."""
+_RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
+_MIN_DISK_LIFETIME = 300.0  # seconds; results with a shorter lifetime are not worth writing
+_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
+DISK_RECHECK_SECONDS = 60.0
+"""Seconds for which a result is served from memory before the disk is checked for a newer one of another process, such
+as one requested with `no_cache`."""
+
 
 class CoalescedTask(Generic[T]):
-    """Work that somebody waits for, or did.
+    """A task with the number of its waiters.
 
-    is_begun: whether it has got so far that it is finished though nobody waits; the work itself says so.
+    `is_begun` is set by the work itself, when it should be finished even if nobody waits for it any more.
     """
 
     def __init__(self) -> None:
@@ -35,92 +45,83 @@ class CoalescedTask(Generic[T]):
 
 
 class RequestCoalescer(Generic[T]):
-    """The work that is going on, by what it is for.
+    """Runs equal work once, by key.
 
-    Who gives up does not end the work of others. If all give up, work that has begun is finished all the same: its
-    questions are on their way and have cost the archives what they cost, it takes no longer than its deadline, and who
-    gave up mostly asks again. What has not begun is dropped.
+    A waiter that is cancelled does not cancel the work of others. When all waiters are cancelled, work that has begun
+    is finished: its requests are already sent, it ends within its deadline, and clients that give up usually retry.
+    Work that has not begun is cancelled.
     """
 
     def __init__(self) -> None:
         self._tasks: dict[Hashable, CoalescedTask[T]] = {}
 
     def __len__(self) -> int:
-        """Return how much work is going on."""
+        """Return the number of running tasks."""
         return len(self._tasks)
 
     def __contains__(self, key: Hashable) -> bool:
-        """Return whether work is going on for something."""
+        """Return whether a task is running for a key."""
         return key in self._tasks
 
     async def run(self, key: Hashable, work: Callable[[CoalescedTask[T]], Awaitable[T]]) -> T:
-        """Return what the work for something comes to, which is begun unless it is going on. Raises what it raises."""
-        run = self._tasks.get(key)
-        if run is None:
-            run = self._tasks[key] = CoalescedTask()
-            run.task = asyncio.create_task(self._run(key, run, work))
-            run.task.add_done_callback(_retrieve_exception)
-        assert run.task is not None  # noqa: S101  for types
-        run.waiters += 1
+        """Return the result of the work for a key, starting it unless it is running. Raises what the work raises."""
+        coalesced = self._tasks.get(key)
+        if coalesced is None:
+            coalesced = self._tasks[key] = CoalescedTask()
+            coalesced.task = asyncio.create_task(self._run(key, coalesced, work))
+            coalesced.task.add_done_callback(_retrieve_exception)
+        assert coalesced.task is not None  # noqa: S101  for types
+        coalesced.waiters += 1
         try:
-            return await asyncio.shield(run.task)
+            return await asyncio.shield(coalesced.task)
         except asyncio.CancelledError:
-            this = asyncio.current_task()
-            if run.task.cancelled() and (this is None or not this.cancelling()):
+            waiter = asyncio.current_task()
+            if coalesced.task.cancelled() and (waiter is None or not waiter.cancelling()):
                 raise BusyError("closing: nothing is looked for any more", 1.0) from None
             raise
         finally:
-            run.waiters -= 1
-            if not run.waiters and not run.is_begun and not run.task.done():
-                run.task.cancel()
-                self._forget(key, run)
+            coalesced.waiters -= 1
+            if not coalesced.waiters and not coalesced.is_begun and not coalesced.task.done():
+                coalesced.task.cancel()
+                self._forget(key, coalesced)
 
     async def close(self) -> None:
-        """End all work, and wait for its end."""
-        tasks = [run.task for run in self._tasks.values() if run.task is not None]
+        """Cancel all tasks and wait for them to end."""
+        tasks = [coalesced.task for coalesced in self._tasks.values() if coalesced.task is not None]
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _run(self, key: Hashable, run: CoalescedTask[T], work: Callable[[CoalescedTask[T]], Awaitable[T]]) -> T:
+    async def _run(
+        self, key: Hashable, coalesced: CoalescedTask[T], work: Callable[[CoalescedTask[T]], Awaitable[T]]
+    ) -> T:
         try:
-            return await work(run)
+            return await work(coalesced)
         finally:
-            self._forget(key, run)
+            self._forget(key, coalesced)
 
-    def _forget(self, key: Hashable, run: CoalescedTask[T]) -> None:
-        if self._tasks.get(key) is run:
+    def _forget(self, key: Hashable, coalesced: CoalescedTask[T]) -> None:
+        if self._tasks.get(key) is coalesced:
             del self._tasks[key]
 
 
 def _retrieve_exception(task: asyncio.Task[T]) -> None:
-    """Look at what was raised: if nobody waits any more, nobody else does."""
+    """Retrieve the exception, so that asyncio does not log it as never retrieved."""
     if not task.cancelled():
         task.exception()
 
 
-MAX_LIMIT_WAIT = 2.0
-"""How many seconds the courier of an aggregator should wait for limits: less than any deadline, so that an archive that
-may not be asked now is told from one that is slow."""
-_RESPONSE_SHARE = (
-    0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
-)
-_MIN_DISK_LIFETIME = 300.0  # seconds; what is kept for less is not worth writing
-_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
-DISK_RECHECK_SECONDS = 60.0
-"""Seconds for which an answer in memory is given before it is looked whether another process left a newer one on disk:
-somebody may have had archives asked anew there."""
-
-
 @dataclass(frozen=True, slots=True)
 class ConcurrencyLimits:
-    """What one aggregator does at most.
+    """Limits of one aggregator.
 
-    deadline: seconds after which an answer is given with what there is; waiting for a place is among them.
-    at_once: pages that archives are asked for at the same time.
-    waiting: pages beyond them that wait for a place; whoever comes then is told BusyError, and so is who waited for
-        half of the deadline.
+    Attributes:
+        deadline: Seconds after which a result is returned with the responses received so far, including the wait for a
+            slot.
+        max_active: Pages that are looked up at the same time.
+        max_waiting: Pages that may wait for a slot. Beyond that, and after waiting for half of the deadline, BusyError
+            is raised.
     """
 
     deadline: float = 10.0
@@ -129,12 +130,18 @@ class ConcurrencyLimits:
 
 
 class MementoAggregator:
-    """Finds copies; a `Finds`. Use it as an async context manager.
+    """Finds the mementos of a page in many archives; implements `MementoFinder`. Use it as an async context manager.
 
-    router: chooses the archives. courier: asks them; made with a patience of `PATIENCE`.
-    breakers, memory, disk: what leaves failing archives alone, and what keeps answers; without a disk nothing outlives
-        the process.
-    listeners: are told what every archive answered.
+    Args:
+        router: Chooses the archives.
+        client: Sends the requests; it should wait for rate limits for at most `MAX_LIMIT_WAIT` seconds.
+        clock: Source of time.
+        breakers: Circuit breakers of the archives.
+        memory: Cache in memory.
+        disk: Cache on disk; without it, no result outlives the process.
+        lifetimes: How long results are cached.
+        limits: Deadline and number of concurrent look-ups.
+        listeners: Notified of every upstream response and result.
     """
 
     def __init__(
@@ -146,7 +153,7 @@ class MementoAggregator:
         breakers: BreakerRegistry | None = None,
         memory: MemoryCache | None = None,
         disk: DiskCache | None = None,
-        lifetimes: CacheLifetimes = CacheLifetimes(),  # noqa: B008  it is frozen
+        lifetimes: CacheLifetimes = CacheLifetimes(),  # noqa: B008  frozen
         limits: ConcurrencyLimits = ConcurrencyLimits(),  # noqa: B008
         listeners: Sequence[UpstreamListener] = (),
     ) -> None:
@@ -168,7 +175,7 @@ class MementoAggregator:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End whatever is going on, write what is to be kept, and wait for all that."""
+        """Cancel running look-ups, write pending results to disk, and wait for both."""
         await self._active.close()
         await self._fanout.close()
         if self.disk is not None:
@@ -176,18 +183,18 @@ class MementoAggregator:
 
     @property
     def active_lookups(self) -> int:
-        """How many pages are being looked for, waiting ones included."""
+        """Number of pages being looked up, including waiting ones."""
         return len(self._active)
 
     def get_cached(self, uri: str, options: RoutingOptions = RoutingOptions()) -> AggregateResult | None:  # noqa: B008
-        """Return an answer that is kept in memory, at once; None if there is none. `find` looks there first, too.
+        """Return a result from memory without blocking, or None. `find` does the same first.
 
-        With a disk it is None, too, where nobody has looked there for `SEEN` seconds.
+        With a disk cache, it also returns None if the disk was not checked within `DISK_RECHECK_SECONDS`.
         """
-        unseen = math.inf if self.disk is None else DISK_RECHECK_SECONDS
+        max_unchecked = math.inf if self.disk is None else DISK_RECHECK_SECONDS
         if options.closest_to is None:
-            return self.memory.get(uri, options, unseen)
-        return self.memory.get(uri, options.for_all_mementos, unseen) or self.memory.get(uri, options)
+            return self.memory.get(uri, options, max_unchecked)
+        return self.memory.get(uri, options.for_all_mementos, max_unchecked) or self.memory.get(uri, options)
 
     async def find(
         self,
@@ -195,69 +202,81 @@ class MementoAggregator:
         options: RoutingOptions = RoutingOptions(),  # noqa: B008
         cache_control: CacheControl = CacheControl(),  # noqa: B008
     ) -> AggregateResult:
-        """Return the copies of a page, and what came of every archive, within the deadline.
+        """Return the mementos of a page within the deadline, with a report for each selected archive.
 
-        Raises UriError, NotKeptError, UsageError as `Finds` has it, and BusyError if too much is looked for already.
+        Raises:
+            UriError: The URL is invalid.
+            NotKeptError: Only a cached result is acceptable, and there is none.
+            UsageError: The options are invalid, such as an unknown archive.
+            BusyError: Too many pages are being looked up.
         """
         if not cache_control.no_cache:
-            found = self.get_cached(uri, options)
-            if found is not None:
-                return found
-        addresses.key(uri)  # raises for what is no page
+            cached = self.get_cached(uri, options)
+            if cached is not None:
+                return cached
+        addresses.key(uri)  # raises UriError for an invalid URL
         if cache_control.only_if_cached:
-            found = None if cache_control.no_cache else await self._get_newest_cached(uri, options)
-            if found is None:
+            cached = None if cache_control.no_cache else await self._get_newest_cached(uri, options)
+            if cached is None:
                 raise NotKeptError("no archive was to be asked, and no answer about this page was kept")
-            return found
-        # What is being asked anew is good enough for everybody; what may come from the disk is not.
-        anew = cache_control.no_cache or (uri, options, True) in self._active
-        key = (uri, options, anew)
+            return cached
+        # A running refresh serves every request; a look-up that may end at the disk cache does not serve a refresh.
+        is_refresh = cache_control.no_cache or (uri, options, True) in self._active
+        key = (uri, options, is_refresh)
         if key not in self._active and len(self._active) >= self._limits.max_active + self._limits.max_waiting:
-            if not anew and (found := self.memory.get(uri, options)) is not None:
-                return found  # that there may be a newer one is no reason to refuse it
+            if not is_refresh and (cached := self.memory.get(uri, options)) is not None:
+                return cached  # there may be a newer one, but this one is better than an error
             raise self._busy_error()
         until = asyncio.get_running_loop().time() + self._limits.deadline * (1 - _RESPONSE_SHARE)
-        return await self._active.run(key, lambda run: self._find(run, uri, options, until, anew=anew))
+        return await self._active.run(
+            key, lambda coalesced: self._find(coalesced, uri, options, until, is_refresh=is_refresh)
+        )
 
     async def _find(
-        self, run: CoalescedTask[AggregateResult], uri: str, options: RoutingOptions, until: float, *, anew: bool
+        self,
+        coalesced: CoalescedTask[AggregateResult],
+        uri: str,
+        options: RoutingOptions,
+        until: float,
+        *,
+        is_refresh: bool,
     ) -> AggregateResult:
-        if not anew and (kept := await self._get_newest_cached(uri, options)) is not None:
-            return kept
+        if not is_refresh and (cached := await self._get_newest_cached(uri, options)) is not None:
+            return cached
         await self._acquire_slot(until - self._limits.deadline / 2)
         try:
-            run.is_begun = True
+            coalesced.is_begun = True
             route = self._router.route(uri, options)
-            found, is_whole = await self._fanout.query_all(uri, route, until, options.closest_to)
+            result, is_whole = await self._fanout.query_all(uri, route, until, options.closest_to)
         finally:
             self._slots.release()
-        lifetime = self._lifetimes.lifetime_of(found, is_whole=is_whole)
-        found = replace(found, expires_at=found.created_at + lifetime)
-        if not found.is_selection:
+        lifetime = self._lifetimes.lifetime_of(result, is_whole=is_whole)
+        result = replace(result, expires_at=result.created_at + lifetime)
+        if not result.is_selection:
             options = options.for_all_mementos
         is_for_disk = (
-            not found.is_selection and lifetime >= _MIN_DISK_LIFETIME and len(found.mementos) <= _MAX_DISK_MEMENTOS
+            not result.is_selection and lifetime >= _MIN_DISK_LIFETIME and len(result.mementos) <= _MAX_DISK_MEMENTOS
         )
-        if self.memory.put(options, found) and is_for_disk and self.disk is not None:
-            self.disk.put(options, found)
-        self._listeners.on_result(found)
-        return found
+        if self.memory.put(options, result) and is_for_disk and self.disk is not None:
+            self.disk.put(options, result)
+        self._listeners.on_result(result)
+        return result
 
     async def _get_newest_cached(self, uri: str, options: RoutingOptions) -> AggregateResult | None:
-        """Return the cached result, from memory or disk; all mementos where one is to be selected."""
+        """Return the newest cached result from memory or disk; one for all mementos if a memento is to be selected."""
         if options.closest_to is not None:
             return await self._get_newest_cached(uri, options.for_all_mementos) or self.memory.get(uri, options)
-        found = None if self.disk is None else await self.disk.get(uri, options)
-        own = self.memory.get(uri, options)
-        if found is not None and (own is None or own.created_at < found.created_at):
-            self.memory.put(options, found)
-            # One that was found while an archive failed does not take the place of a whole one.
-            own = self.memory.get(uri, options) or found
+        stored = None if self.disk is None else await self.disk.get(uri, options)
+        cached = self.memory.get(uri, options)
+        if stored is not None and (cached is None or cached.created_at < stored.created_at):
+            self.memory.put(options, stored)
+            # `put` does not replace a complete result with one that has failures.
+            cached = self.memory.get(uri, options) or stored
         self.memory.mark_checked(uri, options)
-        return own
+        return cached
 
     async def _acquire_slot(self, until: float) -> None:
-        """Wait for a place among those that may ask. Raises BusyError if there is none in time."""
+        """Wait for a slot. Raises BusyError if there is none in time."""
         if not self._slots.locked():
             await self._slots.acquire()
             return

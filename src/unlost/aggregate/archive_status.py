@@ -1,6 +1,6 @@
-"""The status of each archive: whether it is queried and why, its circuit breaker, its map, its hit rate.
+"""Status of each archive: whether it is queried and why, its circuit breaker, its map and its hit rate.
 
-Used by the page and the JSON about archives, by the metrics, and by the pages of administrators.
+Used by the HTML page and the JSON about archives, by the metrics, and by the administrators' pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,21 +20,28 @@ from unlost.registry.loader import Registry
 from unlost.registry.models import Archive
 
 BreakerLabel = Literal["active", "trial", "dormant"]
-"""Whether an archive is asked: it is; once, to see whether it answers again; it is not, for a while."""
+"""State of an archive's circuit breaker: closed, half-open (one trial request is sent), or open (not queried)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStatus:
-    """How one archive stands with us. Numbers are kept over restarts, times are in seconds since 1970.
+    """Status of one archive. Counts survive restarts; times are in seconds since 1970.
 
-    asked: whether it is asked unless it is named; why: what decides whether it is asked for a page, in a sentence.
-    breaker: as above; until: when it is asked again, if it is dormant.
-    failure: what came of asking it last, in words, unless it answered.
-    has_map: whether a map or filters of it are in use. map_made, map_checked: of these: when they were made, if they
-        tell, and when we last looked for newer ones.
-    routed, routed_hits: how often its map said that it may hold a page, and how often it did.
-    explored, explored_hits: how often it was asked although its map said no, and how often that was wrong.
-    hit_rate: the share of all questions that it had an answer to, as learned.
+    Attributes:
+        archive: The archive.
+        is_queried: Whether it is queried unless a request names it.
+        reason: Sentence that says what decides whether it is queried for a page.
+        breaker: State of its circuit breaker.
+        retry_at: When it is queried again; None unless its circuit is open.
+        failure: Outcome and message of the last request; None if that was answered.
+        has_map: Whether a map or filters of it are in use.
+        map_created: When these were created; None if unknown.
+        map_checked: When newer ones were last looked for.
+        routed: How often its map said that it may hold a page.
+        routed_hits: How often it then did.
+        explored: How often it was queried although its map denied the page.
+        explored_hits: How often the map was wrong.
+        hit_rate: Learned share of all requests that it has mementos for.
     """
 
     archive: Archive
@@ -54,15 +61,15 @@ class ArchiveStatus:
 
 
 class ArchiveStatusProvider(Protocol):
-    """Whoever knows how archives stand."""
+    """Provides the status of archives."""
 
     def archive_statuses(self) -> Sequence[ArchiveStatus]:
-        """Return all archives of the registry, in its order."""
+        """Return the status of all archives of the registry, in its order."""
         ...
 
 
 class ArchiveStatusTracker:
-    """Whoever knows how archives stand. It is a listener of the aggregator, too."""
+    """Collects the status of archives. It is also a listener of the aggregator (`UpstreamListener`)."""
 
     def __init__(
         self, registry: Registry, holdings_store: HoldingsStore, router: ArchiveRouter, breakers: BreakerRegistry
@@ -74,7 +81,7 @@ class ArchiveStatusTracker:
         self._failures: dict[str, str] = {}
 
     def on_upstream_result(self, result: UpstreamResult) -> None:
-        """Remember why an archive has not answered, until it does."""
+        """Store why an archive has not answered, until it does."""
         report = result.report
         if report.has_answered or result.final_outcome == "hit":
             self._failures.pop(report.archive, None)
@@ -82,36 +89,36 @@ class ArchiveStatusTracker:
             self._failures[report.archive] = f"{report.outcome}: {report.message}" if report.message else report.outcome
 
     def on_result(self, result: AggregateResult) -> None:
-        """Do nothing: what came of single archives was told."""
+        """Do nothing: `on_upstream_result` has seen the single responses."""
 
     def archive_statuses(self) -> list[ArchiveStatus]:
-        """Return all archives of the registry, in its order."""
-        knowledge = {each.archive: each for each in self._holdings_store.statuses()}
-        conditions = self._breakers.statuses()
+        """Return the status of all archives of the registry, in its order."""
+        holdings_statuses = {archive.archive: archive for archive in self._holdings_store.statuses()}
+        breaker_statuses = self._breakers.statuses()
         holdings = self._holdings_store.holdings()
         return [
-            self._archive_status(each, knowledge.get(each.id), conditions.get(each.id), holdings)
-            for each in self._registry
+            self._archive_status(archive, holdings_statuses.get(archive.id), breaker_statuses.get(archive.id), holdings)
+            for archive in self._registry
         ]
 
     def _archive_status(
         self,
         archive: Archive,
-        known: HoldingsStatus | None,
-        condition: BreakerStatus | None,
+        holdings_status: HoldingsStatus | None,
+        breaker_status: BreakerStatus | None,
         holdings: Mapping[str, ArchiveHoldings],
     ) -> ArchiveStatus:
         accuracy = self._router.stats.accuracy(archive.id)
         return ArchiveStatus(
             archive,
             archive.enabled,
-            _describe_routing(archive, known),
-            "active" if condition is None else condition.state.value,
-            None if condition is None else condition.until,
+            _describe_routing(archive, holdings_status),
+            "active" if breaker_status is None else breaker_status.state.value,
+            None if breaker_status is None else breaker_status.until,
             failure=self._failures.get(archive.id),
-            has_map=known is not None and bool(known.map or known.filters),
+            has_map=holdings_status is not None and bool(holdings_status.map or holdings_status.filters),
             map_created=_newest_map_time(holdings.get(archive.id)),
-            map_checked=None if known is None else known.checked_at,
+            map_checked=None if holdings_status is None else holdings_status.checked_at,
             routed=accuracy.precision.total,
             routed_hits=accuracy.precision.hits,
             explored=accuracy.false_negatives.total,
@@ -120,20 +127,26 @@ class ArchiveStatusTracker:
         )
 
 
-def _describe_routing(archive: Archive, known: HoldingsStatus | None) -> str:
+def _describe_routing(archive: Archive, holdings_status: HoldingsStatus | None) -> str:
     if not archive.enabled:
         return "it is off: only if it is named"
-    if known is None:
+    if holdings_status is None:
         return "it has no map: its hit rate counts"
-    filters = [] if not known.filters else ["its filter" if known.filters == 1 else f"{known.filters} filters"]
-    parts = [*(["its map"] if known.map else []), *filters]
-    verb = "decides" if len(parts) == 1 and known.filters < 2 else "decide"
-    said = f"{' and '.join(parts)} {verb}" if parts else "what is known of it cannot be used: its hit rate counts"
-    return "; ".join([said, *known.problems])
+    filters = (
+        []
+        if not holdings_status.filters
+        else ["its filter" if holdings_status.filters == 1 else f"{holdings_status.filters} filters"]
+    )
+    parts = [*(["its map"] if holdings_status.map else []), *filters]
+    verb = "decides" if len(parts) == 1 and holdings_status.filters < 2 else "decide"
+    description = (
+        f"{' and '.join(parts)} {verb}" if parts else "what is known of it cannot be used: its hit rate counts"
+    )
+    return "; ".join([description, *holdings_status.problems])
 
 
 def _newest_map_time(holdings: ArchiveHoldings | None) -> float | None:
-    """Return when the newest part of it was made, in seconds since 1970; None if none says."""
+    """Return when the newest filter was built, in seconds since 1970; None if unknown."""
     if holdings is None:
         return None
     dates = [date for each in holdings.filters if (date := each.built_at or each.latest)]
@@ -141,9 +154,12 @@ def _newest_map_time(holdings: ArchiveHoldings | None) -> float | None:
 
 
 def describe_archives(statuses: Sequence[ArchiveStatus], clock: Clock, *, is_public: bool = False) -> dict[str, object]:
-    """Return everything as JSON has it: times as ISO 8601, ages and waits in seconds, shares from 0 to 1.
+    """Return all statuses as a JSON object: times in ISO 8601, ages and waits in seconds, shares from 0 to 1.
 
-    is_public: of failures, only the kind: messages may have URLs that users looked up, and paths of files.
+    Args:
+        statuses: The statuses.
+        clock: Source of the current time.
+        is_public: Reduce failures to their kind: messages may contain URLs that users looked up, and file paths.
     """
     now = clock.now()
     return {
@@ -159,7 +175,7 @@ def _describe_archive(status: ArchiveStatus, now: float, *, is_public: bool) -> 
     failure = status.failure
     if failure is not None and is_public:
         failure = failure.partition(":")[0]
-    found: dict[str, object] = {
+    members: dict[str, object] = {
         "id": archive.id,
         "name": archive.name,
         "kind": str(archive.kind),
@@ -176,18 +192,18 @@ def _describe_archive(status: ArchiveStatus, now: float, *, is_public: bool) -> 
         "wrong_refusals": _share(status.explored_hits, status.explored),
     }
     if status.has_map:
-        made = status.map_created
-        found["map"] = {
-            "made": None if made is None else _format_time(made),
-            "age_seconds": None if made is None else max(0, round(now - made)),
+        created_at = status.map_created
+        members["map"] = {
+            "made": None if created_at is None else _format_time(created_at),
+            "age_seconds": None if created_at is None else max(0, round(now - created_at)),
             "checked": None if status.map_checked is None else _format_time(status.map_checked),
         }
-    return found
+    return members
 
 
 def _format_time(seconds: float) -> str:
     return to_iso(from_epoch(str(int(seconds))))
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+def _share(count: int, total: int) -> float | None:
+    return round(count / total, 4) if total else None

@@ -1,4 +1,4 @@
-"""Keeps answers in memory, for as long as they may be kept, in no more bytes than there are for them."""
+"""In-memory cache of results, limited by lifetime and bytes."""
 
 import math
 import sys
@@ -11,20 +11,18 @@ from unlost.clock import Clock
 from unlost.memento.timemap import Mementos
 
 DEFAULT_MEMORY_BYTES = 1 << 24
-"""How much is kept in memory, unless somebody says otherwise: some 30,000 pages that no archive has."""
+"""Default size of the cache: some 30,000 pages without mementos."""
 
 MAX_CLOCK_SKEW = 60.0
-"""Seconds that an answer may be from the future: clocks differ. What is later was kept by a clock that was wrong."""
+"""Seconds by which a result may be dated in the future, since clocks differ. Later dates come from a wrong clock."""
 
-_ENTRY_BYTES = 480  # bytes of an entry besides its texts: a place in the dictionary, a key, a Found and its numbers
-_MAX_SHARED_REPORTS = 4096  # different reports that are remembered, so that equal ones are kept once
-
-
-_ReportKey = tuple[str, str, str, int, str]  # a report without its time
+_ENTRY_BYTES = 480  # an entry without its strings: slot in the dictionary, key, AggregateResult and its numbers
+_MAX_SHARED_REPORTS = 4096  # distinct reports that are interned
+_ReportKey = tuple[str, str, str, int, str]  # a report without its duration
 
 
 class _CacheEntry(NamedTuple):
-    """What is kept, its bytes, and when somebody last looked whether others keep something newer."""
+    """A cached result, its size in bytes, and when other caches were last checked for a newer one."""
 
     result: AggregateResult
     size: int
@@ -33,10 +31,12 @@ class _CacheEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CacheLifetimes:
-    """For how many seconds an answer is kept.
+    """How long results are cached, in seconds.
 
-    timemap: copies that were found. miss: that there are none.
-    partly: copies that were found while an archive failed; that none were found then is not kept at all.
+    Attributes:
+        timemap: A complete result with mementos.
+        miss: A complete result without mementos.
+        partial: A result with mementos while an archive failed. Without mementos, such a result is not cached.
     """
 
     timemap: float = 86_400.0
@@ -44,9 +44,11 @@ class CacheLifetimes:
     partial: float = 60.0
 
     def lifetime_of(self, result: AggregateResult, *, is_whole: bool) -> float:
-        """Return for how many seconds an answer may be kept; 0 for not at all.
+        """Return for how many seconds a result may be cached; 0 for not at all.
 
-        is_whole: whether no archive failed; one that always lists a part, and did, has not.
+        Args:
+            result: The result.
+            is_whole: Whether no archive failed. An archive that by design lists only a part has not failed.
         """
         if not len(result.mementos):
             return 0.0 if result.failures else self.miss
@@ -54,14 +56,15 @@ class CacheLifetimes:
 
 
 def is_fresh(result: AggregateResult, now: float) -> bool:
-    """Return whether an answer may still be given."""
+    """Return whether a cached result may still be served."""
     return result.created_at - MAX_CLOCK_SKEW <= now < result.expires_at
 
 
 class MemoryCache:
-    """Answers by page and wish; those that were not asked for go first when there is no room.
+    """Results by URL and options, evicted in least-recently-used order. For one event loop.
 
-    It is used by one event loop. bytes: how much it holds.
+    Attributes:
+        bytes: Approximate size of the cached results.
     """
 
     def __init__(self, clock: Clock, max_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
@@ -74,13 +77,17 @@ class MemoryCache:
         self._ids: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def __len__(self) -> int:
-        """Return how many answers it holds."""
+        """Return the number of cached results."""
         return len(self._entries)
 
     def get(self, uri: str, options: RoutingOptions, max_unchecked: float = math.inf) -> AggregateResult | None:
-        """Return what was kept; None if there is nothing, or it is too old.
+        """Return a cached result; None if there is none or it is stale.
 
-        unseen: seconds for which it may be given without a look at what others keep, as `see` notes it.
+        Args:
+            uri: The page.
+            options: The routing options.
+            max_unchecked: Maximum seconds since other caches were checked for a newer one, as recorded by
+                `mark_checked`.
         """
         key = (uri, options)
         entry = self._entries.get(key)
@@ -94,65 +101,68 @@ class MemoryCache:
         return entry.result if abs(now - entry.checked_at) < max_unchecked else None
 
     def mark_checked(self, uri: str, options: RoutingOptions) -> None:
-        """Note that others keep nothing newer than what is kept here."""
+        """Record that other caches have nothing newer."""
         key = (uri, options)
         if (entry := self._entries.get(key)) is not None:
             self._entries[key] = entry._replace(checked_at=self._clock.now())
 
     def put(self, options: RoutingOptions, result: AggregateResult) -> bool:
-        """Keep an answer until its time is over; return whether it is kept.
+        """Cache a result and return whether it was cached.
 
-        What is found while archives fail does not take the place of what was found while none did. Too large an answer
-        is not kept. Times that it took are forgotten: who is given it will not have asked anybody.
+        A result with failures does not replace a complete one, and a result larger than the cache is rejected.
+        Durations are dropped, since a cached result has none.
         """
         if not is_fresh(result, self._clock.now()):
             return False
         key = (result.uri, options)
-        before = self.get(*key)
-        if before is not None:
-            if result.failures and not before.failures:
+        previous = self.get(*key)
+        if previous is not None:
+            if result.failures and not previous.failures:
                 return False
             self._drop(key)
         reports = self._share_reports(result.reports)
         passed_over = self._ids.setdefault(result.passed_over, result.passed_over)
-        kept = replace(result, reports=reports, passed_over=passed_over, from_cache=True)
-        size = memory_size(kept)
+        cached = replace(result, reports=reports, passed_over=passed_over, from_cache=True)
+        size = memory_size(cached)
         if size > self._max_bytes:
             return False
         self.bytes += size
         while self.bytes > self._max_bytes:
             self._drop(next(iter(self._entries)))
-        self._entries[key] = _CacheEntry(kept, size, self._clock.now())
+        self._entries[key] = _CacheEntry(cached, size, self._clock.now())
         return True
 
     def _drop(self, key: tuple[str, RoutingOptions]) -> None:
         self.bytes -= self._entries.pop(key).size
 
     def _share_reports(self, reports: tuple[ArchiveReport, ...]) -> tuple[ArchiveReport, ...]:
-        """Return reports without times, equal ones as the same object: most pages are not had for the same reasons."""
-        for shared in (self._reports, self._lists, self._ids):
-            if len(shared) > _MAX_SHARED_REPORTS:
-                shared.clear()
-        said = tuple((each.archive, each.reason, each.outcome, each.mementos, each.message) for each in reports)
-        known = self._lists.get(said)
-        if known is not None:
-            return known
-        found = []
-        for each, report in zip(said, reports, strict=True):
-            if each not in self._reports:
-                self._reports[each] = replace(report, duration_ms=0.0)
-            found.append(self._reports[each])
-        known = tuple(found)
-        # Those with numbers of copies seldom come again.
-        if not any(report.mementos for report in known):
-            self._lists[said] = known
-        return known
+        """Return the reports without durations.
+
+        Equal ones share one object, since most pages are missing for the same reasons.
+        """
+        for pool in (self._reports, self._lists, self._ids):
+            if len(pool) > _MAX_SHARED_REPORTS:
+                pool.clear()
+        keys = tuple((key.archive, key.reason, key.outcome, key.mementos, key.message) for key in reports)
+        shared_reports = self._lists.get(keys)
+        if shared_reports is not None:
+            return shared_reports
+        interned = []
+        for key, report in zip(keys, reports, strict=True):
+            if key not in self._reports:
+                self._reports[key] = replace(report, duration_ms=0.0)
+            interned.append(self._reports[key])
+        shared_reports = tuple(interned)
+        # Reports with numbers of mementos seldom recur.
+        if not any(report.mementos for report in shared_reports):
+            self._lists[keys] = shared_reports
+        return shared_reports
 
 
 def memory_size(result: AggregateResult) -> int:
-    """Return about how many bytes an answer takes in memory."""
+    """Return the approximate size of a result in memory, in bytes."""
     size = _ENTRY_BYTES + sys.getsizeof(result.uri) + sys.getsizeof(result.passed_over)
-    # Others are shared.
+    # Other reports are shared between results.
     own = [report for report in result.reports if report.mementos or report.message]
     if own:
         size += sys.getsizeof(result.reports)
@@ -163,6 +173,6 @@ def memory_size(result: AggregateResult) -> int:
 def _mementos_size(mementos: Mementos) -> int:
     if not len(mementos):
         return 0
-    if "__sizeof__" in type(mementos).__dict__:  # it knows
+    if "__sizeof__" in type(mementos).__dict__:  # the Rust class reports its own size
         return sys.getsizeof(mementos)
     return sum(sys.getsizeof(row) + sys.getsizeof(row.datetime) + sys.getsizeof(row.uri) + 8 for row in mementos)

@@ -1,4 +1,4 @@
-"""The disk cache of results: an SQLite file that processes share, with checksums and a size limit."""
+"""The disk cache of results: an SQLite file shared between processes, with checksums and a size limit."""
 
 import asyncio
 import json
@@ -25,12 +25,12 @@ from unlost.sqlite import lock_file, transaction
 
 T = TypeVar("T")
 FORMAT_VERSION = 1
-_APPLICATION_ID = 0x756E6C73  # "unls", by which the file is known to be ours
+_APPLICATION_ID = 0x756E6C73  # "unls", identifies our files
 _PAGE_BYTES = 4096
-_MAX_INLINE_BYTES = 1024  # bytes; larger entries get pages of their own
-_ROW_OVERHEAD = 150  # bytes of an entry besides its contents: key, numbers, two indexes
-_EVICTION_TARGET = 0.9  # of the limit is left when room is made, so that it is not made for each entry
-_EVICTION_BATCH = 64  # entries at a time
+_MAX_INLINE_BYTES = 1024  # larger entries get overflow pages
+_ROW_OVERHEAD = 150  # bytes of an entry besides its data: key, numbers, two indexes
+_EVICTION_TARGET = 0.9  # share of the limit that eviction leaves, so that it does not run for each entry
+_EVICTION_BATCH = 64  # entries
 _SCHEMA = """
 CREATE TABLE answer (
     number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, made REAL NOT NULL, until REAL NOT NULL,
@@ -48,12 +48,32 @@ _PUT = """
 INSERT INTO answer (key, made, until, size, data) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET made = excluded.made, until = excluded.until, size = excluded.size, data = excluded.data
 WHERE excluded.made >= answer.made OR excluded.made < answer.made - 60
-"""  # what is later than now by more than `cache.CLOCKS` was kept by a clock that was wrong
+"""  # 60: an entry dated later by more than `cache.MAX_CLOCK_SKEW` was written with a wrong clock
 _EVICT = "DELETE FROM answer WHERE number IN (SELECT number FROM answer ORDER BY until LIMIT ?)"
+
+_MIN_COMPRESSED_BYTES = 512  # smaller results are not worth compressing
+_MAX_RESULT_BYTES = 1 << 28  # uncompressed; we never write larger ones
+_HEAD = struct.Struct(">IBI")  # CRC-32 of everything after it, whether the body is compressed, length of the JSON
+
+DEFAULT_DISK_BYTES = 1 << 28
+"""Default size of the cache on disk."""
+_QUEUE_BYTES = 1 << 24  # results that wait to be written; further ones are dropped
+_GATHER_SECONDS = 0.2  # for which results are batched before they are written
+_READ_TIMEOUT = 1.0  # seconds; a network file system may hang
+_MAX_PENDING_READS = 10_000  # beyond that, look-ups skip the disk
+_BACKOFF_SECONDS = 60.0  # after a disk failure
+_log = logging.getLogger(__name__)
 
 
 class CacheRow(NamedTuple):
-    """One answer. made, until: seconds since 1970. data: as `packing` makes it."""
+    """One cached result.
+
+    Attributes:
+        key: As returned by `cache_key`.
+        made: When the result was created, in seconds since 1970.
+        until: When it becomes stale, in seconds since 1970.
+        data: As returned by `serialize_result`.
+    """
 
     key: bytes
     made: float
@@ -62,10 +82,10 @@ class CacheRow(NamedTuple):
 
 
 class CacheDatabase:
-    """One connection to the file; it is used by one thread at a time. Nothing is opened before it is needed.
+    """A connection to the file, opened on first use. For one thread at a time.
 
-    tell: gets a line for people when the file was damaged and was set aside.
-    Methods raise sqlite3.Error or OSError where the file cannot be used now, InputError where it is not ours.
+    A damaged file is renamed and replaced with an empty one, which `warn` reports. Methods raise sqlite3.Error or
+    OSError if the file cannot be used at the moment, and InputError if it belongs to another application.
     """
 
     def __init__(self, file: Path, max_bytes: int, warn: Callable[[str], None]) -> None:
@@ -77,39 +97,40 @@ class CacheDatabase:
         self._inode: int | None = None
 
     def get(self, keys: Sequence[bytes]) -> list[CacheRow | None]:
-        """Return what is kept under each key, however old; None where there is nothing."""
+        """Return the row of each key, fresh or not; None for a missing one."""
         select = "SELECT key, made, until, data FROM answer WHERE key = ?"
 
         def read(connection: sqlite3.Connection) -> list[CacheRow | None]:
-            found = (connection.execute(select, (key,)).fetchone() for key in keys)
-            return [None if row is None else CacheRow(*row) for row in found]
+            rows = (connection.execute(select, (key,)).fetchone() for key in keys)
+            return [None if row is None else CacheRow(*row) for row in rows]
 
         return self._run(read)
 
     def put(self, rows: Sequence[CacheRow]) -> None:
-        """Keep answers; one that is somewhat older than what is kept is not. Those that are over first make room.
+        """Store rows, unless a stored one is newer, and evict those that expire first.
 
-        Each is kept whole or not at all. Room is made again and again, so that the file grows little beyond its size.
+        Each row is stored completely or not at all. Large batches are split into several transactions with evictions in
+        between, so that the file does not grow far beyond its limit.
         """
-        left = deque(rows)
+        remaining = deque(rows)
 
         def write(connection: sqlite3.Connection) -> None:
-            while left:
+            while remaining:
                 written = size = 0
                 with transaction(connection):
-                    while written < len(left) and size <= self._max_bytes // 16:
-                        row = left[written]
+                    while written < len(remaining) and size <= self._max_bytes // 16:
+                        row = remaining[written]
                         written += 1
                         size += row_size(row)
                         connection.execute(_PUT, (*row[:3], row_size(row), row.data))
                     self._evict(connection)
                 for _ in range(written):
-                    left.popleft()
+                    remaining.popleft()
 
         self._run(write)
 
     def remove(self, keys: Sequence[bytes]) -> None:
-        """Remove answers."""
+        """Delete rows."""
 
         def delete(connection: sqlite3.Connection) -> None:
             with transaction(connection):
@@ -118,18 +139,18 @@ class CacheDatabase:
         self._run(delete)
 
     def total(self) -> tuple[int, int]:
-        """Return how many answers there are, and their bytes."""
+        """Return the number of rows and their total size in bytes."""
 
         def count(connection: sqlite3.Connection) -> tuple[int, int]:
-            found: tuple[int, int] = connection.execute(
+            totals: tuple[int, int] = connection.execute(
                 "SELECT (SELECT count(*) FROM answer), (SELECT bytes FROM total)"
             ).fetchone()
-            return found
+            return totals
 
         return self._run(count)
 
     def close(self) -> None:
-        """Close the connection; it is opened again if it is needed."""
+        """Close the connection; the next call opens it again."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -147,7 +168,7 @@ class CacheDatabase:
         try:
             return work(self._open())
         except sqlite3.OperationalError:
-            # A full disk, a lock, a missing folder: what is in the file may well be in order.
+            # A full disk, a lock or a missing folder: the file itself may be intact.
             self.close()
             raise
         except sqlite3.DatabaseError as error:
@@ -158,14 +179,14 @@ class CacheDatabase:
         if self._connection is not None:
             if _inode(self._file) == self._inode:
                 return self._connection
-            self.close()  # somebody put another file in its place, or removed it
+            self.close()  # the file was replaced or removed
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # What people looked for is nobody else's business; SQLite gives its other files the same mode.
+        # Only the owner may read which URLs were looked up. SQLite creates the -wal and -shm files with the same mode.
         os.close(os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._inode = _inode(self._file)
         connection = sqlite3.connect(self._file, timeout=5.0, isolation_level=None, check_same_thread=False)
         try:
-            # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
+            # SQLite does not wait for locks during the switch to WAL, so processes open the file one after the other.
             with lock_file(self._lock_file):
                 _prepare(connection, self._file)
         except BaseException:
@@ -175,29 +196,29 @@ class CacheDatabase:
         return connection
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        """Put a damaged file out of the way, unless another process was faster."""
+        """Rename a damaged file, unless another process already has."""
         self.close()
         with lock_file(self._lock_file):
             if _inode(self._file) != self._inode:
                 return
-            aside = self._file.with_name(self._file.name + ".damaged")
-            for ending in ("-wal", "-shm"):
-                self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
+            damaged_file = self._file.with_name(self._file.name + ".damaged")
+            for suffix in ("-wal", "-shm"):
+                self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
-                self._file.replace(aside)
+                self._file.replace(damaged_file)
         self._warn(
-            f"{self._file}: {error}: set aside as {aside.name}, and begun anew; nothing but kept answers is lost"
+            f"{self._file}: {error}: set aside as {damaged_file.name}, and begun anew; nothing but kept answers is lost"
         )
 
 
 def row_size(row: CacheRow) -> int:
-    """Return about how many bytes of the file an answer takes."""
+    """Return the approximate size of a row in the file, in bytes."""
     length = len(row.data)
     return _ROW_OVERHEAD + (length if length < _MAX_INLINE_BYTES else -(-length // _PAGE_BYTES) * _PAGE_BYTES)
 
 
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Make a new file ready, and look whether an old one is ours. Raises InputError if it is not."""
+    """Create the schema of a new file, or check that of an existing one. Raises InputError if it is not a cache."""
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA cache_size = -2048")
     if not _has_schema(connection, file):
@@ -209,13 +230,13 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     connection.execute("PRAGMA journal_mode = WAL")
-    # A loss of power may cost the last answers, never the file.
+    # With WAL, a power failure may lose the last transactions but does not corrupt the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {1 << 22}")
 
 
 def _has_schema(connection: sqlite3.Connection, file: Path) -> bool:
-    """Return whether a file has our tables; False if it has none at all."""
+    """Return whether the file has our schema; False for an empty file. Raises InputError for any other file."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if (application, version) == (_APPLICATION_ID, FORMAT_VERSION):
@@ -235,42 +256,41 @@ def _inode(file: Path) -> int | None:
         return None
 
 
-_MIN_COMPRESSED_BYTES = 512  # bytes; what is smaller is not worth compressing
-_MAX_RESULT_BYTES = 1 << 28  # of an answer, uncompressed; what is larger was not written by us
-_HEAD = struct.Struct(">IBI")  # checksum of all behind it, whether that is compressed, length of the first part
-
-
 def cache_key(scope: str, uri: str, options: RoutingOptions) -> bytes:
-    """Return by what an answer is known: the same for the same page, wish and scope, and for no others.
+    """Return the key of a result: a hash of the scope, the URL and the options.
 
-    scope: what stands for the archives that there are.
+    Args:
+        scope: As returned by `cache_scope`.
+        uri: The page.
+        options: The routing options.
     """
     return blake2b(json.dumps(_cache_identity(scope, uri, options)).encode(), digest_size=20).digest()
 
 
 def serialize_result(scope: str, options: RoutingOptions, result: AggregateResult) -> bytes:
-    """Return an answer as bytes, without its times, which stand beside it.
+    """Return a result as bytes, without its times, which are stored in columns of their own.
 
-    >>> found = AggregateResult("http://a/", Mementos(), (ArchiveReport("a", "routed", "miss"),), ("b",), 1.0, 2.0)
-    >>> deserialize_result("", "http://a/", RoutingOptions(), serialize_result("", RoutingOptions(), found), 1.0, 2.0).reports[0].outcome
+    >>> result = AggregateResult("http://a/", Mementos(), (ArchiveReport("a", "routed", "miss"),), ("b",), 1.0, 2.0)
+    >>> options = RoutingOptions()
+    >>> deserialize_result("", "http://a/", options, serialize_result("", options, result), 1.0, 2.0).reports[0].outcome
     'miss'
     """
     reports = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in result.reports]
-    said = json.dumps(
+    head = json.dumps(
         [_cache_identity(scope, result.uri, options), reports, result.passed_over], separators=(",", ":")
     ).encode()
-    body = said + result.mementos.packed()
+    body = head + result.mementos.packed()
     is_compressed = len(body) > _MIN_COMPRESSED_BYTES
     if is_compressed:
         body = zlib.compress(body, 1)
-    rest = _HEAD.pack(0, is_compressed, len(said))[4:] + body
-    return zlib.crc32(rest).to_bytes(4, "big") + rest
+    payload = _HEAD.pack(0, is_compressed, len(head))[4:] + body
+    return zlib.crc32(payload).to_bytes(4, "big") + payload
 
 
 def deserialize_result(
-    scope: str, uri: str, options: RoutingOptions, data: bytes, made: float, until: float
+    scope: str, uri: str, options: RoutingOptions, data: bytes, created_at: float, expires_at: float
 ) -> AggregateResult:
-    """Return the answer. Raises InputError if it is damaged, or one to another question."""
+    """Return the result. Raises InputError if the data is damaged or belongs to another request."""
     try:
         checksum, is_compressed, length = _HEAD.unpack_from(data)
         if zlib.crc32(data[4:]) != checksum:
@@ -286,12 +306,12 @@ def deserialize_result(
             uri,
             Mementos.unpacked(body[length:]),
             tuple(
-                ArchiveReport(archive, reason, outcome, n, message=said)
-                for archive, reason, outcome, n, said in reports
+                ArchiveReport(archive, reason, outcome, count, message=message)
+                for archive, reason, outcome, count, message in reports
             ),
             tuple(passed_over),
-            made,
-            until,
+            created_at,
+            expires_at,
             from_cache=True,
         )
     except (struct.error, zlib.error, ValueError, TypeError) as error:
@@ -310,33 +330,30 @@ def _cache_identity(scope: str, uri: str, options: RoutingOptions) -> list[objec
     ]
 
 
-DEFAULT_DISK_BYTES = 1 << 28
-"""How much is kept on disk, unless somebody says otherwise."""
-_QUEUE_BYTES = 1 << 24  # of answers that wait to be written; what is more is not kept
-_GATHER_SECONDS = 0.2  # that answers are gathered before they are written together
-_READ_TIMEOUT = 1.0  # for which somebody waits for a disk; a network's may hang
-_MAX_PENDING_READS = 10_000  # that wait for the disk; whoever comes then asks archives
-_BACKOFF_SECONDS = 60.0  # that a disk which cannot be used is left alone
-_log = logging.getLogger(__name__)
-
-
 def cache_scope(archives: Iterable[Archive]) -> str:
-    """Return what stands for a set of archives: kept answers are of use only where the same ones would be asked."""
-    known = sorted(
+    """Return a hash of a set of archives. Cached results are valid only for the archives they were requested from."""
+    settings = sorted(
         (each.id, each.kind, each.timemap, each.timegate, each.cdx, each.replay, each.enabled) for each in archives
     )
-    return sha256(repr(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return sha256(repr(settings).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class DiskCache:
-    """Kept answers in a file that outlives the process, and that others may use, too. Use it as a context manager.
+    """Cache of results in a file that outlives the process and may be shared. Use it as an async context manager.
 
-    Whatever goes wrong with the file is told, once, and costs only what would have been kept.
+    Failures of the disk are reported once, and cost only cached results.
 
-    file: made when it is needed. scope: as `scope_of` has it. max_bytes: of the file, about.
-    tell: gets lines for people; by default the log of this module. It is called in threads, too.
-    written, unwritten: answers that were written, and those that were not since too many came at once or the disk
-        cannot be used. unreadable: kept answers that turned out to be damaged, and were removed.
+    Args:
+        file: The file; created when needed.
+        clock: Source of time.
+        scope: As returned by `cache_scope`.
+        max_bytes: Approximate size of the file.
+        warn: Called with messages for the user, also from threads; logs them by default.
+
+    Attributes:
+        written: Number of results written.
+        unwritten: Number of results dropped, because too many were waiting or the disk failed.
+        unreadable: Number of damaged results that were removed.
     """
 
     def __init__(
@@ -371,11 +388,11 @@ class DiskCache:
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
-        """Do nothing yet."""
+        """Return the cache; the file is opened on first use."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Write what waits, and close the file."""
+        """Write pending results and close the file."""
         self._is_closed = True
         await self.flush()
         if self._read_task is not None:
@@ -387,23 +404,23 @@ class DiskCache:
         self._writer.shutdown()
 
     async def get(self, uri: str, options: RoutingOptions) -> AggregateResult | None:
-        """Return what was kept; None if there is nothing that may still be given, or it cannot be read."""
+        """Return a cached result; None if there is no fresh one or it cannot be read."""
         if self._is_backing_off() or len(self._pending_reads) > _MAX_PENDING_READS:
             return None
-        answer = asyncio.get_running_loop().create_future()
-        self._pending_reads.append((cache_key(self._scope, uri, options), uri, options, answer))
+        future = asyncio.get_running_loop().create_future()
+        self._pending_reads.append((cache_key(self._scope, uri, options), uri, options, future))
         if self._read_task is None:
             self._read_task = asyncio.create_task(self._read_all())
         try:
             async with asyncio.timeout(_READ_TIMEOUT):
-                found = await answer
+                result = await future
         except TimeoutError as error:
             self._back_off(error)
             return None
-        return found if found is not None and is_fresh(found, self._clock.now()) else None
+        return result if result is not None and is_fresh(result, self._clock.now()) else None
 
     def put(self, options: RoutingOptions, result: AggregateResult) -> None:
-        """Keep an answer soon; if too many wait already, or the disk cannot be used, it is not kept, and counted."""
+        """Queue a result for writing. It is dropped and counted if the queue is full or the disk has failed."""
         size = memory_size(result)
         if self._is_backing_off() or self._pending_bytes + size > _QUEUE_BYTES or self._is_closed:
             self.unwritten += 1
@@ -414,7 +431,7 @@ class DiskCache:
             self._write_task = asyncio.create_task(self._write_all())
 
     async def flush(self) -> None:
-        """Wait until everything is written that waits for it."""
+        """Wait until all queued results are written."""
         self._flush_event.set()
         try:
             while self._write_task is not None:
@@ -423,90 +440,94 @@ class DiskCache:
             self._flush_event.clear()
 
     async def _read_all(self) -> None:
-        """Read for everybody who waits, as often as somebody does."""
+        """Read for all waiting callers, until there are none."""
         loop = asyncio.get_running_loop()
         try:
             while self._pending_reads:
-                asked, self._pending_reads = self._pending_reads, []
-                found: list[AggregateResult | None] = [None] * len(asked)
+                pending, self._pending_reads = self._pending_reads, []
+                results: list[AggregateResult | None] = [None] * len(pending)
                 try:
-                    found = await loop.run_in_executor(self._reader, self._read, [each[:3] for each in asked])
+                    results = await loop.run_in_executor(self._reader, self._read, [read[:3] for read in pending])
                 except (sqlite3.Error, OSError, InputError) as error:
                     self._back_off(error)
                 finally:
-                    for (*_, answer), each in zip(asked, found, strict=True):
-                        if not answer.done():
-                            answer.set_result(each)
+                    for (*_, future), result in zip(pending, results, strict=True):
+                        if not future.done():
+                            future.set_result(result)
         finally:
             self._read_task = None
 
-    def _read(self, asked: list[tuple[bytes, str, RoutingOptions]]) -> list[AggregateResult | None]:
-        """Read answers, in a thread."""
-        found: list[AggregateResult | None] = []
+    def _read(self, requests: list[tuple[bytes, str, RoutingOptions]]) -> list[AggregateResult | None]:
+        """Read results, in a thread."""
+        results: list[AggregateResult | None] = []
         damaged: list[bytes] = []
-        for (key, uri, wish), row in zip(asked, self._read_database.get([key for key, *_ in asked]), strict=True):
+        for (key, uri, options), row in zip(
+            requests, self._read_database.get([key for key, *_ in requests]), strict=True
+        ):
             try:
-                each = (
-                    None if row is None else deserialize_result(self._scope, uri, wish, row.data, row.made, row.until)
+                result = (
+                    None
+                    if row is None
+                    else deserialize_result(self._scope, uri, options, row.data, row.made, row.until)
                 )
             except InputError as error:
                 if not self.unreadable:
                     self._warn(f"{error}: it is removed, and asked for again; others are only counted")
                 self.unreadable += 1
                 damaged.append(key)
-                each = None
-            found.append(each)
+                result = None
+            results.append(result)
         if damaged:
             self._read_database.remove(damaged)
-        return found
+        return results
 
     async def _write_all(self) -> None:
-        """Write what there is, as often as there is something."""
+        """Write queued results, until there are none."""
         loop = asyncio.get_running_loop()
         try:
             while self._pending_writes:
                 await self._gather()
-                answers, self._pending_writes, self._pending_bytes = self._pending_writes, [], 0
+                batch, self._pending_writes, self._pending_bytes = self._pending_writes, [], 0
                 try:
-                    lost = await loop.run_in_executor(self._writer, self._write, answers)
+                    lost = await loop.run_in_executor(self._writer, self._write, batch)
                 except (sqlite3.Error, OSError, InputError) as error:
                     self._back_off(error)
-                    lost = len(answers)
+                    lost = len(batch)
                 else:
                     self._has_warned = False
                 self.unwritten += lost
-                self.written += len(answers) - lost
+                self.written += len(batch) - lost
         finally:
             self._write_task = None
 
     async def _gather(self) -> None:
-        """Wait for more, unless somebody waits for the end."""
+        """Wait for more results to batch, unless `flush` was called."""
         try:
             async with asyncio.timeout(_GATHER_SECONDS):
                 await self._flush_event.wait()
         except TimeoutError:
             pass
 
-    def _write(self, answers: list[tuple[RoutingOptions, AggregateResult]]) -> int:
-        """Write answers, in a thread; return how many cannot be: for their size, most likely."""
+    def _write(self, batch: list[tuple[RoutingOptions, AggregateResult]]) -> int:
+        """Write results, in a thread; return how many were dropped, mostly because they are too large."""
         rows = {}
-        for wish, found in answers:
+        for options, result in batch:
             try:
-                data = serialize_result(self._scope, wish, found)
+                data = serialize_result(self._scope, options, result)
             except ValueError:
-                continue  # text that is none
-            key = cache_key(self._scope, found.uri, wish)
+                continue  # text that cannot be encoded, such as lone surrogates
+            key = cache_key(self._scope, result.uri, options)
             if len(data) <= self._max_bytes // 8:
-                rows[key] = CacheRow(key, found.created_at, found.expires_at, data)
+                rows[key] = CacheRow(key, result.created_at, result.expires_at, data)
         self._write_database.put(list(rows.values()))
-        return len(answers) - len(rows)
+        return len(batch) - len(rows)
 
     def _is_backing_off(self) -> bool:
-        # By a clock that was set back it is not longer.
+        # The upper limit matters if the clock was set back.
         return 0 < self._backoff_until - self._clock.now() <= _BACKOFF_SECONDS
 
     def _back_off(self, error: Exception) -> None:
-        """Leave the disk alone for a while, and tell it once."""
+        """Stop using the disk for a while, and warn once."""
         self._backoff_until = self._clock.now() + _BACKOFF_SECONDS
         if not self._has_warned:
             self._has_warned = True

@@ -18,10 +18,26 @@ from unlost.registry.models import Archive
 
 _Z = 1.959964  # 95 %, two-sided
 
+PRIOR_WEIGHT = 20.0
+"""Number of responses that the registry's hit rate counts as: it is years old and from other people's requests."""
+DEFAULT_MEMORY = 1_000.0
+"""Time constant of forgetting, in responses: a response counts half after about 700 more, since archives change."""
+
+_ODDS_WEIGHT = 5.0  # responses
+
+MAX_LOG_BYTES = 1 << 26
+"""Bytes at the end of a log that are learned from: some hundred thousand entries, far more than hit rates remember."""
+_MAX_BYTES = 1 << 24  # of the file; an archive takes less than a thousand
+_MAX_COUNT = 2**53  # largest integer that all JSON parsers represent exactly
+_VERSION = 1
+_PASSED_OVER = "passed_over"
+
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class HitShare:
-    """So many of so many, and what that tells about the share of all.
+    """A proportion `hits` of `total`, with a confidence interval.
 
     >>> HitShare(3, 100).rate, HitShare(0, 0).rate, [round(bound, 3) for bound in HitShare(3, 100).bounds]
     (0.03, None, [0.01, 0.085])
@@ -32,29 +48,34 @@ class HitShare:
 
     @property
     def rate(self) -> float | None:
-        """The share, 0 to 1; None if nobody was asked."""
+        """The proportion, 0 to 1; None if the total is 0."""
         return self.hits / self.total if self.total else None
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which the share lies, with a confidence of 95 % (Wilson's interval); 0 and 1 if nobody was asked."""
+        """Wilson's 95 % confidence interval of the proportion; 0 and 1 if the total is 0."""
         if not self.total:
             return 0.0, 1.0
         share, square = self.hits / self.total, _Z * _Z / self.total
         middle = (share + square / 2) / (1 + square)
         half = _Z * sqrt(share * (1 - share) / self.total + square / (4 * self.total)) / (1 + square)
-        # Rounding must not take away what was seen.
+        # Rounding must not exclude the observed proportion.
         return max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share))
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingAccuracy:
-    """What came of asking an archive, by why it was asked: answers only, no failures.
+    """Outcomes of the requests to an archive, by the reason of the request. Failures do not count.
 
-    routed_hits, routed_misses: its map or filter said that it may have the page.
-    explored_hits, explored_misses: it said no, and the archive was asked nevertheless; or its hit rate was too low.
-    learned_hits, learned_misses: it has no map.
-    passed_over: how often it was not asked.
+    Attributes:
+        routed_hits: Hits where its map or filter said that it may hold the page.
+        routed_misses: Misses of the same.
+        explored_hits: Hits where the map or filter denied the page, or the hit rate was too low, and it was queried
+            anyway.
+        explored_misses: Misses of the same.
+        learned_hits: Hits of an archive without a map.
+        learned_misses: Misses of the same.
+        passed_over: How often it was not queried.
     """
 
     routed_hits: int = 0
@@ -67,49 +88,43 @@ class RoutingAccuracy:
 
     @property
     def precision(self) -> HitShare:
-        """How many of those that were routed had the page."""
+        """Share of the routed requests that hit."""
         return HitShare(self.routed_hits, self.routed_hits + self.routed_misses)
 
     @property
     def false_negatives(self) -> HitShare:
-        """How many of those that were denied had the page nevertheless, by the ones that were explored."""
+        """Share of the denied pages that the archive held, estimated by exploration."""
         return HitShare(self.explored_hits, self.explored_hits + self.explored_misses)
 
     @property
     def hit_rate(self) -> HitShare:
-        """How many of those that were asked without a map had the page."""
+        """Share of the requests without a map that hit."""
         return HitShare(self.learned_hits, self.learned_hits + self.learned_misses)
 
 
-PRIOR_WEIGHT = 20.0
-"""What the registry says counts as much as so many answers: its figures are of others' questions, of years ago."""
-DEFAULT_MEMORY = 1_000.0
-"""Answers come to count half after about 700 more, and next to nothing after some thousand: archives change."""
-
-
 class Evidence(StrEnum):
-    """What makes an archive worth asking: each has a hit rate of its own."""
+    """What is known about a page in an archive. Each kind has a hit rate of its own."""
 
     ANY = "any"
-    """Nothing about the page: there is no map, or it was not looked at."""
+    """Nothing: there is no map, or it was not consulted."""
     BOTH = "map and filter"
     FILTER = "filter"
     LISTED = "listed"
-    """The map has the page itself."""
+    """The map lists the page itself."""
     WILDCARD = "wildcard"
-    """The map has what the page lies below."""
+    """A wildcard of the map covers the page."""
     WILDCARD_FEW = "wildcard, few copies"
-    """The same, and there are few copies below it."""
+    """The same, with few mementos under the wildcard."""
     WILDCARD_MANY = "wildcard, many copies"
     LISTED_ONLY = "listed, not in the filter"
     OLD_FILTER = "wildcard, old filter"
     DENIED = "denied"
-    """Map or filter say that it has nothing."""
+    """The map or the filter says that the archive does not hold the page."""
 
 
 _PRIORS: Mapping[Evidence, tuple[float, float]] = {
-    # Guesses, of a small weight: only their order matters, until answers are there. A filter is wrong once in some
-    # hundred pages that are not held, and most pages that are asked for are held by few archives.
+    # Guesses of low weight: only their order matters until there are responses. A filter has a false-positive rate
+    # of less than 1 %, and most requested pages are held by few archives.
     Evidence.BOTH: (0.9, 5.0),
     Evidence.FILTER: (0.85, 5.0),
     Evidence.LISTED: (0.8, 5.0),
@@ -117,18 +132,20 @@ _PRIORS: Mapping[Evidence, tuple[float, float]] = {
     Evidence.WILDCARD: (0.3, 5.0),
     Evidence.OLD_FILTER: (0.1, 5.0),
     Evidence.DENIED: (0.01, 5.0),
-    # Whoever has neither map nor figure is thought to have everything as likely as nothing, and learns fast.
+    # An archive without map and hit rate starts at 0.5 and learns fast.
     Evidence.ANY: (0.5, 2.0),
 }
 _ODDS_FACTORS: Mapping[Evidence, float] = {Evidence.WILDCARD_FEW: 0.6, Evidence.WILDCARD_MANY: 1.6}
-"""By how much the odds are others than those of all wildcards of an archive, until answers teach it: guesses, too."""
-_ODDS_WEIGHT = 5.0  # answers
+"""Initial odds relative to those of all wildcards of an archive; guesses, replaced by responses."""
 
 
 class HitRate:
-    """A share that is learnt: the mean of a Beta distribution, whose answers are forgotten and whose prior is not.
+    """A learned proportion: the mean of a Beta distribution with a fixed prior and decaying observations.
 
-    value: the share, 0 to 1. hits, total: of answers, each counted the less the older it is.
+    Attributes:
+        value: The proportion, 0 to 1.
+        hits: Decayed number of hits.
+        total: Decayed number of responses.
     """
 
     __slots__ = ("_decay", "_prior_hits", "_weight", "hits", "total", "value")
@@ -140,22 +157,24 @@ class HitRate:
         self.set(0.0, 0.0)
 
     def set(self, hits: float, total: float) -> None:
-        """Take what was learnt before."""
+        """Restore saved observations."""
         self.hits = hits
         self.total = total
         self.value = (self._prior_hits + hits) / (self._weight + total)
 
     def learn(self, is_hit: bool) -> None:
-        """Learn from one answer."""
+        """Update with one response."""
         self.set(self.hits * self._decay + is_hit, self.total * self._decay + 1.0)
 
 
 class HitRates:
-    """The hit rates of archives, by what made them worth asking. As many as there are archives, and no more.
+    """Hit rates of the registry's archives by evidence.
 
-    archives: those of the registry. memory: how many answers are remembered.
+    Args:
+        archives: The archives of the registry.
+        memory: Time constant of forgetting, in responses.
 
-    >>> from unlost.registry.models import SourcedNumber, ArchiveKind
+    >>> from unlost.registry.models import ArchiveKind, SourcedNumber
     >>> rates = HitRates([Archive("a", "A", ArchiveKind.MEMENTO, hit_rate=SourcedNumber(0.2, "counted"))])
     >>> for _ in range(20):
     ...     rates.learn("a", Evidence.ANY, is_hit=False)
@@ -167,7 +186,7 @@ class HitRates:
         self._rates = {archive.id: _prior_rates(archive, memory) for archive in archives}
 
     def rate(self, archive: str, evidence: Evidence = Evidence.ANY) -> float:
-        """Return how likely an archive has a page, 0 to 1, given what makes it worth asking."""
+        """Return the probability, 0 to 1, that an archive holds a page, given the evidence."""
         rates = self._rates[archive]
         if evidence not in _ODDS_FACTORS:
             return rates[evidence].value
@@ -176,51 +195,46 @@ class HitRates:
         return (_ODDS_WEIGHT * odds / (1 + odds) + own.hits) / (_ODDS_WEIGHT + own.total)
 
     def learn(self, archive: str, evidence: Evidence, is_hit: bool) -> None:
-        """Learn from one answer. That of an archive that is none of ours is passed over."""
+        """Update with one response. Archives outside the registry are ignored."""
         if rates := self._rates.get(archive):
             rates[evidence].learn(is_hit)
             if evidence in _ODDS_FACTORS:
                 rates[Evidence.WILDCARD].learn(is_hit)
 
     def export_counts(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """Return what was learnt: by archive and ground, hits and answers, each counted the less the older it is."""
+        """Return the decayed hits and totals by archive and evidence."""
         return {
-            archive: {ground.value: (rate.hits, rate.total) for ground, rate in rates.items() if rate.total}
+            archive: {evidence.value: (rate.hits, rate.total) for evidence, rate in rates.items() if rate.total}
             for archive, rates in self._rates.items()
         }
 
     def restore_counts(self, archive: str, evidence: str, hits: float, total: float) -> None:
-        """Take what was learnt before. What is of no archive of ours, or no ground, is passed over."""
+        """Restore exported counts. Unknown archives and kinds of evidence are ignored."""
         rates = self._rates.get(archive)
         if rates and evidence in _EVIDENCE_VALUES:
             rates[Evidence(evidence)].set(hits, total)
 
 
 def _prior_rates(archive: Archive, memory: float) -> dict[Evidence, HitRate]:
-    rates = {ground: HitRate(first, weight, memory) for ground, (first, weight) in _PRIORS.items()}
-    rates |= {ground: HitRate(0.0, _ODDS_WEIGHT, memory) for ground in _ODDS_FACTORS}
+    rates = {evidence: HitRate(first, weight, memory) for evidence, (first, weight) in _PRIORS.items()}
+    rates |= {evidence: HitRate(0.0, _ODDS_WEIGHT, memory) for evidence in _ODDS_FACTORS}
     if archive.hit_rate is not None:
         rates[Evidence.ANY] = HitRate(archive.hit_rate.value, PRIOR_WEIGHT, memory)
     return rates
 
 
-_EVIDENCE_VALUES = frozenset(ground.value for ground in Evidence)
+_EVIDENCE_VALUES = frozenset(evidence.value for evidence in Evidence)
 
 
-MAX_LOG_BYTES = 1 << 26
-"""How much of a log is learnt from, from its end: some hundred thousand answers, far more than rates remember."""
-_MAX_BYTES = 1 << 24  # of the file; an archive has less than a thousand
-_MAX_COUNT = 2**53  # what every reader of JSON keeps exactly
-_VERSION = 1
-_PASSED_OVER = "passed_over"
 _COUNT_NAMES = tuple(each.name for each in fields(RoutingAccuracy) if each.name != _PASSED_OVER)
-_log = logging.getLogger(__name__)
 
 
 class LearnedStats:
-    """What answers have taught. Its size is that of the registry, whatever comes.
+    """Hit rates and routing accuracy of the registry's archives. Its size does not grow with the number of responses.
 
-    archives: those of the registry. memory: how many answers of each hit rates remember.
+    Args:
+        archives: The archives of the registry.
+        memory: Time constant of forgetting, in responses.
     """
 
     def __init__(self, archives: Iterable[Archive], memory: float = DEFAULT_MEMORY) -> None:
@@ -232,9 +246,15 @@ class LearnedStats:
     def learn(
         self, archive: str, reason: RoutingReason, outcome: ArchiveOutcome, evidence: Evidence = Evidence.ANY
     ) -> None:
-        """Learn from one answer of an archive: a hit or a miss; failures teach nothing about what it holds.
+        """Learn from one response. Only hits and misses count; failures say nothing about holdings.
 
-        ground: what made it worth asking. Nor do answers of archives that somebody named: whoever does has a reason.
+        Requests for archives that the user named are ignored, because the user had a reason to name them.
+
+        Args:
+            archive: ID of the archive.
+            reason: Why it was queried.
+            outcome: Outcome of the request.
+            evidence: What its map and filters said.
         """
         if outcome not in ("hit", "miss") or reason == "requested" or archive not in self._counts:
             return
@@ -244,27 +264,27 @@ class LearnedStats:
         self.rates.learn(archive, evidence, is_hit)
 
     def record_passed_over(self, archives: Iterable[str]) -> None:
-        """Count that archives were not asked."""
+        """Count archives that were not queried."""
         for archive in archives:
             self._passed_over[archive] += 1
 
     def accuracy(self, archive: str) -> RoutingAccuracy:
-        """Return what came of asking an archive so far."""
+        """Return the routing accuracy of an archive so far."""
         return RoutingAccuracy(**self._counts[archive], passed_over=self._passed_over[archive])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, which appears whole or not at all. Raises OSError."""
+        """Write the statistics to a file, atomically. Raises OSError."""
         counts = {archive: asdict(self.accuracy(archive)) for archive in self._counts}
-        learnt = {"version": _VERSION, "rates": self.rates.export_counts(), "counts": counts}
+        state = {"version": _VERSION, "rates": self.rates.export_counts(), "counts": counts}
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as file:
-            file.write(json.dumps(learnt, separators=(",", ":")).encode())
+            file.write(json.dumps(state, separators=(",", ":")).encode())
 
     def restore(self, path: str | os.PathLike[str], warn: Callable[[str], None] = _log.warning) -> bool:
-        """Take what was saved, and return whether there was something.
+        """Restore saved statistics and return whether there were any.
 
-        A file that cannot be read is told and left as it is, until the next one is saved: nothing in it is needed to
-        give right answers. What it says about archives that are not in the registry is passed over.
+        A file that cannot be read is reported through `warn` and left until the next save, since the statistics affect
+        only efficiency. Archives that are not in the registry are ignored.
         """
         try:
             with Path(path).open("rb") as file:
@@ -276,8 +296,8 @@ class LearnedStats:
             reason = error.strerror if isinstance(error, OSError) else "not what was saved"
             warn(f"{os.fspath(path)}: cannot be read ({reason}): hit rates are learnt anew")
             return False
-        for archive, ground, hits, total in rates:
-            self.rates.restore_counts(archive, ground, hits, total)
+        for archive, evidence, hits, total in rates:
+            self.rates.restore_counts(archive, evidence, hits, total)
         for archive, name, count in counts:
             if archive in self._counts:
                 if name == _PASSED_OVER:
@@ -288,13 +308,13 @@ class LearnedStats:
 
 
 def _validate(table: object) -> tuple[list[tuple[str, str, float, float]], list[tuple[str, str, int]]]:
-    """Return what a file says: rates, and counts. Raises ValueError if it is not what was saved."""
+    """Return the rates and counts of a saved state. Raises ValueError if it is invalid."""
     if not isinstance(table, dict) or table.get("version") != _VERSION:
         raise ValueError("version")
     rates = [
-        (archive, ground, *_validate_pair(pair))
-        for archive, ground, pair in _iter_leaves(table.get("rates"))
-        if ground in set(Evidence)
+        (archive, evidence, *_validate_pair(pair))
+        for archive, evidence, pair in _iter_leaves(table.get("rates"))
+        if evidence in set(Evidence)
     ]
     counts = [
         (archive, name, count)
@@ -326,16 +346,22 @@ def _validate_pair(pair: object) -> tuple[float, float]:
 def read_recent_responses(
     path: str | os.PathLike[str], problems: Problems, max_bytes: int = MAX_LOG_BYTES
 ) -> Iterator[UpstreamLogEntry]:
-    """Yield the last answers of a log, of about so many bytes, in their order; none if there is no log.
+    """Yield the last entries of a log, oldest first; none if there is no log.
 
-    What cannot be read is counted in `problems`. Raises InputError if the file cannot be read at all.
+    Args:
+        path: The log.
+        problems: Gets the lines that cannot be read.
+        max_bytes: Approximate number of bytes to read, from the end.
+
+    Raises:
+        InputError: The file cannot be read.
     """
     try:
         with Path(path).open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - max_bytes))
             if size > max_bytes:
-                file.readline()  # whose beginning is not there
+                file.readline()  # skip the partial line
             yield from read_upstream_log(file, problems, os.fspath(path))
     except FileNotFoundError:
         return

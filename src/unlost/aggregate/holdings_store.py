@@ -30,49 +30,62 @@ HoldingsKind = Literal["map", "filter"]
 MapOrFilter: TypeAlias = Map | Filter
 _FileStamp: TypeAlias = tuple[int, int, int, int]
 
+_ETAG = re.compile(r'(?:W/)?"[!#-~]{0,500}"')
+_DATE = re.compile(r"[A-Za-z0-9,: +-]{1,60}")
+_STALE_COPY_SECONDS = 3600.0  # no process takes that long to read a cached file
+_MAX_METADATA_BYTES = 1 << 16  # of the JSON file next to a cached file
+
+DEFAULT_MAX_BYTES = 1 << 31
+"""Default size limit of a map (uncompressed) or filter: ten times those that the largest archives have published."""
+_MAX_CONCURRENT_READS = 2  # each may saturate a disk or a CPU core
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class HoldingsReader:
-    """How maps and filters are read: beside the event loop, a few at a time.
+    """Reads maps and filters in threads, a limited number at a time.
 
-    max_bytes: the largest map, uncompressed, or filter that is read.
-    turns: who may read.
+    Attributes:
+        max_bytes: Size limit of a map (uncompressed) or filter.
+        semaphore: Limits the number of concurrent reads.
     """
 
     max_bytes: int
     semaphore: asyncio.Semaphore
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
-        """Return what a function returns that takes its time, in a thread."""
+        """Run a blocking function in a thread and return its result."""
         async with self.semaphore:
             return await asyncio.to_thread(work)
 
     def read(self, kind: HoldingsKind, path: Path) -> MapOrFilter:
-        """Return a map or filter, whole and in memory, so that nobody can change it. Raises InputError."""
+        """Read a map or filter into memory, so that later changes to the file have no effect. Raises InputError."""
         try:
             if path.stat().st_size > self.max_bytes:
                 raise InputError(f"{path}: more than {self.max_bytes} bytes")
         except OSError as error:
             raise unreadable_error(path, error) from error
         if kind == "map":
-            found = Map.load(path, self.max_bytes)
+            loaded_map = Map.load(path, self.max_bytes)
             if next(iter(UkvsReader(path, Problems())), None) is None:
-                # It would deny every page; whoever holds nothing has no need of a map.
+                # It would deny every page, which is more likely a broken file than an empty archive.
                 raise InputError(f"{path}: a map without rows")
-            return found
-        pages = Filter.load(path)
-        if damage := pages.check():
+            return loaded_map
+        loaded_filter = Filter.load(path)
+        if damage := loaded_filter.check():
             raise InputError(f"{path}: {damage[0]}")
-        if not pages.keys:
+        if not loaded_filter.keys:
             raise InputError(f"{path}: a filter of nothing")
-        return pages
+        return loaded_filter
 
 
 class HoldingsFile:
-    """A map or filter in a file.
+    """A map or filter in a local file.
 
-    place: the file. what: what was last read from it, and is sound; None if nothing was.
-    problem: why it could not be read when it was last tried; None if it could.
+    Attributes:
+        path: The file.
+        value: What was last loaded successfully; None if nothing was.
+        problem: Why the last load failed; None if it succeeded.
     """
 
     def __init__(self, path: str, kind: HoldingsKind, reader: HoldingsReader) -> None:
@@ -84,22 +97,22 @@ class HoldingsFile:
         self._stamp: _FileStamp | None = None
 
     async def load(self) -> bool:
-        """Read the file if it has changed, and return whether there is something new."""
+        """Load the file if it has changed, and return whether there is a new value."""
         try:
-            mark = await asyncio.to_thread(_file_stamp, Path(self.path))
-            if mark == self._stamp:
+            stamp = await asyncio.to_thread(_file_stamp, Path(self.path))
+            if stamp == self._stamp:
                 return False
-            what, problem = await self._reader.run_in_thread(self._read)
-            if await asyncio.to_thread(_file_stamp, Path(self.path)) != mark:
-                # Half a map denies the other half, and looks like a whole one. The next look will tell.
+            value, problem = await self._reader.run_in_thread(self._read)
+            if await asyncio.to_thread(_file_stamp, Path(self.path)) != stamp:
+                # A partly written map looks complete and denies the missing part. The next refresh reads it again.
                 self.problem = f"{self.path}: it changes while it is read: rename a whole one over it"
                 return False
         except OSError as error:
             self._stamp, self.problem = None, f"{self.path}: cannot be read: {error.strerror or error}"
             return False
-        self.problem, self._stamp = problem, mark  # what is broken is not read again until it changes
-        self.value = what or self.value
-        return what is not None
+        self.problem, self._stamp = problem, stamp  # a broken file is not read again until it changes
+        self.value = value or self.value
+        return value is not None
 
     def _read(self) -> tuple[MapOrFilter | None, str | None]:
         try:
@@ -108,44 +121,38 @@ class HoldingsFile:
             return None, str(error)
 
     async def refresh(self, archive: Archive, client: HttpClient) -> bool:
-        """Do the same: nobody has to be asked."""
+        """Load the file if it has changed. The arguments are unused; `HoldingsUrl` needs them."""
         del archive, client
         return await self.load()
 
     def discard(self) -> None:
-        """Read it anew next time, since what was read turned out to be damaged."""
+        """Drop the value, which turned out to be damaged, and load the file again at the next refresh."""
         self.value, self._stamp = None, None
 
 
 def _file_stamp(path: Path) -> _FileStamp:
-    """Return what changes with a file."""
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
-
-
-_ETAG = re.compile(r'(?:W/)?"[!#-~]{0,500}"')
-_DATE = re.compile(r"[A-Za-z0-9,: +-]{1,60}")
-_STALE_COPY_SECONDS = 3600.0  # nobody takes so long to read a copy
-_MAX_METADATA_BYTES = 1 << 16  # bytes of what is noted beside a copy
+    """Return values that differ when the file was modified or replaced."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
 
 
 @dataclass(frozen=True, slots=True)
 class CacheValidators:
-    """By what a server knows again what it sent. None for what it did not say."""
+    """HTTP validators of a response (RFC 9110, 8.8); None for those the server did not send."""
 
     etag: str | None = None
     modified: str | None = None
 
     @classmethod
     def from_response(cls, response: HttpResponse) -> "CacheValidators":
-        """Return that of an answer, as far as it can be sent back."""
+        """Return the validators of a response, without values that cannot be sent back safely."""
         etag, modified = response.header("ETag") or "", response.header("Last-Modified") or ""
         return cls(etag if _ETAG.fullmatch(etag) else None, modified if _DATE.fullmatch(modified) else None)
 
 
 @dataclass(frozen=True, slots=True)
 class _CopyMetadata:
-    """What is noted of a copy: whence it is, which version, and the name of its file."""
+    """Stored next to a cached file: its URL, version and file name."""
 
     address: str
     version: CacheValidators
@@ -153,12 +160,15 @@ class _CopyMetadata:
 
 
 class HoldingsUrl:
-    """A map or filter at an address.
+    """A map or filter at a URL, cached on disk.
 
-    place: the address. what: what was last read, and is sound; None if nothing was.
-    problem: why what is there now is not what is used; None if it is.
-    unchanged: how often the server said that nothing has changed.
-    folder: where copies are kept, so that the next process has one at once, also if the server is down.
+    Attributes:
+        url: The URL.
+        value: What was last loaded successfully; None if nothing was.
+        problem: Why the current version at the URL is not in use; None if it is.
+        unchanged: Number of responses 304 (Not Modified).
+
+    The cached file lets the next process start at once, even if the server is down.
     """
 
     def __init__(self, url: str, kind: HoldingsKind, reader: HoldingsReader, folder: Path) -> None:
@@ -175,128 +185,129 @@ class HoldingsUrl:
         self._is_loaded = False
 
     async def load(self) -> bool:
-        """Read the copy that is kept, the first time, and return whether there is one. Nobody is asked."""
+        """Load the cached file, on the first call only, and return whether there is one. Sends no request."""
         if self._is_loaded:
             return False
         self._is_loaded = True
         try:
-            note = await self._reader.run_in_thread(self._read_metadata)
-            if note is None:
+            metadata = await self._reader.run_in_thread(self._read_metadata)
+            if metadata is None:
                 return False
             self.value = await self._reader.run_in_thread(
-                lambda: self._reader.read(self.kind, self._folder / note.file)
+                lambda: self._reader.read(self.kind, self._folder / metadata.file)
             )
         except InputError as error:
             self.problem = f"the copy that was kept: {error}"
             return False
-        self._current = note.version
+        self._current = metadata.version
         return True
 
     async def refresh(self, archive: Archive, client: HttpClient) -> bool:
-        """Ask whether there is another version, read it, and return whether it is sound and so in use from now on."""
-        is_new = await self.load()
+        """Send a conditional request, load a new version, and return whether there is a new value."""
+        is_loaded = await self.load()
         try:
-            reply = await client.send(
+            response = await client.send(
                 archive,
                 HttpRequest(self.url, RequestKind.INDEX, self._conditional_headers(), max_bytes=self._reader.max_bytes),
             )
-            with reply.body:
-                if reply.status == 304:
-                    self._record_unchanged(CacheValidators.from_response(reply))
-                    return is_new
-                if reply.status != 200:
-                    self.problem = f"{self.url}: status {reply.status}"
-                    return is_new
-                version = CacheValidators.from_response(reply)
-                self.value = await self._reader.run_in_thread(lambda: self._store_copy(reply.body, version))
+            with response.body:
+                if response.status == 304:
+                    self._record_unchanged(CacheValidators.from_response(response))
+                    return is_loaded
+                if response.status != 200:
+                    self.problem = f"{self.url}: status {response.status}"
+                    return is_loaded
+                version = CacheValidators.from_response(response)
+                self.value = await self._reader.run_in_thread(lambda: self._store_copy(response.body, version))
         except ArchiveError as error:
             self.problem = f"{self.url}: {error}"
-            return is_new
+            return is_loaded
         except InputError as error:
             self._rejected = version
             self.problem = f"{self.url}: what is there now cannot be used: {error}"
-            return is_new
+            return is_loaded
         except OSError as error:
             self.problem = f"{self.url}: {error.filename or self._folder}: {error.strerror or error}"
-            return is_new
+            return is_loaded
         self._current, self._rejected, self.problem = version, CacheValidators(), None
         return True
 
     def discard(self) -> None:
-        """Ask for it anew next time, since what was read turned out to be damaged."""
+        """Drop the value, which turned out to be damaged, and download it again at the next refresh."""
         self.value, self._current, self._rejected, self._is_loaded = None, CacheValidators(), CacheValidators(), True
 
     def _conditional_headers(self) -> dict[str, str]:
-        """Return the headers that spare us what we have, and what we have found to be broken."""
+        """Return headers that avoid downloading the current version, or one that was rejected as broken."""
         tags = [version.etag for version in (self._current, self._rejected) if version.etag]
         date = self._rejected.modified or self._current.modified
-        found = {"If-None-Match": ", ".join(dict.fromkeys(tags))} if tags else {}
-        return found | ({"If-Modified-Since": date} if date else {})
+        headers = {"If-None-Match": ", ".join(dict.fromkeys(tags))} if tags else {}
+        return headers | ({"If-Modified-Since": date} if date else {})
 
     def _record_unchanged(self, version: CacheValidators) -> None:
         self.unchanged += 1
-        refused = self._rejected
-        if refused == CacheValidators() or (version.etag is not None and not _is_same_etag(version.etag, refused.etag)):
+        rejected = self._rejected
+        if rejected == CacheValidators() or (
+            version.etag is not None and not _is_same_etag(version.etag, rejected.etag)
+        ):
             self._rejected, self.problem = CacheValidators(), None
 
     def _read_metadata(self) -> _CopyMetadata | None:
-        """Return what is noted of the copy; None if there is none."""
+        """Return the metadata of the cached file; None if there is none."""
         try:
             with (self._folder / f"{self._name}.json").open("rb") as file:
                 table = json.loads(file.read(_MAX_METADATA_BYTES))
             version = CacheValidators(table["version"]["etag"], table["version"]["modified"])
-            note = _CopyMetadata(table["address"], version, table["file"])
+            metadata = _CopyMetadata(table["address"], version, table["file"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        texts = (note.file, version.etag or "", version.modified or "")
-        is_ours = note.address == self.url and all(isinstance(text, str) for text in texts)
-        return note if is_ours and re.fullmatch(rf"{self._name}\.[0-9a-f]+", note.file) else None
+        texts = (metadata.file, version.etag or "", version.modified or "")
+        is_ours = metadata.address == self.url and all(isinstance(text, str) for text in texts)
+        return metadata if is_ours and re.fullmatch(rf"{self._name}\.[0-9a-f]+", metadata.file) else None
 
     def _store_copy(self, body: BinaryIO, version: CacheValidators) -> MapOrFilter:
-        """Keep a copy, if it is sound, and return what was read from it. Raises InputError, OSError."""
+        """Load a downloaded file and cache it if it is valid. Raises InputError or OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        copy = self._folder / f"{self._name}.{os.urandom(8).hex()}"
+        cached_file = self._folder / f"{self._name}.{os.urandom(8).hex()}"
         try:
-            with atomic_file(copy) as file:
+            with atomic_file(cached_file) as file:
                 shutil.copyfileobj(body, file, 1 << 20)
-            what = self._reader.read(self.kind, copy)
+            value = self._reader.read(self.kind, cached_file)
             with atomic_file(self._folder / f"{self._name}.json") as file:
-                file.write(json.dumps(asdict(_CopyMetadata(self.url, version, copy.name))).encode())
+                file.write(json.dumps(asdict(_CopyMetadata(self.url, version, cached_file.name))).encode())
         except BaseException:
-            copy.unlink(missing_ok=True)
+            cached_file.unlink(missing_ok=True)
             raise
-        self._remove_stale_copies(copy.name)
-        return what
+        self._remove_stale_copies(cached_file.name)
+        return value
 
-    def _remove_stale_copies(self, kept: str) -> None:
-        """Remove copies that nothing is noted of, but for new ones, which another process may be reading."""
-        recent = (self._folder / kept).stat().st_mtime - _STALE_COPY_SECONDS
-        for each in self._folder.glob(f"*{self._name}.*"):
+    def _remove_stale_copies(self, current_name: str) -> None:
+        """Remove cached files without metadata, except recent ones, which another process may be reading."""
+        recent = (self._folder / current_name).stat().st_mtime - _STALE_COPY_SECONDS
+        for path in self._folder.glob(f"*{self._name}.*"):
             with suppress(OSError):
-                if each.name not in (kept, f"{self._name}.json") and each.stat().st_mtime < recent:
-                    each.unlink()
+                if path.name not in (current_name, f"{self._name}.json") and path.stat().st_mtime < recent:
+                    path.unlink()
 
 
 def _is_same_etag(one: str, other: str | None) -> bool:
     return other is not None and one.removeprefix("W/") == other.removeprefix("W/")
 
 
-DEFAULT_MAX_BYTES = 1 << 31
-"""Of one map, uncompressed, or one filter: those of the largest archives that published some have a tenth of it."""
-_MAX_CONCURRENT_READS = 2  # that are read: each may need all of a disk, or a processor
-_log = logging.getLogger(__name__)
 _HoldingsPart: TypeAlias = HoldingsFile | HoldingsUrl
 
 
 @dataclass(frozen=True, slots=True)
 class HoldingsStatus:
-    """What is known of one archive, for people.
+    """Status of the map and filters of one archive.
 
-    archive: its id. map: whether a map is in use. filters: how many filters are.
-    since: since when these are, in seconds since 1970; None if nothing is known.
-    checked: when it was last looked whether there are others, the same; None if it was not yet.
-    unchanged: how often servers said that nothing has changed.
-    problems: sentences on what could not be read, or is damaged.
+    Attributes:
+        archive: ID of the archive.
+        map: Whether a map is in use.
+        filters: Number of filters in use.
+        since: When they were loaded, in seconds since 1970; None if there are none.
+        checked_at: When changes were last checked for, in seconds since 1970; None if never.
+        unchanged: Number of responses 304 (Not Modified).
+        problems: Sentences about what could not be read or is damaged.
     """
 
     archive: str
@@ -309,16 +320,20 @@ class HoldingsStatus:
 
 
 class HoldingsStore:
-    """Maps and filters of all archives that are on and have some in the registry.
+    """Maps and filters of all enabled archives that have some in the registry.
 
-    Never waits for a file or a server where it is asked what it knows. What cannot be read leaves in place what was
-    read before; an archive of which nothing could be read is one without a map, and so asked rather too often.
+    Look-ups never block. If a new version cannot be read, the previous one stays in use. An archive whose files could
+    not be read at all counts as one without a map, so it is queried too often rather than too rarely.
 
-    archives: those of the registry. courier: brings what is at an address; it should be a patient one.
-    folder: for copies of what is at addresses; made when it is needed. clock: tells how old filters are.
-    max_age: how old a filter may be and still deny a page that a wildcard of the map covers.
-    max_bytes: of one map, uncompressed, or one filter.
-    tell: gets a line for people on every new problem. note: the same on what goes well.
+    Args:
+        archives: The archives of the registry.
+        client: Downloads files; it should wait for rate limits.
+        folder: Cache of downloaded files; created when needed.
+        clock: Source of time.
+        max_age: Maximum age at which a filter may deny a page that a wildcard of the map covers.
+        max_bytes: Size limit of a map (uncompressed) or filter.
+        warn: Called with a message for every new problem.
+        on_info: Called with a message for every change.
     """
 
     def __init__(
@@ -344,16 +359,16 @@ class HoldingsStore:
             for archive in archives
             if archive.enabled and (archive.mementomap or archive.filters)
         }
-        # Never changed, only replaced: whoever has it may look into it as long as he likes.
+        # Replaced, never mutated, so that callers can hold on to it.
         self._holdings: dict[str, ArchiveHoldings] = {}
         self._refreshing = asyncio.Lock()
 
     def holdings(self) -> Mapping[str, ArchiveHoldings]:
-        """Return what is known of archives, by id: the very same object until something changes."""
+        """Return the holdings of archives by ID: the same object until something changes."""
         return self._holdings
 
     def mark_damaged(self, archive: str, problem: str) -> None:
-        """Forget what turned out to be damaged, until it is read anew."""
+        """Drop the holdings of an archive until they are loaded again."""
         if archive in self._holdings:
             self._replace(archive, None)
             entry = self._entries[archive]
@@ -361,22 +376,22 @@ class HoldingsStore:
             self._warn_about_problems(entry)
 
     def statuses(self) -> tuple[HoldingsStatus, ...]:
-        """Return what is known of each archive that has a map or filters in the registry, in its order."""
+        """Return the status of each archive with a map or filters in the registry, in its order."""
         return tuple(entry.status(self._holdings.get(name)) for name, entry in self._entries.items())
 
     async def load(self) -> None:
-        """Read what is on this machine: files, and copies of what is at addresses. Nobody is asked."""
+        """Load local files and cached downloads. Sends no request."""
         await self._update_each(lambda entry: entry.load(), "read")
 
     async def refresh(self) -> None:
-        """Look at every file and ask at every address whether something has changed; read what has.
+        """Check all files and URLs for changes and load new versions.
 
-        Does not raise for what cannot be read: that is told, and among the problems.
+        Failures are reported through `warn` and as problems of the status.
         """
         await self._update_each(lambda entry: entry.refresh(self._client), "changed")
 
     async def watch(self, clock: Clock, seconds: float) -> None:
-        """Refresh now, and then again and again, with so many seconds between; until it is cancelled."""
+        """Refresh now and then every `seconds` seconds, until cancelled."""
         while True:
             await self.refresh()
             await clock.sleep(seconds)
@@ -385,12 +400,12 @@ class HoldingsStore:
         async with self._refreshing:
             count = 0
 
-            async def one(entry: _ArchiveEntry) -> None:
+            async def update_entry(entry: _ArchiveEntry) -> None:
                 nonlocal count
                 try:
                     if await work(entry):
                         self._activate(entry)
-                except Exception as error:  # noqa: BLE001  whatever one of them does, the others are looked after
+                except Exception as error:  # noqa: BLE001  a failure of one archive must not stop the others
                     entry.trouble = f"{type(error).__name__}: {error}"[:300]
                 entry.checked = self._clock.now()
                 self._warn_about_problems(entry)
@@ -401,14 +416,14 @@ class HoldingsStore:
                         f"{entry.archive.id}: map or filters {done} ({count} of {len(self._entries)} archives)"
                     )
 
-            await asyncio.gather(*(one(entry) for entry in self._entries.values()))
+            await asyncio.gather(*(update_entry(entry) for entry in self._entries.values()))
 
     def _activate(self, entry: "_ArchiveEntry") -> None:
-        """Put what was read into use, all parts at once."""
+        """Put the loaded files of an archive into use, all at once."""
         try:
             holdings = entry.build_holdings(self._max_age, self._now)
         except InputError as error:
-            entry.trouble = str(error)  # parts of different rules: the other one will change, too
+            entry.trouble = str(error)  # map and filter have different key rules until both are updated
             return
         entry.trouble = None
         self._replace(entry.archive.id, holdings)
@@ -417,8 +432,8 @@ class HoldingsStore:
             entry.is_new = True
 
     def _replace(self, archive: str, holdings: ArchiveHoldings | None) -> None:
-        others = {name: each for name, each in self._holdings.items() if name != archive}
-        self._holdings = others if holdings is None else {**others, archive: holdings}
+        holdings_by_id = {name: value for name, value in self._holdings.items() if name != archive}
+        self._holdings = holdings_by_id if holdings is None else {**holdings_by_id, archive: holdings}
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)
@@ -426,16 +441,20 @@ class HoldingsStore:
     def _warn_about_problems(self, entry: "_ArchiveEntry") -> None:
         problems = set(entry.problems())
         for problem in sorted(problems - entry.reported):
-            what = "what was read before is used" if entry.archive.id in self._holdings else "it is asked without"
-            self._warn(f"{entry.archive.id}: {problem}: {what}")
+            consequence = (
+                "what was read before is used" if entry.archive.id in self._holdings else "it is asked without"
+            )
+            self._warn(f"{entry.archive.id}: {problem}: {consequence}")
         entry.reported = problems
 
 
 class _ArchiveEntry:
-    """The parts of what is known of one archive.
+    """The map and filters of one archive.
 
-    trouble: what is wrong with them together. told: the problems that people know of. is_new: whether something came
-    into use that nobody was told of.
+    Attributes:
+        trouble: Problem of the files in combination.
+        reported: Problems already reported through `warn`.
+        is_new: Whether a change is still to be reported through `on_info`.
     """
 
     def __init__(self, archive: Archive, reading: HoldingsReader, folder: Path) -> None:
@@ -446,13 +465,13 @@ class _ArchiveEntry:
         self.reported: set[str] = set()
         self.is_new = False
 
-        def part(place: str, kind: HoldingsKind) -> _HoldingsPart:
-            if place.startswith(("http://", "https://")):
-                return HoldingsUrl(place, kind, reading, folder)
-            return HoldingsFile(place, kind, reading)
+        def create_part(location: str, kind: HoldingsKind) -> _HoldingsPart:
+            if location.startswith(("http://", "https://")):
+                return HoldingsUrl(location, kind, reading, folder)
+            return HoldingsFile(location, kind, reading)
 
-        self.map = part(archive.mementomap, "map") if archive.mementomap else None
-        self.filters = [part(place, "filter") for place in archive.filters]
+        self.map = create_part(archive.mementomap, "map") if archive.mementomap else None
+        self.filters = [create_part(location, "filter") for location in archive.filters]
 
     def parts(self) -> list[_HoldingsPart]:
         return [*([self.map] if self.map else []), *self.filters]
@@ -464,14 +483,21 @@ class _ArchiveEntry:
         return any([await part.refresh(self.archive, client) for part in self.parts()])
 
     def build_holdings(self, max_age: timedelta, now: Callable[[], datetime]) -> ArchiveHoldings | None:
-        """Return what the parts say together; None if one is missing without which the others would deny too much."""
-        rows = self.map.value if self.map else None
-        pages = [part.value for part in self.filters if isinstance(part.value, Filter)]
-        if len(pages) < len(self.filters):
-            pages = []  # each may be of a part of the archive: without one of them, the others deny what that has
-        if self.map is not None and rows is None:
+        """Return the combined holdings.
+
+        None if the configured map is missing, since the filters alone would deny too much.
+        """
+        map_value = self.map.value if self.map else None
+        filters = [part.value for part in self.filters if isinstance(part.value, Filter)]
+        if len(filters) < len(self.filters):
+            filters = []  # each may cover a part of the archive: with one missing, the others would deny what it has
+        if self.map is not None and map_value is None:
             return None
-        return ArchiveHoldings(rows if isinstance(rows, Map) else None, pages, max_age, now) if rows or pages else None
+        return (
+            ArchiveHoldings(map_value if isinstance(map_value, Map) else None, filters, max_age, now)
+            if map_value or filters
+            else None
+        )
 
     def discard(self, problem: str) -> None:
         for part in self.parts():
@@ -479,8 +505,8 @@ class _ArchiveEntry:
         self.trouble, self.since = problem, None
 
     def problems(self) -> list[str]:
-        found = [part.problem for part in self.parts() if part.problem]
-        return [*found, *([self.trouble] if self.trouble else [])]
+        problems = [part.problem for part in self.parts() if part.problem]
+        return [*problems, *([self.trouble] if self.trouble else [])]
 
     def status(self, holdings: ArchiveHoldings | None) -> HoldingsStatus:
         unchanged = sum(part.unchanged for part in self.parts() if isinstance(part, HoldingsUrl))

@@ -23,24 +23,35 @@ from unlost.uri import key
 
 _log = logging.getLogger(__name__)
 
+DEFAULT_CAPACITY = 10_000
+"""Maximum number of entries waiting to be written: a few seconds of a busy aggregator, a few MB."""
+_GATHER_SECONDS = 0.25  # for which entries are batched
+_LINE_END = ord("\n")
+
+_LOGGED_OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
+    "excluded": "miss",
+    "not-now": "limited",
+    "incomplete": "too-large",
+}
+
 
 class UpstreamListener(Protocol):
-    """Is told at once and in the event loop, which waits: what takes long must be put aside. May raise nothing."""
+    """Receives upstream responses and results, synchronously in the event loop. It must not block or raise."""
 
     def on_upstream_result(self, result: UpstreamResult) -> None:
-        """Take what came of one archive. One that was left alone, since it is dormant, is not told here."""
+        """Handle the result of one archive. Archives skipped because of an open circuit are not reported."""
         ...
 
     def on_result(self, result: AggregateResult) -> None:
-        """Take an answer for which archives were asked; those that were kept are not told."""
+        """Handle a result for which archives were queried; cached results are not reported."""
         ...
 
 
 class ListenerGroup:
-    """Tells everybody; who raises is logged, spoils nothing and is told again.
+    """Calls all listeners. An exception of a listener is logged and has no other effect.
 
     >>> logging.disable()
-    >>> ListenerGroup([None]).on_upstream_result(None)  # which has no such method
+    >>> ListenerGroup([None]).on_upstream_result(None)  # None has no such method
     >>> logging.disable(logging.NOTSET)
     """
 
@@ -49,42 +60,42 @@ class ListenerGroup:
         self._faults = 0
 
     def on_upstream_result(self, result: UpstreamResult) -> None:
-        """Tell what came of one archive."""
+        """Report the result of one archive."""
         for listener in self._listeners:
-            self._notify(lambda listener=listener: listener.on_upstream_result(result))  # type: ignore[misc]  # of a known type
+            self._notify(lambda listener=listener: listener.on_upstream_result(result))  # type: ignore[misc]
 
     def on_result(self, result: AggregateResult) -> None:
-        """Tell an answer."""
+        """Report a result."""
         for listener in self._listeners:
             self._notify(lambda listener=listener: listener.on_result(result))  # type: ignore[misc]
 
-    def _notify(self, what: Callable[[], None]) -> None:
+    def _notify(self, call: Callable[[], None]) -> None:
         try:
-            what()
+            call()
         except Exception:  # noqa: BLE001  a listener of any kind may fail in any way
             self._faults += 1
-            # The 1st, 2nd, 4th, 8th …: one that always fails would fill the log.
+            # Log the 1st, 2nd, 4th, 8th …, so that a listener that always fails does not fill the log.
             if self._faults & (self._faults - 1) == 0:
                 _log.exception("a listener failed (for the %d. time): the answer is not affected", self._faults)
 
 
-DEFAULT_CAPACITY = 10_000
-"""How many answers wait to be written, at most: some seconds' worth for a busy aggregator, of a few MB."""
-_GATHER_SECONDS = 0.25  # seconds in which answers gather, to be written together
-_LINE_END = ord("\n")
-
-
 class UpstreamLog:
-    """A log that is open, to append answers to. Use it as an async context manager: at its end, everything is written.
+    """Open log of upstream responses, for appending. Use it as an async context manager.
 
-    Lines are written beside the event loop, all that wait in one go, to the end of the file, so that several processes
-    may write to one. A file that was renamed or removed, as programs do that rotate logs, is made anew. What cannot be
-    written, since a disk is full or too slow, is lost, counted and told; no answer waits for it.
+    Entries are written in batches in a thread, appended to the file, so that several processes can share it. Leaving
+    the context writes all waiting entries. A file renamed or removed by log rotation is created again. Entries that
+    cannot be written, because the disk is full or too slow, are lost, counted and reported; no response waits for the
+    log.
 
-    path: the file; its folder is made if need be. clock: waits while lines gather.
-    capacity: how many answers wait at most. tell: gets a line for people when lines begin to be lost, and when no more
-        are.
-    written, lost: how many lines were, so far.
+    Args:
+        path: The file; its directory is created if necessary.
+        clock: Source of time.
+        capacity: Maximum number of waiting entries.
+        warn: Called with a message when entries begin to be lost, and when the log works again.
+
+    Attributes:
+        written: Number of entries written.
+        lost: Number of entries lost.
     """
 
     def __init__(
@@ -106,27 +117,27 @@ class UpstreamLog:
         self._is_closing = False
         self._writer: asyncio.Task[None] | None = None
         self._file = _LogFile(self.path)
-        self._lost_before: int | None = None  # how many were lost when that began
+        self._lost_before: int | None = None  # value of `lost` when the current failure began
 
     async def __aenter__(self) -> Self:
-        """Begin to write."""
+        """Start writing."""
         self._writer = asyncio.create_task(self._write_all())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Write what waits, and close the file."""
+        """Write waiting entries and close the file."""
         self._is_closing = True
         self._wake_event.set()
         if self._writer is not None:
             await self._writer
         await asyncio.to_thread(self._file.close)
 
-    def append(self, answer: UpstreamLogEntry) -> None:
-        """Have an answer written soon. It is lost, and counted, if too many wait already."""
+    def append(self, entry: UpstreamLogEntry) -> None:
+        """Queue an entry. It is lost, and counted, if the queue is full."""
         if self._is_closing or len(self._queue) >= self._capacity:
             self._count_lost(1, "it is written too slowly")
             return
-        self._queue.append(answer)
+        self._queue.append(entry)
         if not self._wake_event.is_set():
             self._wake_event.set()
 
@@ -136,26 +147,26 @@ class UpstreamLog:
             if not self._is_closing:
                 await self._clock.sleep(_GATHER_SECONDS)
             self._wake_event.clear()
-            answers = list(self._queue)
-            written, problem = await asyncio.to_thread(self._write, answers)
-            # Only now: what is being written is in memory, too, and counts.
-            for _ in answers:
+            batch = list(self._queue)
+            written, problem = await asyncio.to_thread(self._write, batch)
+            # Removed only now, so that entries being written count towards the capacity.
+            for _ in batch:
                 self._queue.popleft()
             self.written += written
             if problem is not None:
-                self._count_lost(len(answers) - written, problem)
-            elif answers and self._lost_before is not None and len(self._queue) < self._capacity:
+                self._count_lost(len(batch) - written, problem)
+            elif batch and self._lost_before is not None and len(self._queue) < self._capacity:
                 self._warn(f"{self.path}: written again, after {self.lost - self._lost_before} answers were lost")
                 self._lost_before = None
             if self._is_closing:
                 self._wake_event.set()
 
-    def _write(self, answers: list[UpstreamLogEntry]) -> tuple[int, str | None]:
-        """Return how many were written, and why not the others."""
+    def _write(self, entries: list[UpstreamLogEntry]) -> tuple[int, str | None]:
+        """Write entries; return how many were written, and why the others were not."""
         lines, problem = [], None
-        for answer in answers:
+        for entry in entries:
             try:
-                lines.append(format_log_entry(answer))
+                lines.append(format_log_entry(entry))
             except InputError as error:
                 problem = f"an answer that cannot be: {error}"
         try:
@@ -172,7 +183,10 @@ class UpstreamLog:
 
 
 class _LogFile:
-    """The file, for one thread at a time. appended: how many lines the last append wrote, also if it failed."""
+    """The log file, for one thread at a time.
+
+    `appended` is the number of lines written by the last call of `append`, even if it failed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -181,10 +195,10 @@ class _LogFile:
         self.appended = 0
 
     def append(self, lines: list[bytes]) -> int:
-        """Write lines, and return how many. Raises OSError."""
+        """Append lines and return their number. Raises OSError."""
         self.appended = 0
         descriptor = self._opened()
-        # What was cut by a full disk, or a kill, is half a line: the next one must not be taken for its end.
+        # A full disk or a kill may leave a partial line; end it, so that the next entry is not appended to it.
         head = b"\n" if self._is_cut and lines else b""
         data = head + b"".join(lines)
         sent = 0
@@ -198,14 +212,14 @@ class _LogFile:
         return self.appended
 
     def _opened(self) -> int:
-        """Return the file, or the one that has its name now."""
+        """Return the descriptor, reopening the file if it was renamed or removed."""
         if self._descriptor is not None:
             with suppress(FileNotFoundError):
                 if os.path.samestat(self._path.stat(), os.fstat(self._descriptor)):
                     return self._descriptor
             self.close()
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # A pipe that nobody reads fails at once instead of waiting for somebody who does. To read is for the last byte.
+        # O_NONBLOCK: opening a pipe without a reader fails instead of blocking. O_RDWR: the last byte is read below.
         flags = os.O_RDWR if self._path.is_file() else os.O_WRONLY
         flags |= os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         self._descriptor = os.open(self._path, flags, 0o644)
@@ -213,52 +227,45 @@ class _LogFile:
         return self._descriptor
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def _ends_mid_line(descriptor: int) -> bool:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or not found.st_size:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return False
-    return os.pread(descriptor, 1, found.st_size - 1) != b"\n"
-
-
-_LOGGED_OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
-    "excluded": "miss",
-    "not-now": "limited",
-    "incomplete": "too-large",
-}
+    return os.pread(descriptor, 1, status.st_size - 1) != b"\n"
 
 
 class HitRateListener:
-    """A listener that teaches a router."""
+    """Updates the hit rates of a router."""
 
     def __init__(self, router: ArchiveRouter) -> None:
         self._router = router
 
     def on_upstream_result(self, result: UpstreamResult) -> None:
-        """Learn from one answer, as from the log."""
+        """Learn from one response, with the outcome that the log records."""
         self._router.learn(result.target, _logged_outcome(result.report))
 
     def on_result(self, result: AggregateResult) -> None:
-        """Learn nothing more."""
+        """Do nothing: `on_upstream_result` has seen the single responses."""
 
 
 class UpstreamLogListener:
-    """A listener that writes every answer to a log."""
+    """Logs every upstream response."""
 
     def __init__(self, log: UpstreamLog) -> None:
         self._log = log
 
     def on_upstream_result(self, result: UpstreamResult) -> None:
-        """Append one answer."""
+        """Append one response."""
         self._log.append(log_record(result))
 
     def on_result(self, result: AggregateResult) -> None:
-        """Write nothing more."""
+        """Do nothing: `on_upstream_result` has seen the single responses."""
 
 
 def log_record(result: UpstreamResult) -> upstream.UpstreamLogEntry:
@@ -281,10 +288,10 @@ def log_record(result: UpstreamResult) -> upstream.UpstreamLogEntry:
 
 
 def _logged_outcome(report: ArchiveReport) -> upstream.UpstreamOutcome:
-    """Return the outcome in the words of the log.
+    """Return the outcome as the log records it.
 
-    An archive that lists some copies has the page, whatever became of the rest. An exclusion is a miss, since it is
-    none of the archive's holdings that anybody could get. A list that was cut before its first copy says neither.
+    An archive that lists some mementos has the page, even if the list broke off. An exclusion is a miss, because the
+    mementos are not accessible. A list that broke off before its first memento is neither.
     """
     if report.mementos:
         return "hit"
@@ -292,8 +299,8 @@ def _logged_outcome(report: ArchiveReport) -> upstream.UpstreamOutcome:
 
 
 def _format_time(seconds: float) -> str:
-    whole = to_iso(from_epoch(str(int(seconds))))
-    return f"{whole[:-1]}.{int(seconds % 1 * 1_000):03d}Z"
+    iso_time = to_iso(from_epoch(str(int(seconds))))
+    return f"{iso_time[:-1]}.{int(seconds % 1 * 1_000):03d}Z"
 
 
 def _key_or_none(uri: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a client of the aggregator passes and gets: routing options, cache control, archive reports, the result."""
+"""Data model of the aggregator: routing options, cache control, archive reports and the result."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -10,21 +10,40 @@ from unlost.logs import upstream
 from unlost.memento.timemap import Mementos
 
 LAST_MEMENTO = "last"
-"""What `Wish.selects` is for the last memento."""
+"""Value of `RoutingOptions.closest_to` that selects the last memento."""
+
+ArchiveOutcome = (
+    upstream.UpstreamOutcome
+    | Literal[
+        "dormant",  # its circuit is open after repeated failures
+        "not-now",  # rate limited, or its quota is exhausted
+        "excluded",  # the archive does not show the page; counts as an answer
+        "incomplete",  # it listed some mementos and then failed, or holds more than it lists
+    ]
+)
+"""Outcome of a request to an archive, or the reason why none was sent."""
+ANSWERED_OUTCOMES = frozenset({"hit", "miss", "excluded"})
+"""Outcomes that are complete: repeating the request would not add mementos."""
+
+_DIGEST_BATCH = 20_000  # mementos serialized at a time
+_FUTURE_SECONDS = 86_400.0  # tolerance, because clocks and time zones of archives differ
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingOptions:
-    """Which archives to ask. Answers to equal wishes are the same answer.
+    """Which archives to query.
 
-    archives: the ids of the only archives to ask, also if they are off; None for all that are on.
-    broadcast: whether to ask all of them, whatever their maps and filters say.
-    top_k: how many to ask at most: those that most likely have the page.
-    min_probability: how likely an archive must have the page to be asked, 0 to 1. Above 0, pages are missed that are
-        held: it buys precision with recall.
-    prefers: ids of archives that are asked and no others, if any of them may have the page; for a first try.
-    selects: only the memento closest to this date is needed, 14 digits, or the last one (`LAST`); None for all
-        mementos. Archives that have a TimeGate are queried by it then.
+    Options are hashable: results are cached by URL and options.
+
+    Attributes:
+        archives: IDs of the only archives to query, including disabled ones; None for all enabled archives.
+        broadcast: Whether to query all of them, regardless of MementoMaps, filters and hit rates.
+        top_k: Maximum number of archives to query, the likeliest first; None for no limit.
+        min_probability: Minimum probability, from 0 to 1, that an archive holds the page. Values above 0 raise
+            precision and lower recall.
+        preferred: IDs of archives that are queried alone if any of them may hold the page; for a first attempt.
+        closest_to: Select only the memento closest to this date (14 digits), or the last one (`LAST_MEMENTO`); None for
+            all mementos. Archives with a TimeGate are then queried through it.
     """
 
     archives: frozenset[str] | None = None
@@ -36,49 +55,39 @@ class RoutingOptions:
 
     @property
     def for_all_mementos(self) -> Self:
-        """The same wish for all mementos."""
+        """The same options without a selected date."""
         return self if self.closest_to is None else replace(self, closest_to=None)
 
     @property
     def needs_likelihood(self) -> bool:
-        """Whether it matters how likely an archive has the page, and not only whether it may."""
+        """Whether the choice depends on how likely an archive holds the page, not only on whether it may."""
         return self.top_k is not None or self.min_probability > 0
 
 
 @dataclass(frozen=True, slots=True)
 class CacheControl:
-    """Whether an answer that was kept will do.
+    """Whether a cached result is acceptable, as in the request header `Cache-Control`.
 
-    no_cache: nothing that was kept will do; what comes is kept.
-    only_if_cached: no archive is to be asked.
+    Attributes:
+        no_cache: Ignore cached results; the new result is cached.
+        only_if_cached: Query no archive.
     """
 
     no_cache: bool = False
     only_if_cached: bool = False
 
 
-ArchiveOutcome = (
-    upstream.UpstreamOutcome
-    | Literal[
-        "dormant",  # it failed so often that it is not asked for a while
-        "not-now",  # its limits are used up, or it said to wait
-        "excluded",  # it does not show the page: an answer, too
-        "incomplete",  # it listed some copies and then failed, or has more than it lists
-    ]
-)
-"""What came of asking an archive, or why it was not asked although it should have been."""
-ANSWERED_OUTCOMES = frozenset({"hit", "miss", "excluded"})
-"""The outcomes after which nothing more is to be expected of an archive."""
-
-
 @dataclass(frozen=True, slots=True)
 class ArchiveReport:
-    """What came of one archive that was to be asked for a page.
+    """Result of one archive that was selected for a look-up.
 
-    archive: its id. reason: why it was to be asked. outcome: what came of it.
-    mementos: how many copies it listed.
-    duration_ms: from asking to the end of the answer.
-    message: what went wrong, in a sentence; empty if nothing did.
+    Attributes:
+        archive: ID of the archive.
+        reason: Why the archive was selected.
+        outcome: What the request resulted in.
+        mementos: Number of mementos listed.
+        duration_ms: Time from the request to the end of the response.
+        message: Description of the failure; empty if there was none.
     """
 
     archive: str
@@ -90,27 +99,27 @@ class ArchiveReport:
 
     @property
     def has_answered(self) -> bool:
-        """Whether the archive said all that it has to say."""
+        """Whether the archive's answer is complete."""
         return self.outcome in ANSWERED_OUTCOMES
-
-
-_DIGEST_BATCH = 20_000  # whose bytes are in memory at a time
-_FUTURE_SECONDS = 86_400.0  # after the archives were queried: clocks and time zones of archives differ
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateResult:
-    """The copies of a page, and what came of every archive.
+    """Mementos of a page, with a report for each selected archive.
 
-    uri: the page (URI-R), as it was asked for. mementos: its copies.
-    reports: of each archive that was to be asked, in the order of their ids. passed_over: the ids of those that were
-        not, since their maps or hit rates say that they have nothing.
-    made: when the archives had been asked, in seconds since 1970. until: until when it may be kept, the same.
-    from_cache: whether nobody had to be asked.
-    retry_at: when the first rate limit or circuit breaker of an archive that did not answer admits requests again, in
-        seconds since 1970; None if that is not known.
-    is_selection: whether TimeGates were queried: then only those mementos are known that they named.
-    known_ends: whether the first and the last of `mementos` are the first and the last that the archives have.
+    Attributes:
+        uri: Requested URL (URI-R).
+        mementos: Merged mementos of all archives.
+        reports: One report for each selected archive, sorted by ID.
+        passed_over: IDs of the archives that were not selected, because their maps or hit rates say that they hold
+            nothing.
+        created_at: When the archives had responded, in seconds since 1970.
+        expires_at: When the result becomes stale, in seconds since 1970.
+        from_cache: Whether the result was cached, so that no archive was queried for it.
+        retry_at: When the first rate limit or circuit breaker of an archive that did not answer admits requests again,
+            in seconds since 1970; None if unknown.
+        is_selection: Whether TimeGates were queried; `mementos` then has only those that the TimeGates named.
+        known_ends: Whether the first and the last of `mementos` are the first and the last that the archives hold.
     """
 
     uri: str
@@ -128,23 +137,23 @@ class AggregateResult:
 
     @property
     def digest(self) -> str:
-        """32 hexadecimal digits that are the same for the same page, copies, outcomes, messages and archives left out.
+        """32 hexadecimal digits over the URL, mementos, outcomes, messages and archives passed over.
 
-        When it was found, how long that took and whether it was kept do not matter.
+        Times, durations and the cache status do not count.
         """
         if self._digest is None:
-            said = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in self.reports]
-            text = json.dumps([self.uri, said, self.passed_over]).encode()
+            reports = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in self.reports]
+            text = json.dumps([self.uri, reports, self.passed_over]).encode()
             digest = sha256(text + b"\n")
             for begin in range(0, max(1, len(self.mementos)), _DIGEST_BATCH):
                 digest.update(self.mementos[begin : begin + _DIGEST_BATCH].packed())
-            # It is found out once, for an answer that is kept is given often.
+            # Computed once: a cached result is served many times.
             object.__setattr__(self, "_digest", digest.hexdigest()[:32])
         return self._digest or ""
 
     @property
     def last_index(self) -> int:
-        """The index of the last memento; -1 without mementos.
+        """Index of the last memento; -1 without mementos.
 
         Mementos dated more than a day in the future do not count, unless there are no others: their dates are wrong.
         """
@@ -152,19 +161,23 @@ class AggregateResult:
         return (present or len(self.mementos)) - 1
 
     def closest_index(self, date: str | None) -> int | None:
-        """Return the index of the memento closest to a date; without a date, of the last. None without mementos.
+        """Return the index of the memento closest to a date, or of the last memento without a date.
 
-        date: 14 digits. A memento dated in the future is returned only if the date is in the future, too.
+        Args:
+            date: 14 digits. A memento dated in the future is returned only if the date is in the future, too.
+
+        Returns:
+            The index, or None without mementos.
         """
         if not date or not len(self.mementos):
             return self.last_index if len(self.mementos) else None
-        place = self.mementos.closest(date)
-        if place is not None and place > self.last_index and date <= self._present_mementos()[1]:
+        index = self.mementos.closest(date)
+        if index is not None and index > self.last_index and date <= self._present_mementos()[1]:
             return self.last_index
-        return place
+        return index
 
     def _present_mementos(self) -> tuple[int, str]:
-        """Return how many mementos are not dated in the future, and when the future begins."""
+        """Return the number of mementos not dated in the future, and the 14 digits from which dates count as future."""
         if self._present is None:
             future = dates.from_epoch(str(int(self.created_at + _FUTURE_SECONDS)))
             object.__setattr__(self, "_present", (self.mementos.until(future), future))
@@ -172,12 +185,12 @@ class AggregateResult:
 
     @property
     def failures(self) -> tuple[ArchiveReport, ...]:
-        """The reports of archives that did not say all that they have to say: there may be more copies."""
+        """Reports of archives without a complete answer: there may be more mementos."""
         return tuple(report for report in self.reports if not report.has_answered)
 
 
 class MementoFinder(Protocol):
-    """Whoever finds the copies of a page."""
+    """Finds the mementos of a page."""
 
     async def find(
         self,
@@ -185,9 +198,13 @@ class MementoFinder(Protocol):
         options: RoutingOptions = RoutingOptions(),  # noqa: B008
         cache_control: CacheControl = CacheControl(),  # noqa: B008
     ) -> AggregateResult:
-        """Return the copies of a page, and what came of every archive.
+        """Return the mementos of a page, with a report for each selected archive.
 
-        No archive's failure is raised. Raises UriError for what is no address, NotKeptError if no archive is to be
-        asked and nothing was kept, UsageError for a wish that cannot be met, such as an archive that nobody knows.
+        A failing archive raises nothing; its report says what failed.
+
+        Raises:
+            UriError: The URL is invalid.
+            NotKeptError: Only a cached result is acceptable, and there is none.
+            UsageError: The options are invalid, such as an unknown archive.
         """
         ...

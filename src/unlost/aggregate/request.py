@@ -17,34 +17,74 @@ from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import DateError, UriError, UsageError
 
 MAX_TARGET_BYTES = 1 << 14
-"""The longest path with query that is answered. Browsers and archives make no longer addresses."""
-# What may stand in an address as it is, as `archives.spelling` has it. All else is escaped: no byte of a request can
-# end a header, a link or a line of ours. `#` is, too: a fragment is never sent, so what was escaped is no fragment.
+"""Longest accepted path with query. Browsers and archives do not use longer URLs."""
+# Characters allowed unescaped in a URL, as in `uri.normalize`. Everything else is escaped, so that no byte of a
+# request can end a header, a link or a line. So is `#`: clients never send fragments, so an escaped `#` is data.
 _UNESCAPED = "!$%&'()*+,-./:;=?@_~[]|"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SINGLE_SLASH = re.compile(r"(https?):/(?=[^/])", re.IGNORECASE)
-_PLAIN = re.compile(rb"https?://[!$&'()*+,\-./0-9:;=?@A-Z_a-z~]+")  # nothing to unescape, to escape or to put in front
+_PLAIN = re.compile(rb"https?://[!$&'()*+,\-./0-9:;=?@A-Z_a-z~]+")  # complete and needs no escaping
+
+DEFAULT_OPTIONS = RoutingOptions()
+DEFAULT_CACHE_CONTROL = CacheControl()
+_MAX_ARCHIVES = 1_000  # IDs in one request: more than there are archives
+_MAX_TOP_K = 1_000
+_PREFERENCE = re.compile(
+    r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
+)
+_FIRST_YEAR = "1900"  # no memento is older: earlier dates are client errors
+_PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
+_DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
+    r"\d\d:\d\d:\d\d GMT",
+    re.ASCII,
+)
+
+Scope = MutableMapping[str, Any]
+
+TIMEMAP_FORMATS = ("link", "json", "cdxj", "text")
+"""Formats of TimeMaps."""
+MEMENTO_FORMATS = ("link", "json", "cdxj", "proxy")
+"""Formats of one memento; `proxy` is the memento itself."""
+SUMMARY_FORMATS = ("json", "text")
+ENDPOINT_PATTERNS = {
+    "timemap": f"/timemap/{{{'|'.join(TIMEMAP_FORMATS)}}}/[FROM-UNTIL/]URI",
+    "timegate": "/timegate/URI",
+    "memento": f"/memento/[{{{'|'.join(MEMENTO_FORMATS)}}}/]DATE/URI",
+    "api": f"/api/{{{'|'.join(MEMENTO_FORMATS)}}}/DATE/URI",
+    "summary": f"/summary/{{{'|'.join(SUMMARY_FORMATS)}}}/URI",
+}
+"""Endpoints with a URL in their path, and their path patterns."""
+_FORMATS = {"timemap": TIMEMAP_FORMATS, "memento": MEMENTO_FORMATS, "api": MEMENTO_FORMATS, "summary": SUMMARY_FORMATS}
+_SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
+_HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
+_MAX_HOST = 260  # characters: the longest name of a host, and a port
+
+_NO_URLS = ServiceUrls("")
+# Byte range of a WARC record, as `upstream.capture_url` writes it. Servers never see it and would send the whole file.
+_RECORD_FRAGMENT = re.compile(r"#\d+(?:-\d+)?\Z")
 
 
 def parse_target_url(path: bytes, query: bytes) -> str:
-    """Return the page that the rest of a path and the query name, by the rules that clients of MemGator know.
+    """Return the URL that the end of a path and the query name, by MemGator's rules.
 
-    It is unescaped once; what an address cannot have is escaped again; `http://` is put in front unless it has a
-    scheme; the query is its own. Raises UriError if there is nothing.
+    It is unescaped once; characters that a URL cannot contain are escaped again; `http://` is prepended unless there is
+    a scheme; the query is part of the URL. Raises UriError if it is empty.
 
     >>> parse_target_url(b"http%3A%2F%2Fexample.com%2Fa%20b", b""), parse_target_url(b"example.com:8080/", b"a=1,2&b")
     ('http://example.com/a%20b', 'http://example.com:8080/?a=1,2&b')
     >>> parse_target_url(b"http:/example.com/%0d%0aX: y", b""), parse_target_url("http://ü.example/%23".encode(), b"")
     ('http://example.com/%0D%0AX:%20y', 'http://%C3%BC.example/%23')
     """
-    whole = path + b"?" + query if query else path
-    if _PLAIN.fullmatch(whole):
-        return whole.decode("ascii")
-    return _escape_url(unquote_to_bytes(whole))
+    target = path + b"?" + query if query else path
+    if _PLAIN.fullmatch(target):
+        return target.decode("ascii")
+    return _escape_url(unquote_to_bytes(target))
 
 
 def parse_typed_url(text: str) -> str:
-    """Return the page that somebody typed, or that a parameter holds: the same, but nothing is unescaped.
+    """Return the URL in a form field or parameter: like `parse_target_url`, but without unescaping.
 
     >>> parse_typed_url(" example.com/a b%20c ")
     'http://example.com/a%20b%20c'
@@ -58,51 +98,36 @@ def _escape_url(url: bytes) -> str:
         raise UriError("expected the address of a page, found nothing", "empty")
     if _SCHEME.match(text):
         return text
-    # Servers that tidy paths make one slash of two.
-    mended = _SINGLE_SLASH.sub(r"\1://", text, count=1)
-    return mended if mended != text and _SCHEME.match(mended) else f"http://{text.lstrip('/')}"
-
-
-DEFAULT_OPTIONS = RoutingOptions()
-DEFAULT_CACHE_CONTROL = CacheControl()
-_MAX_ARCHIVES = 1_000  # ids in one wish: more than there are archives
-_MAX_TOP_K = 1_000
-_PREFERENCE = re.compile(
-    r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
-)
-_FIRST_YEAR = "1900"  # no memento is older: dates of earlier years are errors of a client
-_PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
-_DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
-_HTTP_DATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
-    r"\d\d:\d\d:\d\d GMT",
-    re.ASCII,
-)
+    # Some servers and proxies merge double slashes in paths.
+    repaired = _SINGLE_SLASH.sub(r"\1://", text, count=1)
+    return repaired if repaired != text and _SCHEME.match(repaired) else f"http://{text.lstrip('/')}"
 
 
 def parse_prefer(header: str) -> RoutingOptions:
-    """Return what a `Prefer` header wishes (RFC 7240); preferences of others are passed over. Raises UsageError.
+    """Return the routing options of a `Prefer` header (RFC 7240). Unknown preferences are ignored. Raises UsageError.
 
     >>> parse_prefer('archives="a,b"; broadcast; top-k=3, respond-async') == parse_routing_options("a,b", "1", "3")
     True
     """
-    found: dict[str, str] = {}
-    place = 0
-    while place < len(header):
-        match = _PREFERENCE.match(header, place)
+    preferences: dict[str, str] = {}
+    position = 0
+    while position < len(header):
+        match = _PREFERENCE.match(header, position)
         if match is None:
             raise UsageError('Prefer: expected such as archives="a,b", broadcast, top-k=3')
-        found.setdefault(match[1].lower(), match[2] or match[3] or "")
-        place = match.end()
-    broadcast = "1" if found.get("broadcast", "0") == "" else found.get("broadcast")
-    least = found.get("min-probability", found.get("min_probability"))
-    return parse_routing_options(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")), least)
+        preferences.setdefault(match[1].lower(), match[2] or match[3] or "")
+        position = match.end()
+    broadcast = "1" if preferences.get("broadcast", "0") == "" else preferences.get("broadcast")
+    least = preferences.get("min-probability", preferences.get("min_probability"))
+    return parse_routing_options(
+        preferences.get("archives"), broadcast, preferences.get("top-k", preferences.get("top_k")), least
+    )
 
 
 def parse_routing_options(
     archives: str | None, broadcast: str | None, top_k: str | None, min_probability: str | None = None
 ) -> RoutingOptions:
-    """Return a wish from the values of options; None or nothing for those that were not given. Raises UsageError."""
+    """Return routing options from their text values; None or empty for those not given. Raises UsageError."""
     ids = [part.strip().lower() for part in archives.split(",")] if archives and archives.strip() else []
     if len(ids) > _MAX_ARCHIVES or not all(ids):
         raise UsageError("archives: expected ids of archives with commas between them")
@@ -112,13 +137,13 @@ def parse_routing_options(
         raise UsageError(f"top_k: expected a number from 1 to {_MAX_TOP_K}")
     if min_probability and not _PROBABILITY.fullmatch(min_probability):
         raise UsageError("min_probability: expected a number from 0 to 1, such as 0.05")
-    chosen = frozenset(ids) if ids else None
+    archive_ids = frozenset(ids) if ids else None
     least = float(min_probability) if min_probability else 0.0
-    return RoutingOptions(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
+    return RoutingOptions(archive_ids, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
 
 
 def merge_routing_options(options: RoutingOptions, defaults: RoutingOptions) -> RoutingOptions:
-    """Return a wish, with what is usual where it says nothing."""
+    """Return the options, completed with the defaults."""
     return RoutingOptions(
         options.archives or defaults.archives,
         options.broadcast or defaults.broadcast,
@@ -128,14 +153,14 @@ def merge_routing_options(options: RoutingOptions, defaults: RoutingOptions) -> 
 
 
 def parse_routing_parameters(options: Mapping[str, str]) -> RoutingOptions:
-    """Return a wish from parameters: `archives`, `broadcast`, `top_k`, `min_probability`. Raises UsageError."""
+    """Return the options in the parameters `archives`, `broadcast`, `top_k`, `min_probability`. Raises UsageError."""
     names = ("archives", "broadcast", "top_k", "min_probability")
     archives, broadcast, top_k, least = (options.get(name) for name in names)
     return parse_routing_options(archives, broadcast, top_k, least)
 
 
 def parse_cache_control(cache_control: str) -> CacheControl:
-    """Return how fresh an answer must be, from a request's Cache-Control; what else it says is passed over.
+    """Parse a request's `Cache-Control`; other directives are ignored.
 
     >>> parse_cache_control("max-age=0, No-Cache")
     CacheControl(no_cache=True, only_if_cached=False)
@@ -145,7 +170,7 @@ def parse_cache_control(cache_control: str) -> CacheControl:
 
 
 def parse_date_digits(digits: str) -> str:
-    """Return the first moment of a date of 4, 6, … or 14 digits, from 1900 on. Raises DateError."""
+    """Return the first second of a date of 4, 6, … or 14 digits, from 1900 on. Raises DateError."""
     if not _DIGITS.fullmatch(digits):
         raise DateError(f"expected a date as YYYY[MM[DD[hh[mm[ss]]]]], found `{digits[:40]}`")
     _check_year(digits[:4])
@@ -153,45 +178,26 @@ def parse_date_digits(digits: str) -> str:
 
 
 def parse_accept_datetime(header: str) -> str:
-    """Return the 14 digits of an Accept-Datetime: only GMT, as RFC 7089 has it, from 1900 on. Raises DateError."""
-    found = _HTTP_DATE.fullmatch(header.strip())
-    if found is None:
+    """Return the 14 digits of an `Accept-Datetime` header: only GMT (RFC 7089), from 1900 on. Raises DateError."""
+    match = _HTTP_DATE.fullmatch(header.strip())
+    if match is None:
         raise DateError(f"expected a date such as Mon, 10 Feb 2014 00:00:01 GMT, found `{header[:40]}`")
-    _check_year(found[1])  # before the date is read: a year such as 0099 would become 1999
+    _check_year(match[1])  # before parsing: a year such as 0099 would become 1999
     return dates.from_http(header.strip())
 
 
 def _check_year(year: str) -> None:
-    """Raise DateError if a year of four digits is invalid."""
+    """Raise DateError if a year of four digits is before the first year accepted."""
     if year < _FIRST_YEAR:
         raise DateError(f"expected a date of {_FIRST_YEAR} or later, in GMT, found year {year}")
 
 
-Scope = MutableMapping[str, Any]
-
-
-TIMEMAP_FORMATS = ("link", "json", "cdxj", "text")
-"""The formats of TimeMaps."""
-MEMENTO_FORMATS = ("link", "json", "cdxj", "proxy")
-"""The formats of one memento; `proxy` is the memento itself."""
-SUMMARY_FORMATS = ("json", "text")
-ENDPOINT_PATTERNS = {
-    "timemap": f"/timemap/{{{'|'.join(TIMEMAP_FORMATS)}}}/[FROM-UNTIL/]URI",
-    "timegate": "/timegate/URI",
-    "memento": f"/memento/[{{{'|'.join(MEMENTO_FORMATS)}}}/]DATE/URI",
-    "api": f"/api/{{{'|'.join(MEMENTO_FORMATS)}}}/DATE/URI",
-    "summary": f"/summary/{{{'|'.join(SUMMARY_FORMATS)}}}/URI",
-}
-"""The endpoints that have a page's address in their path, and what is expected of each."""
-_FORMATS = {"timemap": TIMEMAP_FORMATS, "memento": MEMENTO_FORMATS, "api": MEMENTO_FORMATS, "summary": SUMMARY_FORMATS}
-_SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
-_HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
-_MAX_HOST = 260  # characters: the longest name of a host, and a port
-
-
 @dataclass(slots=True)
 class RequestHeaders:
-    """What the headers of a request say. Values are as they came, or None."""
+    """Parsed request headers.
+
+    `accept_datetime` and `if_none_match` have the raw values, or None.
+    """
 
     urls: ServiceUrls
     options: RoutingOptions
@@ -202,10 +208,14 @@ class RequestHeaders:
 
 @dataclass(slots=True)
 class MementoRequest:
-    """What a request asks for.
+    """Parsed path of a request.
 
-    endpoint: of `SHAPES`. form: the format, or nothing where there is none. date: 14 digits, or nothing.
-    span: the first and last date of the part of a list that is wanted, 14 digits each; None for all of it.
+    Attributes:
+        endpoint: A key of `ENDPOINT_PATTERNS`.
+        form: Format; empty if the endpoint has none.
+        date: 14 digits; empty if the endpoint has none.
+        uri: Requested URL (URI-R).
+        span: First and last date of the requested page of the TimeMap, 14 digits each; None for all of it.
     """
 
     endpoint: str
@@ -216,16 +226,16 @@ class MementoRequest:
 
 
 def parse_path(endpoint: str, rest: bytes, query: bytes) -> MementoRequest:
-    """Return what the path behind an endpoint asks for. Raises UsageError, DateError, UriError."""
+    """Parse the path after an endpoint. Raises UsageError, DateError or UriError."""
     formats = _FORMATS.get(endpoint)
     form = date = ""
     if formats is not None:
-        name, slash, behind = rest.partition(b"/")
+        name, slash, remainder = rest.partition(b"/")
         form = name.decode("latin-1")
         if form not in formats and not (endpoint == "memento" and form[:1].isdigit()):
             raise UsageError(f"expected {ENDPOINT_PATTERNS[endpoint]}")
         if form in formats:
-            rest = behind
+            rest = remainder
         else:
             form, slash = "", b"/"
         if not slash:
@@ -239,9 +249,9 @@ def parse_path(endpoint: str, rest: bytes, query: bytes) -> MementoRequest:
         except DateError as error:
             raise DateError(f"{error} in {ENDPOINT_PATTERNS[endpoint]}") from None
     span = None
-    if endpoint == "timemap" and (found := _SPAN.match(rest)):
-        span = parse_date_digits(found[1].decode()), parse_date_digits(found[2].decode())
-        rest = rest[found.end() :]
+    if endpoint == "timemap" and (match := _SPAN.match(rest)):
+        span = parse_date_digits(match[1].decode()), parse_date_digits(match[2].decode())
+        rest = rest[match.end() :]
     return MementoRequest(endpoint, form, date, parse_target_url(rest, query), span)
 
 
@@ -256,40 +266,35 @@ def _service_urls(scheme: str, host: bytes) -> ServiceUrls:
 def parse_headers(
     scope: Scope, urls: ServiceUrls | None, default_options: RoutingOptions = DEFAULT_OPTIONS
 ) -> RequestHeaders:
-    """Return what the headers of a request say. Raises UsageError.
+    """Parse the headers of a request. Raises UsageError.
 
-    places: our own addresses; without them, those by which the request calls us. wish: that of requests without one.
+    Args:
+        scope: ASGI scope.
+        urls: The service's own URLs; None to derive them from the `Host` header.
+        default_options: Options for requests without a `Prefer` header.
     """
-    host = said = cached = b""
-    terms = RequestHeaders(urls or _NO_URLS, default_options)
+    host = prefer = cache_control = b""
+    headers = RequestHeaders(urls or _NO_URLS, default_options)
     for name, value in scope["headers"]:
         if name == b"host":
-            host = host + b"," + value if host else value  # two are none: a proxy before us may take the other
+            host = host + b"," + value if host else value  # two are invalid: a proxy may use the other one
         elif name == b"if-none-match":
-            terms.if_none_match = value
+            headers.if_none_match = value
         elif name == b"accept-datetime":
-            terms.accept_datetime = value.decode("latin-1").strip() or None  # an empty one counts as absent
+            headers.accept_datetime = value.decode("latin-1").strip() or None  # an empty one counts as absent
         elif name == b"prefer":
-            said += b"," + value  # fields that come more than once are one, with commas between
+            prefer += b"," + value  # repeated fields are joined with commas (RFC 9110, 5.3)
         elif name == b"cache-control":
-            cached += b"," + value
-    if said:
-        terms.options = merge_routing_options(parse_prefer(said[1:].decode("latin-1")), default_options)
-    if cached:
-        terms.cache_control = parse_cache_control(cached.decode("latin-1"))
+            cache_control += b"," + value
+    if prefer:
+        headers.options = merge_routing_options(parse_prefer(prefer[1:].decode("latin-1")), default_options)
+    if cache_control:
+        headers.cache_control = parse_cache_control(cache_control.decode("latin-1"))
     if urls is None:
-        terms.urls = _service_urls(scope.get("scheme", "http"), host or b"localhost")
-    return terms
-
-
-_NO_URLS = ServiceUrls("")
-
-
-_RECORD_FRAGMENT = re.compile(
-    r"#\d+(?:-\d+)?\Z"
-)  # as `asking.address_of` names it: servers never see it, and send the whole file
+        headers.urls = _service_urls(scope.get("scheme", "http"), host or b"localhost")
+    return headers
 
 
 def is_web_url(url: str) -> bool:
-    """Return whether a browser sees a copy at its address: not if it is a record in a file, or something else."""
+    """Return whether a browser can open a memento at its URL: false for a record in a file or another scheme."""
     return url[:8].lower().startswith(("http://", "https://")) and not _RECORD_FRAGMENT.search(url)

@@ -14,13 +14,39 @@ from unlost.registry.loader import Registry
 from unlost.registry.models import Archive
 from unlost.uri import DEFAULT_RULES, alternative_keys, key
 
+_EVIDENCE_OF_FINDING = {
+    HoldingsMatch.UNCOVERED: Evidence.DENIED,
+    HoldingsMatch.EXCLUDED: Evidence.DENIED,
+    HoldingsMatch.NOT_IN_FILTERS: Evidence.DENIED,
+    HoldingsMatch.IN_FILTERS: Evidence.FILTER,
+    HoldingsMatch.LISTED: Evidence.LISTED,
+    HoldingsMatch.WILDCARD: Evidence.WILDCARD,
+    HoldingsMatch.IN_BOTH: Evidence.BOTH,
+    HoldingsMatch.LISTED_ONLY: Evidence.LISTED_ONLY,  # DENIED if the filters are of whole URLs
+    HoldingsMatch.WILDCARD_ONLY: Evidence.DENIED,  # OLD_FILTER if the filter is old
+    HoldingsMatch.DAMAGED: Evidence.ANY,
+}
+_EVIDENCE_BY_NUMBER = [_EVIDENCE_OF_FINDING[finding] for finding in HoldingsMatch]
+_AMBIGUOUS_FINDINGS = frozenset({HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY, HoldingsMatch.DAMAGED})
+FEW_MEMENTOS, MANY_MEMENTOS = 100, 10_000
+"""Numbers of mementos under a wildcard that count as few (less than the first) or many (the second or more).
+
+A page under a wildcard with few mementos is less likely to be held, with many more likely. Most wildcards of maps
+compacted by weights are in between."""
+
+DEFAULT_EXPLORATION_SHARE = 0.02
+"""Share of pages for which one archive is queried although its map or filter denies the page, to measure errors."""
+
 
 @dataclass(frozen=True, slots=True)
 class RouteTarget:
-    """One archive that is to be asked.
+    """One archive to query.
 
-    reason: why. likelihood: how likely it has the page, from 0 to 1, as far as answers have taught.
-    ground: what its map and filters say about the page, if they were looked at; to be given back when it has answered.
+    Attributes:
+        archive: The archive.
+        reason: Why it is queried.
+        likelihood: Estimated probability, from 0 to 1, that it holds the page.
+        evidence: What its map and filters say about the page; passed back to `ArchiveRouter.learn` with the outcome.
     """
 
     archive: Archive
@@ -31,10 +57,11 @@ class RouteTarget:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRoute:
-    """Whom to ask for a page.
+    """The archives to query for a page, in the order of the registry.
 
-    asked: those to ask, each once. passed_over: the ids of those that are on and not asked: they have nothing, most
-    likely. Both are in the order of the registry.
+    Attributes:
+        targets: The archives to query, each once.
+        passed_over: IDs of the enabled archives that are not queried, because they most likely hold nothing.
     """
 
     targets: tuple[RouteTarget, ...]
@@ -42,51 +69,34 @@ class ArchiveRoute:
 
 
 class RouteProvider(Protocol):
-    """Whoever chooses archives."""
+    """Chooses archives for a page."""
 
     def route(self, uri: str, options: RoutingOptions) -> ArchiveRoute:
-        """Return whom to ask for a page; at once, since the event loop waits.
+        """Return the archives to query for a page. Called in the event loop, so it must not block.
 
-        Raises UriError for what is no address, UsageError for a wish that cannot be met.
+        Raises:
+            UriError: The URL is invalid.
+            UsageError: The options are invalid.
         """
         ...
 
 
-_EVIDENCE_OF_FINDING = {
-    HoldingsMatch.UNCOVERED: Evidence.DENIED,
-    HoldingsMatch.EXCLUDED: Evidence.DENIED,
-    HoldingsMatch.NOT_IN_FILTERS: Evidence.DENIED,
-    HoldingsMatch.IN_FILTERS: Evidence.FILTER,
-    HoldingsMatch.LISTED: Evidence.LISTED,
-    HoldingsMatch.WILDCARD: Evidence.WILDCARD,
-    HoldingsMatch.IN_BOTH: Evidence.BOTH,
-    HoldingsMatch.LISTED_ONLY: Evidence.LISTED_ONLY,  # unless the filters are of whole URLs
-    HoldingsMatch.WILDCARD_ONLY: Evidence.DENIED,  # unless the filter is old
-    HoldingsMatch.DAMAGED: Evidence.ANY,
-}
-_EVIDENCE_BY_NUMBER = [_EVIDENCE_OF_FINDING[finding] for finding in HoldingsMatch]
-_AMBIGUOUS_FINDINGS = frozenset({HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY, HoldingsMatch.DAMAGED})
-FEW_MEMENTOS, MANY_MEMENTOS = 100, 10_000
-"""Copies below a wildcard: fewer than the one, or as many as the other, make it less likely, or more, that one is of
-the page. Between them is what most wildcards of maps by weights have."""
-
-
-def _prefer_holding(finding: int, other: int) -> int:
-    """Return what is found under a page's key, or under another one that tools give it where the first is denied."""
-    if finding in (HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY):
-        return other if _EVIDENCE_BY_NUMBER[other] is not Evidence.DENIED else finding
-    return other if _EVIDENCE_BY_NUMBER[finding] is Evidence.DENIED else finding
+def _prefer_holding(match: int, alternative: int) -> int:
+    """Return the better of the matches for a page's key and for an alternative key of the same page."""
+    if match in (HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY):
+        return alternative if _EVIDENCE_BY_NUMBER[alternative] is not Evidence.DENIED else match
+    return alternative if _EVIDENCE_BY_NUMBER[match] is Evidence.DENIED else match
 
 
 class HoldingsSource(Protocol):
-    """Whoever knows maps and filters."""
+    """Provides MementoMaps and filters."""
 
     def holdings(self) -> Mapping[str, ArchiveHoldings]:
-        """Return what is known of archives, by id: the very same object until something changes."""
+        """Return the holdings of archives by ID: the same object until something changes."""
         ...
 
     def mark_damaged(self, archive: str, problem: str) -> None:
-        """Take note that what is known turned out to be damaged: from now on nothing is, until it is read anew."""
+        """Discard the holdings of an archive that turned out to be damaged, until they are loaded again."""
         ...
 
 
@@ -99,83 +109,84 @@ class HoldingsLookup:
         self._lookups: list[tuple[tuple[str, ...], MultiLookup]] = []
 
     def find_evidence(self, uri: str, keys: dict[str, str]) -> dict[str, Evidence]:
-        """Return the ground of each archive that has a map or filters, by id; the others are not there.
+        """Return the evidence by archive ID; archives without a map or filters are omitted.
 
-        keys: of the page, by the rules under which they were made; others that are needed are added.
-        A map that turns out to be damaged is set aside, and counts as none.
+        A damaged map is reported to the source and then ignored.
+
+        Args:
+            uri: The page.
+            keys: Keys of the page by key rules; missing ones are added.
         """
         if self._source.holdings() is not self._holdings:
             self._rebuild_lookups()
-        found: dict[str, Evidence] = {}
-        for names, panel in self._lookups:
-            page = keys.get(panel.rules)
-            if page is None:
+        evidence: dict[str, Evidence] = {}
+        for names, lookup in self._lookups:
+            page_key = keys.get(lookup.rules)
+            if page_key is None:
                 try:
-                    page = keys[panel.rules] = key(uri, panel.rules)
+                    page_key = keys[lookup.rules] = key(uri, lookup.rules)
                 except UriError:
-                    continue  # no page by these rules, although it is one by others: they know nothing about it
-            numbers = panel.lookup_key(page)
-            for other in alternative_keys(uri, panel.rules):
-                numbers = bytes(map(_prefer_holding, numbers, panel.lookup_key(other)))
-            found.update(zip(names, map(_EVIDENCE_BY_NUMBER.__getitem__, numbers), strict=True))
+                    continue  # these rules have no key for the URL, so the maps say nothing about it
+            numbers = lookup.lookup_key(page_key)
+            for alternative in alternative_keys(uri, lookup.rules):
+                numbers = bytes(map(_prefer_holding, numbers, lookup.lookup_key(alternative)))
+            evidence.update(zip(names, map(_EVIDENCE_BY_NUMBER.__getitem__, numbers), strict=True))
             if not _AMBIGUOUS_FINDINGS.isdisjoint(numbers):
-                self._resolve_ambiguous(page, dict(zip(names, numbers, strict=True)), found)
-        return found
+                self._resolve_ambiguous(page_key, dict(zip(names, numbers, strict=True)), evidence)
+        return evidence
 
-    def refine_wildcards(self, keys: Mapping[str, str], found: dict[str, Evidence]) -> None:
-        """Tell wildcards apart, among grounds that `of` found for the same page, by how many copies lie below them.
+    def refine_wildcards(self, keys: Mapping[str, str], evidence: dict[str, Evidence]) -> None:
+        """Replace the evidence of wildcards, in place, by the number of mementos under them.
 
-        It takes a look into each map more, so that it is done only where somebody chooses by likelihood.
+        This costs one more look-up in each map, so it is done only where the choice depends on likelihood.
         """
-        for name, ground in found.items():
+        for name, kind in evidence.items():
             holdings = self._holdings.get(name)
-            if ground is not Evidence.WILDCARD or holdings is None or holdings.map is None:
+            if kind is not Evidence.WILDCARD or holdings is None or holdings.map is None:
                 continue
             try:
                 frequency = holdings.map.lookup_key(keys[holdings.rules]).frequency
             except InputError as error:
                 self._source.mark_damaged(name, str(error))
                 continue
-            copies = None if frequency is None else frequency.mementos
-            if copies is not None and not FEW_MEMENTOS <= copies < MANY_MEMENTOS:
-                found[name] = Evidence.WILDCARD_FEW if copies < FEW_MEMENTOS else Evidence.WILDCARD_MANY
+            mementos = None if frequency is None else frequency.mementos
+            if mementos is not None and not FEW_MEMENTOS <= mementos < MANY_MEMENTOS:
+                evidence[name] = Evidence.WILDCARD_FEW if mementos < FEW_MEMENTOS else Evidence.WILDCARD_MANY
 
     def _rebuild_lookups(self) -> None:
-        """Put together what is known now."""
         self._holdings = self._source.holdings()
-        rules = dict.fromkeys(each.rules for each in self._holdings.values())
+        rules = dict.fromkeys(rule_set.rules for rule_set in self._holdings.values())
         self._lookups = []
-        for each in rules:
-            names = tuple(name for name, holdings in self._holdings.items() if holdings.rules == each)
+        for rule_set in rules:
+            names = tuple(name for name, holdings in self._holdings.items() if holdings.rules == rule_set)
             self._lookups.append((names, MultiLookup([self._holdings[name] for name in names])))
 
-    def _resolve_ambiguous(self, page: str, numbers: dict[str, int], found: dict[str, Evidence]) -> None:
-        """Correct the grounds of archives whose filter may be old, or of whole URLs, or whose files are damaged."""
-        for name, number in numbers.items():
+    def _resolve_ambiguous(self, page_key: str, matches: dict[str, int], evidence: dict[str, Evidence]) -> None:
+        """Correct the evidence of archives with old filters, filters of whole URLs, or damaged files."""
+        for name, match in matches.items():
             holdings = self._holdings[name]
-            if number == HoldingsMatch.WILDCARD_ONLY and holdings.has_old_filter():
-                found[name] = Evidence.OLD_FILTER
-            elif number == HoldingsMatch.LISTED_ONLY and holdings.has_deciding_filters:
-                found[name] = Evidence.DENIED
-            elif number == HoldingsMatch.DAMAGED:
-                del found[name]
+            if match == HoldingsMatch.WILDCARD_ONLY and holdings.has_old_filter():
+                evidence[name] = Evidence.OLD_FILTER
+            elif match == HoldingsMatch.LISTED_ONLY and holdings.has_deciding_filters:
+                evidence[name] = Evidence.DENIED
+            elif match == HoldingsMatch.DAMAGED:
+                del evidence[name]
                 try:
-                    holdings.lookup_key(page)
+                    holdings.lookup_key(page_key)
                 except InputError as error:
                     self._source.mark_damaged(name, str(error))
 
 
-DEFAULT_EXPLORATION_SHARE = 0.02
-"""The share of pages for which one archive is asked although its map or filter says no, so that errors are known."""
-
-
 class ArchiveRouter:
-    """Chooses archives. All its methods are for one thread, and none of them waits for anything.
+    """Chooses archives. Not thread-safe; no method blocks.
 
-    registry: the archives that there are. known: their maps and filters. experience: what answers have taught.
-    exploring: the share of pages, 0 to 1, for which one archive is asked, too, that would be passed over.
-    least_rate: the least hit rate, 0 to 1, at which an archive without a map is asked; with 0 all of them are.
-    random: chooses what is explored.
+    Args:
+        registry: The known archives.
+        holdings: Their maps and filters.
+        stats: Learned hit rates and routing accuracy.
+        exploring: Share of pages, from 0 to 1, for which one archive that would be passed over is queried, too.
+        least_rate: Minimum hit rate, from 0 to 1, at which an archive without a map is queried; 0 for all of them.
+        random: Source of randomness for exploration.
     """
 
     def __init__(
@@ -197,13 +208,14 @@ class ArchiveRouter:
         self.stats = stats
         self._exploration_share = exploring
         self._min_hit_rate = least_rate
-        self._random = (random or Random()).random  # noqa: S311  nobody gains by guessing it
+        self._random = (random or Random()).random  # noqa: S311  not security relevant
 
     def route(self, uri: str, options: RoutingOptions = RoutingOptions()) -> ArchiveRoute:  # noqa: B008  it is frozen
-        """Return who is to be asked for a page.
+        """Return the archives to query for a page.
 
-        Raises UriError for what is no address, UsageError for an archive that nobody knows, a `top_k` below 1 or a
-        `min_probability` that is none.
+        Raises:
+            UriError: The URL is invalid.
+            UsageError: An archive is unknown, `top_k` is below 1, or `min_probability` is not from 0 to 1.
         """
         keys = {DEFAULT_RULES: key(uri)}
         if options.top_k is not None and options.top_k < 1:
@@ -214,91 +226,99 @@ class ArchiveRouter:
             return self._route_to(options.archives)
         if options.broadcast:
             rate = self.stats.rates.rate
-            asked = [RouteTarget(archive, "broadcast", rate(archive.id)) for archive in self._enabled]
+            targets = [RouteTarget(archive, "broadcast", rate(archive.id)) for archive in self._enabled]
             passed_over: list[str] = []
         else:
-            grounds = self._lookup.find_evidence(uri, keys)
+            evidence = self._lookup.find_evidence(uri, keys)
             if options.needs_likelihood:
-                self._lookup.refine_wildcards(keys, grounds)
-            asked, passed_over = self._select(grounds, options.min_probability)
+                self._lookup.refine_wildcards(keys, evidence)
+            targets, passed_over = self._select(evidence, options.min_probability)
         if options.preferred is not None:
-            asked, passed_over = self._select_preferred(asked, options.preferred)
+            targets, passed_over = self._select_preferred(targets, options.preferred)
         if options.top_k is not None:
-            asked, passed_over = self._select_likeliest(asked, options.top_k)
+            targets, passed_over = self._select_likeliest(targets, options.top_k)
         self.stats.record_passed_over(passed_over)
-        return ArchiveRoute(tuple(asked), tuple(passed_over))
+        return ArchiveRoute(tuple(targets), tuple(passed_over))
 
-    def _select(self, grounds: Mapping[str, Evidence], least: float) -> tuple[list[RouteTarget], list[str]]:
-        """Return who may have the page, or is explored, and who is passed over."""
+    def _select(self, evidence: Mapping[str, Evidence], least: float) -> tuple[list[RouteTarget], list[str]]:
+        """Return the archives that may hold the page or are explored, and the IDs of the others."""
         rate = self.stats.rates.rate
-        choices: list[RouteTarget | None] = []
+        targets: list[RouteTarget | None] = []
         for archive in self._enabled:
-            name = archive.id
-            ground = grounds.get(name, Evidence.ANY)
-            if ground is Evidence.ANY and rate(name) >= max(self._min_hit_rate, least):
-                choices.append(RouteTarget(archive, "learned", rate(name)))
-            elif ground is not Evidence.ANY and ground is not Evidence.DENIED and rate(name, ground) >= least:
-                choices.append(RouteTarget(archive, "routed", rate(name, ground), ground))
+            archive_id = archive.id
+            archive_evidence = evidence.get(archive_id, Evidence.ANY)
+            if archive_evidence is Evidence.ANY and rate(archive_id) >= max(self._min_hit_rate, least):
+                targets.append(RouteTarget(archive, "learned", rate(archive_id)))
+            elif (
+                archive_evidence is not Evidence.ANY
+                and archive_evidence is not Evidence.DENIED
+                and rate(archive_id, archive_evidence) >= least
+            ):
+                targets.append(RouteTarget(archive, "routed", rate(archive_id, archive_evidence), archive_evidence))
             else:
-                choices.append(None)
+                targets.append(None)
         if self._random() < self._exploration_share:
-            self._explore(choices, grounds)
-        asked = [choice for choice in choices if choice is not None]
-        return asked, [archive.id for archive, choice in zip(self._enabled, choices, strict=True) if choice is None]
+            self._explore(targets, evidence)
+        selected = [target for target in targets if target is not None]
+        return selected, [archive.id for archive, target in zip(self._enabled, targets, strict=True) if target is None]
 
-    def _explore(self, choices: list[RouteTarget | None], grounds: Mapping[str, Evidence]) -> None:
-        """Choose one, too, of the archives that would be passed over."""
-        places = [place for place, choice in enumerate(choices) if choice is None]
-        if places:
-            place = places[int(self._random() * len(places))]
-            archive = self._enabled[place]
-            ground = grounds.get(archive.id, Evidence.ANY)
-            choices[place] = RouteTarget(archive, "explored", self.stats.rates.rate(archive.id, ground), ground)
+    def _explore(self, targets: list[RouteTarget | None], evidence: Mapping[str, Evidence]) -> None:
+        """Add one of the archives that would be passed over."""
+        indices = [index for index, target in enumerate(targets) if target is None]
+        if indices:
+            index = indices[int(self._random() * len(indices))]
+            archive = self._enabled[index]
+            archive_evidence = evidence.get(archive.id, Evidence.ANY)
+            targets[index] = RouteTarget(
+                archive, "explored", self.stats.rates.rate(archive.id, archive_evidence), archive_evidence
+            )
 
-    def _select_preferred(self, asked: list[RouteTarget], names: frozenset[str]) -> tuple[list[RouteTarget], list[str]]:
-        """Return those of them that are preferred, and who is passed over then; if none is, all of them."""
-        kept = [choice for choice in asked if choice.archive.id in names and choice.reason != "explored"]
-        chosen = kept or asked
-        ids = {choice.archive.id for choice in chosen}
-        return chosen, [archive.id for archive in self._enabled if archive.id not in ids]
+    def _select_preferred(
+        self, targets: list[RouteTarget], archive_ids: frozenset[str]
+    ) -> tuple[list[RouteTarget], list[str]]:
+        """Keep only the preferred targets, or all if none is preferred. Returns them and the IDs passed over."""
+        preferred = [target for target in targets if target.archive.id in archive_ids and target.reason != "explored"]
+        selected = preferred or targets
+        selected_ids = {target.archive.id for target in selected}
+        return selected, [archive.id for archive in self._enabled if archive.id not in selected_ids]
 
-    def _select_likeliest(self, asked: list[RouteTarget], count: int) -> tuple[list[RouteTarget], list[str]]:
-        """Return the likeliest of them, beside those that are explored, and who is passed over then."""
-        # Of equally likely ones the first in the registry: sorting keeps their order.
-        ranked = sorted(asked, key=lambda choice: (choice.reason == "explored", -choice.likelihood))
-        kept = {choice.archive.id for choice in ranked[:count] if choice.reason != "explored"}
-        kept |= {choice.archive.id for choice in asked if choice.reason == "explored"}
-        chosen = [choice for choice in asked if choice.archive.id in kept]
-        return chosen, [archive.id for archive in self._enabled if archive.id not in kept]
+    def _select_likeliest(self, targets: list[RouteTarget], count: int) -> tuple[list[RouteTarget], list[str]]:
+        """Keep the likeliest targets and the explored ones. Returns them and the IDs passed over."""
+        # Ties keep the order of the registry, since sorting is stable.
+        ranked = sorted(targets, key=lambda target: (target.reason == "explored", -target.likelihood))
+        selected_ids = {target.archive.id for target in ranked[:count] if target.reason != "explored"}
+        selected_ids |= {target.archive.id for target in targets if target.reason == "explored"}
+        selected = [target for target in targets if target.archive.id in selected_ids]
+        return selected, [archive.id for archive in self._enabled if archive.id not in selected_ids]
 
     def _route_to(self, names: frozenset[str]) -> ArchiveRoute:
         if not names:
             raise UsageError("no archive is named")
         rate = self.stats.rates.rate
-        named = self._registry.only(sorted(names))
-        return ArchiveRoute(tuple(RouteTarget(archive, "requested", rate(archive.id)) for archive in named))
+        archives = self._registry.only(sorted(names))
+        return ArchiveRoute(tuple(RouteTarget(archive, "requested", rate(archive.id)) for archive in archives))
 
     def learn(self, target: RouteTarget, outcome: ArchiveOutcome) -> None:
-        """Learn from what came of asking an archive that was chosen."""
+        """Learn from the outcome of a request to an archive that this router selected."""
         self.stats.learn(target.archive.id, target.reason, outcome, target.evidence)
 
-    def learn_from_log(self, answers: Iterable[upstream.UpstreamLogEntry]) -> int:
-        """Learn from answers of a log, oldest first, and return how many were looked at.
+    def learn_from_log(self, entries: Iterable[upstream.UpstreamLogEntry]) -> int:
+        """Learn from log entries, oldest first, and return their number.
 
-        What the maps said then is not in the log: what they say now stands for it.
+        The log does not record what the maps said at the time; the current maps are used instead.
         """
         count = 0
-        for answer in answers:
+        for entry in entries:
             count += 1
-            if not answer.from_cache:
-                self.stats.learn(answer.archive, answer.reason, answer.outcome, self._evidence_of(answer))
+            if not entry.from_cache:
+                self.stats.learn(entry.archive, entry.reason, entry.outcome, self._evidence_of(entry))
         return count
 
-    def _evidence_of(self, answer: upstream.UpstreamLogEntry) -> Evidence:
-        if answer.reason not in ("routed", "explored"):
+    def _evidence_of(self, entry: upstream.UpstreamLogEntry) -> Evidence:
+        if entry.reason not in ("routed", "explored"):
             return Evidence.ANY
-        ground = self._lookup.find_evidence(answer.uri, {}).get(answer.archive, Evidence.ANY)
-        if answer.reason == "explored":
-            return Evidence.ANY if ground is Evidence.ANY else Evidence.DENIED
-        # A map that has changed since says nothing about that question: the vaguest ground stands for it.
-        return Evidence.WILDCARD if ground in (Evidence.ANY, Evidence.DENIED) else ground
+        evidence = self._lookup.find_evidence(entry.uri, {}).get(entry.archive, Evidence.ANY)
+        if entry.reason == "explored":
+            return Evidence.ANY if evidence is Evidence.ANY else Evidence.DENIED
+        # The map has changed since and no longer covers the page: assume the weakest positive evidence.
+        return Evidence.WILDCARD if evidence in (Evidence.ANY, Evidence.DENIED) else evidence

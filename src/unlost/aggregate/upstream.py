@@ -36,20 +36,20 @@ if TYPE_CHECKING:
     from unlost.archives.base import ArchiveClient
 
 MAX_UPSTREAM_BYTES = 1 << 27
-"""How much one archive may list of one page, by the memory that it takes: more than a million mementos. The rest
-is left out and reported."""
+"""Memory that the mementos of one archive for one page may take: more than a million mementos. The rest is left out and
+reported."""
 
 NO_MEMENTOS = Mementos()
-"""No copies."""
+"""An empty list of mementos."""
 
 THREADED_MERGE_MEMENTOS = 20_000
-"""Copies that take so long to be sorted that others get their turn meanwhile."""
+"""Number of mementos from which they are merged in a thread, because sorting would block the event loop."""
 
 TIMER_TOLERANCE = 0.01
-"""Seconds that a timer may be early: event loops count in milliseconds."""
+"""Seconds that a timer may be early, because event loops have a resolution of milliseconds."""
 
-_BATCH_MEMENTOS = 5_000  # copies that are put together at a time
-_ROW_BYTES = 40  # what a copy takes besides its address: a date, the id of the archive
+_BATCH_MEMENTOS = 5_000  # converted at a time
+_ROW_BYTES = 40  # of a memento in addition to its URL: the date and the archive's ID
 _MAX_MESSAGE_LENGTH = 300  # characters
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -72,14 +72,19 @@ _UNREACHABLE_KINDS = ("refused", "dns", "unreachable", "proxy", "tls")
 
 
 class UpstreamResult(NamedTuple):
-    """What came of asking one archive for one page.
+    """Result of querying one archive for one page.
 
-    choice: why it was asked. time: when the answer, or the failure, was there, in seconds since 1970.
-    endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
-    known_ends: whether the first and the last of the mementos are the first and the last that it has.
-    ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
-        itself cuts, or of which it has no more to tell.
-    retry_at: when its rate limit or block admits requests again, in seconds since 1970; None if none holds them back.
+    Attributes:
+        uri: The page.
+        target: The archive, and why it was queried.
+        time: When the response or the failure arrived, in seconds since 1970.
+        endpoint: What was queried.
+        mementos: The mementos listed.
+        report: Outcome, counts and message.
+        final_outcome: The outcome for the circuit breaker. Where the report says `incomplete`, this is what broke the
+            list off; `hit` if the archive itself limits the list.
+        known_ends: Whether the first and the last of the mementos are the first and the last that the archive has.
+        retry_at: When its rate limit or block admits requests again, in seconds since 1970; None if there is none.
     """
 
     uri: str
@@ -94,9 +99,10 @@ class UpstreamResult(NamedTuple):
 
 
 class UpstreamClient:
-    """Asks archives, through one courier; the clients of those that need one are kept.
+    """Queries archives through one HTTP client. Archive clients are created on demand and cached.
 
-    courier: should have less patience than the deadlines have seconds: then limits are never taken for slowness.
+    The HTTP client should wait for rate limits for less time than the deadlines allow, so that rate-limited archives
+    are not reported as slow.
     """
 
     def __init__(self, client: HttpClient, clock: Clock) -> None:
@@ -105,117 +111,130 @@ class UpstreamClient:
         self._clients: dict[str, ArchiveClient] = {}
 
     async def query(self, uri: str, target: RouteTarget, until: float, closest_to: str | None = None) -> UpstreamResult:
-        """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
+        """Query an archive for a page. Failures of the archive are part of the result.
 
-        until: the deadline, by the time of the event loop. Whoever waits ends it then by cancelling its task, which is
-            answered: one timer does for all archives. Cancelled earlier, it is cancelled.
-        selects: as in `Wish`. A TimeGate is queried for half of the time at most; if it fails, so is the TimeMap.
-        What was listed before the deadline, or before a failure, is kept.
+        Mementos received before the deadline or a failure are in the result.
+
+        Args:
+            uri: The page.
+            target: The archive.
+            until: Deadline, in the time of the event loop. The caller enforces it by cancelling the task, which then
+                returns what it has; so one timer serves all archives. If cancelled earlier, it raises CancelledError.
+            closest_to: As in `RoutingOptions`. A TimeGate gets at most half of the time; if it fails, the TimeMap is
+                queried.
         """
         loop = asyncio.get_running_loop()
-        begun = loop.time()
-        heap = _MementoCollector()
+        started = loop.time()
+        collector = _MementoCollector()
         outcome: ArchiveOutcome
-        ended: ArchiveOutcome
-        word: ArchiveOutcome | None = None
+        final_outcome: ArchiveOutcome
+        failure: ArchiveOutcome | None = None
         message = ""
         retry_at: float | None = None
         known_ends: tuple[bool, bool] | None = None
         try:
             if closest_to is not None and _uses_timegate(target.archive):
-                known_ends = await self._query_timegate(uri, target.archive, closest_to, until, heap)
+                known_ends = await self._query_timegate(uri, target.archive, closest_to, until, collector)
             if known_ends is None:
-                await self._list_mementos(uri, target.archive, heap)
+                await self._list_mementos(uri, target.archive, collector)
         except (ArchiveError, InputError, OSError, UsageError) as error:
-            word, message = classify_error(error), str(error)[:_MAX_MESSAGE_LENGTH]
+            failure, message = classify_error(error), str(error)[:_MAX_MESSAGE_LENGTH]
             if isinstance(error, NotNowError) and error.reason != "busy":
                 retry_at = error.until
         except asyncio.CancelledError as error:
             if loop.time() < until - TIMER_TOLERANCE:
                 raise
             _absorb_cancellation()
-            word, message = _deadline_outcome(error, loop.time() - begun)
-        mementos = await merge_mementos(heap.parts) if heap.parts else NO_MEMENTOS
+            failure, message = _deadline_outcome(error, loop.time() - started)
+        mementos = await merge_mementos(collector.parts) if collector.parts else NO_MEMENTOS
         count = len(mementos)
-        if word is None and not count and heap.without_url:
-            word = "incomplete"  # it has the page
-        if word is None:
-            outcome = ended = "hit" if count else "miss"
+        if failure is None and not count and collector.without_url:
+            failure = "incomplete"  # it holds the page, but without a usable URL
+        if failure is None:
+            outcome = final_outcome = "hit" if count else "miss"
         else:
-            outcome = "incomplete" if count else word
-            ended = "hit" if word == "incomplete" else word
-        if heap.without_url or heap.problems.counts:
-            message = "; ".join(filter(None, [message, *heap.describe_skipped()]))
-        took = round(1000 * (loop.time() - begun), 3)
-        report = ArchiveReport(target.archive.id, target.reason, outcome, count, took, message)
+            outcome = "incomplete" if count else failure
+            final_outcome = "hit" if failure == "incomplete" else failure
+        if collector.without_url or collector.problems.counts:
+            message = "; ".join(filter(None, [message, *collector.describe_skipped()]))
+        duration_ms = round(1000 * (loop.time() - started), 3)
+        report = ArchiveReport(target.archive.id, target.reason, outcome, count, duration_ms, message)
         endpoint = endpoint_of(target.archive) if known_ends is None else "timegate"
         ends = known_ends or (True, True)
-        return UpstreamResult(uri, target, self._clock.now(), endpoint, mementos, report, ended, ends, retry_at)
+        return UpstreamResult(uri, target, self._clock.now(), endpoint, mementos, report, final_outcome, ends, retry_at)
 
     async def _query_timegate(
-        self, uri: str, archive: Archive, closest_to: str, until: float, heap: "_MementoCollector"
+        self, uri: str, archive: Archive, closest_to: str, until: float, collector: "_MementoCollector"
     ) -> tuple[bool, bool] | None:
-        """Put what a TimeGate names on a heap; return which ends are among it. None if the TimeGate failed."""
+        """Collect the mementos that a TimeGate names.
+
+        Returns:
+            Whether the first and the last memento are among them; None if the TimeGate failed.
+        """
         now = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(now + (until - now) / 2):
-                found = await timemap.query_timegate(
+                selection = await timemap.query_timegate(
                     archive, self._client, uri, None if closest_to == LAST_MEMENTO else closest_to
                 )
         except TimeoutError:
             return None
         except FailedError as error:
             if error.kind in _UNREACHABLE_KINDS and url_host(archive.timegate or "") == url_host(archive.timemap or ""):
-                raise  # nor would its TimeMap be
+                raise  # the TimeMap on the same host is unreachable, too
             return None
-        if found is None:
+        if selection is None:
             return True, True
-        heap.add(found.mementos, found.mementos.size)
-        return found.knows_first, found.knows_last
+        collector.add(selection.mementos, selection.mementos.size)
+        return selection.knows_first, selection.knows_last
 
-    async def _list_mementos(self, uri: str, archive: Archive, heap: "_MementoCollector") -> None:
-        """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
-        # The TimeMaps of archive.today are behind captchas, which its own client knows.
+    async def _list_mementos(self, uri: str, archive: Archive, collector: "_MementoCollector") -> None:
+        """Collect all mementos that an archive lists for a page."""
+        # The TimeMaps of archive.today are protected by captchas, which its own client handles.
         if archive.timemap is not None and archive.kind is not ArchiveKind.ARCHIVE_TODAY:
-            async for page in TimeMapClient(archive, self._client, heap.problems).pages(uri):
-                heap.add(page, page.size)
-                heap.check_size(archive)
+            async for page in TimeMapClient(archive, self._client, collector.problems).pages(uri):
+                collector.add(page, page.size)
+                collector.check_size(archive)
             return
-        repository = self._clients.get(archive.id)
-        if repository is None:
-            repository = self._clients[archive.id] = create_client(archive, self._client)
-        captures = repository.captures(uri)
-        await _collect_captures(archive, cast("AsyncGenerator[Capture, None]", captures), heap)  # as all clients are
+        client = self._clients.get(archive.id)
+        if client is None:
+            client = self._clients[archive.id] = create_client(archive, self._client)
+        captures = client.captures(uri)
+        await _collect_captures(
+            archive, cast("AsyncGenerator[Capture, None]", captures), collector
+        )  # as all clients are
 
 
 def _deadline_outcome(error: asyncio.CancelledError, seconds: float) -> tuple[ArchiveOutcome, str]:
-    """Return the outcome of a request that was cancelled at the deadline, and a message."""
+    """Return the outcome and the message of a request cancelled at the deadline."""
     if NOT_SENT in error.args:
         return "not-now", f"no request was sent within {seconds:.3g} s: earlier ones are not answered"
     return "timeout", f"not answered within {seconds:.3g} s"
 
 
 def _uses_timegate(archive: Archive) -> bool:
-    """Return whether the TimeGate of an archive is queried; that of archive.today is behind captchas."""
+    """Return whether the TimeGate of an archive is queried; that of archive.today is protected by captchas."""
     return (
         archive.timegate is not None and archive.timemap is not None and archive.kind is not ArchiveKind.ARCHIVE_TODAY
     )
 
 
 def endpoint_of(archive: Archive) -> upstream.UpstreamEndpoint:
-    """Return what is asked of an archive: lists of any kind are called TimeMaps."""
+    """Return which endpoint of an archive is queried; every kind of listing counts as a TimeMap."""
     return "timegate" if archive.timemap is None and archive.cdx is None and archive.timegate else "timemap"
 
 
-def classify_error(error: Exception) -> ArchiveOutcome:  # noqa: PLR0911  one for each word
-    """Return the word for what an archive raised.
+def classify_error(error: Exception) -> ArchiveOutcome:  # noqa: PLR0911  one for each outcome
+    """Return the outcome for an exception of an archive client.
 
-    >>> classify_error(FailedError("status 500", "a", "status")), classify_error(ExcludedError("it does not show it", "a"))
-    ('http-5xx', 'excluded')
+    >>> classify_error(FailedError("status 500", "a", "status"))
+    'http-5xx'
+    >>> classify_error(ExcludedError("it does not show it", "a"))
+    'excluded'
     """
     match error:
         case NotNowError() | UnsupportedError() | UsageError():
-            return "not-now"  # it was not asked
+            return "not-now"  # no request was sent
         case ExcludedError():
             return "excluded"
         case ListCutError():
@@ -227,19 +246,22 @@ def classify_error(error: Exception) -> ArchiveOutcome:  # noqa: PLR0911  one fo
         case FailedError():
             return _OUTCOMES.get(error.kind, "malformed")
         case _:
-            return "not-now"  # the account of its limits cannot be read or written: then nothing is sent
+            return "not-now"  # the rate limit state cannot be read or written, so no request was sent
 
 
 def _status_outcome(message: str) -> upstream.UpstreamOutcome:
-    found = re.search(r"status (\d)\d\d", message)
-    # Without a number: a page of a list that is not there, 404.
-    return cast("upstream.UpstreamOutcome", f"http-{found[1]}xx") if found and found[1] in "45" else "http-4xx"
+    match = re.search(r"status (\d)\d\d", message)
+    # Without a number: a missing page of a TimeMap, 404.
+    return cast("upstream.UpstreamOutcome", f"http-{match[1]}xx") if match and match[1] in "45" else "http-4xx"
 
 
 class _MementoCollector:
-    """What an archive has listed so far.
+    """Collects what an archive lists.
 
-    parts: the copies. nameless: how many others had no address. problems: what of a TimeMap could not be read.
+    Attributes:
+        parts: The mementos.
+        without_url: Number of captures without a URL.
+        problems: Parts of a TimeMap that could not be parsed.
     """
 
     __slots__ = ("_bytes", "parts", "problems", "without_url")
@@ -251,12 +273,12 @@ class _MementoCollector:
         self._bytes = 0
 
     def add(self, part: Mementos, size: int) -> None:
-        """Take some. size: characters of their addresses."""
+        """Add mementos. `size` is the total length of their URLs."""
         self.parts.append(part)
         self._bytes += size + _ROW_BYTES * len(part)
 
     def describe_skipped(self) -> Iterator[str]:
-        """Yield sentences on what was left out."""
+        """Yield sentences about what was left out."""
         if self.without_url:
             yield f"{self.without_url} copies without an address were left out"
         if self.problems.total:
@@ -264,13 +286,13 @@ class _MementoCollector:
             yield f"{self.problems.total} parts of its list could not be read ({kinds})"
 
     def check_size(self, archive: Archive) -> None:
-        """Raise ListCutError if it is as much as is taken."""
+        """Raise ListCutError if the size limit is exceeded."""
         if self._bytes > MAX_UPSTREAM_BYTES:
             raise ListCutError(f"more than {MAX_UPSTREAM_BYTES >> 20} MB of copies: the rest was left out", archive.id)
 
 
 async def merge_mementos(parts: list[Mementos]) -> Mementos:
-    """Return all copies of several lists; many of them are put together beside the event loop."""
+    """Merge lists of mementos; long ones in a thread."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return parts[0] if parts else NO_MEMENTOS
@@ -279,42 +301,44 @@ async def merge_mementos(parts: list[Mementos]) -> Mementos:
     return await asyncio.to_thread(Mementos.merged, parts)
 
 
-async def _collect_captures(archive: Archive, captures: AsyncGenerator[Capture, None], heap: _MementoCollector) -> None:
-    """Put captures on a heap, also those that came before an error or the end of the time."""
+async def _collect_captures(
+    archive: Archive, captures: AsyncGenerator[Capture, None], collector: _MementoCollector
+) -> None:
+    """Collect captures, including those received before an error or a cancellation."""
     rows: list[MementoTuple] = []
     size = 0
     try:
         async for capture in captures:
-            address = capture_url(archive, capture)
-            if address is None:
-                heap.without_url += 1
+            url = capture_url(archive, capture)
+            if url is None:
+                collector.without_url += 1
                 continue
-            rows.append(MementoTuple(capture.datetime, archive.id, address))
-            size += len(address)
+            rows.append(MementoTuple(capture.datetime, archive.id, url))
+            size += len(url)
             if len(rows) >= _BATCH_MEMENTOS:
-                taken, taken_size, rows, size = rows, size, [], 0
-                heap.add(Mementos(taken), taken_size)
-            heap.check_size(archive)
+                batch, batch_size, rows, size = rows, size, [], 0
+                collector.add(Mementos(batch), batch_size)
+            collector.check_size(archive)
     except BaseException:
-        # A generator that is not closed would hold its connection until it is collected.
+        # An unclosed generator would hold its connection until garbage collection.
         await captures.aclose()
         raise
     finally:
         if rows:
-            heap.add(Mementos(rows), size)
+            collector.add(Mementos(rows), size)
 
 
 def _absorb_cancellation() -> None:
-    """Go on though cancelled: the one who cancelled waits for an answer."""
+    """Continue after a cancellation, since the caller waits for the result."""
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
 
 
 def capture_url(archive: Archive, capture: Capture) -> str | None:
-    r"""Return the address of a copy; where it has none of its own, of the record in its file; None if nobody knows.
+    r"""Return the URL of a capture, or that of its record in a WARC file; None if it has neither.
 
-    Whatever an archive says, it is printable ASCII without spaces: it goes into headers and lines.
+    The URL is made printable ASCII without spaces, because it is written into headers and lines.
 
     >>> from unlost.registry.models import ArchiveKind
     >>> crawl = Archive("c", "C", ArchiveKind.COMMON_CRAWL, replay="https://data.example/{filename}")
@@ -323,14 +347,14 @@ def capture_url(archive: Archive, capture: Capture) -> str | None:
     >>> capture_url(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\r\nX: é"))
     'http://b/%0D%0AX:%20%C3%A9'
     """
-    address = capture.urim
-    if address is None:
+    url = capture.urim
+    if url is None:
         if capture.filename is None:
             return None
         template = archive.replay if archive.replay and "{filename}" in archive.replay else "file:{filename}"
-        address = template.replace("{filename}", quote(capture.filename, errors="surrogateescape"))
+        url = template.replace("{filename}", quote(capture.filename, errors="surrogateescape"))
         if capture.offset is not None:
-            address += f"#{capture.offset}" + (f"-{capture.offset + capture.length - 1}" if capture.length else "")
-    if address.isascii() and address.isprintable() and " " not in address:
-        return address
-    return quote(address.encode("utf-8", "surrogatepass"), safe=_ASCII)
+            url += f"#{capture.offset}" + (f"-{capture.offset + capture.length - 1}" if capture.length else "")
+    if url.isascii() and url.isprintable() and " " not in url:
+        return url
+    return quote(url.encode("utf-8", "surrogatepass"), safe=_ASCII)

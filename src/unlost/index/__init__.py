@@ -1,8 +1,14 @@
 """Index files: CDX, CDXJ, ZipNum and UKVS, read and written as streams of rows.
 
-Reading order: `cdx` (rows, CDX and CDXJ), `zipnum` (sorted compressed blocks), `external_sort`, `detection` (what a
-file is), `warc_index` (rows of archive files), `reader` (rows and captures of an index of any kind), `ukvs` (the file
-format of MementoMaps).
+Modules in reading order:
 
-Imports the top level, `uri` and `warc`; nothing of `archives` or above.
+- `cdx`: Rows, and the CDX and CDXJ formats.
+- `zipnum`: Sorted indexes in compressed blocks.
+- `external_sort`: Sorting of lines that do not fit into memory.
+- `detection`: What a file contains.
+- `warc_index`: Rows of archive files.
+- `reader`: Rows and captures of an index of any kind.
+- `ukvs`: The file format of MementoMaps.
+
+Imports the top level, `uri` and `warc`. It must not import `archives` or anything above.
 """

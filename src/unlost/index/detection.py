@@ -1,6 +1,6 @@
-"""Detects what a file is: from its magic bytes, its name, and its first lines.
+"""Detects what a file contains, from its magic bytes, its name and its first lines.
 
-Tells indexes, URL lists, access logs and maps apart, and refuses known formats that are not read here with advice.
+Distinguishes indexes, URL lists, access logs and maps, and rejects known but unsupported formats with advice.
 """
 
 import re
@@ -20,11 +20,11 @@ LineKind = Literal["index", "urls", "log", "map"]
 _KINDS: tuple[LineKind, ...] = get_args(LineKind)
 
 SAMPLED_LINES = 500
-"""At most this many lines are read to detect what a file is."""
+"""Maximum number of lines read to detect what a file contains."""
 
-_SAMPLED_BYTES = 1 << 20  # of text, so that long lines do not make it slow
+_SAMPLED_BYTES = 1 << 20  # limit in case of long lines
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Some editors put it before the first line."""
+"""Some editors write it before the first line."""
 
 
 _MAGIC = {
@@ -48,42 +48,55 @@ _LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
 _ZIPNUM_LINE = re.compile(rb"[^\t ]+( \d+)?\t[^\t]+\t\d+\t\d+(\t\d+)?\s*")
 
+_KIND_LABELS = {
+    "index": "rows of an index",
+    "urls": "URLs",
+    "log": "lines of a log",
+    "map": "rows of a map",
+    "binary": "not text",
+    "other": "others",
+}
+
 
 def reject_unsupported_formats(path: str | PathLike[str], name: str | None = None) -> None:
-    """Raise InputError for a file in a known format that is not read here. The message says what to do.
+    """Raise InputError for a file in a known but unsupported format, with advice.
 
-    name: how to call the file in the message, if not by its path. A file that does not exist is not reported.
+    A missing file is not reported as such. `name` is the file's name for messages, if not its path.
     """
-    called = name or fspath(path)
-    if Path(called).suffix == ".summary":
-        raise InputError(f"{called}: {_ZIPNUM_ADVICE}")
+    label = name or fspath(path)
+    if Path(label).suffix == ".summary":
+        raise InputError(f"{label}: {_ZIPNUM_ADVICE}")
     try:
         with Path(path).open("rb") as file:
             head = file.read(_MAGIC_BYTES)
     except OSError as error:
-        raise unreadable_error(called, error) from error
+        raise unreadable_error(label, error) from error
     for magic, advice in _MAGIC.items():
         if head.startswith(magic):
-            raise InputError(f"{called}: {advice}")
+            raise InputError(f"{label}: {advice}")
 
 
 def detect_line_kind(
     path: str | PathLike[str], name: str | None = None, *, unknown: LineKind | None = None
 ) -> LineKind:
-    """Return what the lines of a text file are, plain, gzip or zstd. An empty file counts as an index.
+    """Return what the lines of a text file (plain, gzip or zstd) are. An empty file counts as an index.
 
-    name: how to call the file in messages, if not by its path. unknown: what a file counts as whose lines are of no
-    known kind; it is refused otherwise.
+    A header decides; otherwise the majority of the first `SAMPLED_LINES` lines. Rows of CDX and CDXJ may be mixed.
+    Other lines among them are left to the reader, which counts them.
 
-    A header decides; otherwise the majority of the first `SAMPLED_LINES` lines. Rows of CDX and CDXJ may be mixed, and
-    other lines among them are left to the reader, which counts them. Raises InputError if the lines are of no known
-    kind, are mostly of different kinds, or if rows of an index are among URLs.
+    Args:
+        path: The file.
+        name: Name for messages, if not the path.
+        unknown: Result for lines of no known kind; None to raise InputError.
+
+    Raises:
+        InputError: The lines are of no known kind or mostly of different kinds, or there are index rows among URLs.
     """
-    called = name or fspath(path)
+    label = name or fspath(path)
     counts: Counter[str] = Counter()
-    for number, text in enumerate(sample_lines(read_lines(path, Problems(), name=called, batch_lines=100))):
+    for number, text in enumerate(sample_lines(read_lines(path, Problems(), name=label, batch_lines=100))):
         if not number and b"\r" in text:
-            raise InputError(f"{called}: {_BARE_CR_ADVICE}")
+            raise InputError(f"{label}: {_BARE_CR_ADVICE}")
         if text.startswith(b"!fields "):
             return "map"
         if is_cdx_header(text):
@@ -91,15 +104,16 @@ def detect_line_kind(
         if text[:1] not in b"!@#":
             counts[classify_line(text)] += 1
     if counts["zipnum"]:
-        raise InputError(f"{called}: {_ZIPNUM_ADVICE}")
+        raise InputError(f"{label}: {_ZIPNUM_ADVICE}")
     is_unknown = not sum(counts[kind] for kind in _KINDS) or counts["binary"] * 2 > counts.total()
-    return unknown if unknown and is_unknown else _majority_kind(counts, called)
+    return unknown if unknown and is_unknown else _majority_kind(counts, label)
 
 
 def detect_query_format(path: str | PathLike[str]) -> Literal["json", "log", "urls"]:
-    """Return whether a file lists queries as JSON Lines, as an access log or as URLs; an empty one counts as the last.
+    """Return whether a file lists queries as JSON Lines, as an access log or as URLs.
 
-    Raises InputError if the file cannot be read, or is an index or a map: its rows are not queries.
+    An empty file counts as URLs. Raises InputError if the file cannot be read, or is an index or a map, whose rows are
+    not queries.
     """
     reject_unsupported_formats(path)
     lines = sample_lines(read_lines(path, Problems(), batch_lines=100))
@@ -113,38 +127,40 @@ def detect_query_format(path: str | PathLike[str]) -> Literal["json", "log", "ur
 
 
 def is_table(path: str | PathLike[str]) -> bool:
-    """Return whether most of the first lines of a text file have tabs between columns. Raises InputError."""
+    """Return whether most of the first lines of a text file have tab-separated columns. Raises InputError."""
     tabs = [b"\t" in text.strip() for text in sample_lines(read_lines(path, Problems(), batch_lines=100))]
     return sum(tabs) * 2 > len(tabs)
 
 
 def sample_lines(lines: Iterable[Line]) -> Iterator[bytes]:
-    """Yield the text of the first lines, without blank ones and without a byte order mark."""
-    left = _SAMPLED_BYTES
+    """Yield the text of the first lines, without blank lines and the byte order mark."""
+    remaining = _SAMPLED_BYTES
     for line in islice(lines, SAMPLED_LINES):
         text = line.text.removeprefix(BYTE_ORDER_MARK) if line.number == 1 else line.text
         if text.strip():
             yield text
-        left -= len(text)
-        if left < 0:
+        remaining -= len(text)
+        if remaining < 0:
             return
 
 
 def is_cdx_header(text: bytes) -> bool:
-    """Return whether a line names the columns of a CDX file, correctly or not."""
+    """Return whether a line is a CDX header, valid or not."""
     return text[1:4] == b"CDX" and not text[:1].isalnum()
 
 
 def has_json_column(text: bytes) -> bool:
-    """Return whether the third or fourth field of a line begins with a brace, as only those of CDXJ do."""
+    """Return whether the third or fourth field of a line begins with a brace, as in CDXJ."""
     return any(column.startswith(b"{") for column in text.split(None, 4)[2:4])
 
 
-def classify_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
-    """Return what a line is: `index`, `urls`, `log`, `map`, `zipnum` (a line of a block list), `binary` or `other`.
+def classify_line(text: bytes) -> str:  # noqa: PLR0911  one for each kind
+    """Return what a line is: `index`, `urls`, `log`, `map`, `zipnum` (of a block list), `binary` or `other`.
 
-    >>> classify_line(b'com,a)/ 2014 {"url": "http://a.com/"}'), classify_line(b"http://a.com/"), classify_line(b"a b c")
-    ('index', 'urls', 'other')
+    >>> classify_line(b'com,a)/ 2014 {"url": "http://a.com/"}'), classify_line(b"http://a.com/")
+    ('index', 'urls')
+    >>> classify_line(b"a b c")
+    'other'
     """
     if _BINARY.search(text):
         return "binary"
@@ -153,7 +169,7 @@ def classify_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
     if _ZIPNUM_LINE.fullmatch(text):
         return "zipnum"
     columns = text.split(None, 11)
-    # Old indexes have URLs as keys: the date after them tells.
+    # Old indexes have URLs as keys, followed by a date.
     has_date = len(columns) > 2 and _DATE.fullmatch(columns[1]) is not None
     if has_date and (9 <= len(columns) <= 11 or has_json_column(text)):
         return "index"
@@ -167,7 +183,7 @@ def classify_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
 
 
 def _majority_kind(counts: Counter[str], name: str) -> LineKind:
-    """Return the kind of most lines. Raises InputError if that is not safe to assume."""
+    """Return the kind of most lines. Raises InputError if it is ambiguous."""
     total = counts.total()
     best = max(_KINDS, key=lambda kind: counts[kind])
     if not total:
@@ -180,18 +196,8 @@ def _majority_kind(counts: Counter[str], name: str) -> LineKind:
             "it is"
         )
     if counts[best] * 2 < total or (best == "urls" and counts["index"]):
-        found = ", ".join(
+        summary = ", ".join(
             f"{counts[kind]} {_KIND_LABELS[kind]}" for kind in (*_KINDS, "binary", "other") if counts[kind]
         )
-        raise InputError(f"{name}: lines of different kinds ({found}): split the file, or give its kind with --input")
+        raise InputError(f"{name}: lines of different kinds ({summary}): split the file, or give its kind with --input")
     return best
-
-
-_KIND_LABELS = {
-    "index": "rows of an index",
-    "urls": "URLs",
-    "log": "lines of a log",
-    "map": "rows of a map",
-    "binary": "not text",
-    "other": "others",
-}

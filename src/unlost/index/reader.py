@@ -1,7 +1,7 @@
 """Reads rows and captures of an index of any kind: CDX and CDXJ (plain, gzip, zstd), and ZipNum.
 
-Each line tells whether it is CDX or CDXJ. Captures of one page are found without reading more than their blocks in a
-ZipNum.
+CDX and CDXJ are distinguished line by line. In a ZipNum, the captures of one page are found by reading only their
+blocks.
 """
 
 import re
@@ -13,7 +13,6 @@ from unlost import uri
 from unlost.capture import Capture
 from unlost.errors import InputError
 from unlost.index import cdx
-from unlost.index import cdx as index_cdx
 from unlost.index.cdx import CdxLayout, IndexRow, RowError
 from unlost.index.detection import (
     BYTE_ORDER_MARK,
@@ -33,36 +32,46 @@ _HEADER_BYTES = 1000  # longer than any CDX header
 def read_index_rows(
     path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None = None
 ) -> Iterator[IndexRow]:
-    """Yield the rows of a CDX or CDXJ file, plain, gzip or zstd, or of a ZipNum given by its `.idx`, in their order.
+    """Yield the rows of a CDX or CDXJ file (plain, gzip or zstd), or of a ZipNum given by its `.idx`, in order.
 
-    A line that is no row is counted in `problems` (kinds: docs/index.md) and the next is read. on_read: is told now and
-    then how many bytes of the file have been read, as they are stored; not of a ZipNum. Raises InputError if the file
-    cannot be read at all, or holds something else than an index, as far as its first lines tell.
+    Invalid lines are counted in `problems` (kinds: docs/index.md) and skipped.
+
+    Args:
+        path: The index.
+        problems: Gets the invalid lines.
+        on_read: Called now and then with the number of bytes read, as stored; not for a ZipNum.
+
+    Raises:
+        InputError: The file cannot be read, or is not an index, judging by its first lines.
     """
     if Path(path).suffix != ".idx" and Path(path).is_file():
         reject_unsupported_formats(path)
-        # Lines of no kind are counted below, one by one.
+        # Lines of no known kind are counted one by one below.
         if (kind := detect_line_kind(path, unknown="index")) != "index":
             raise InputError(f"{fspath(path)}: expected CDX or CDXJ, found {_OTHER_KIND_LABELS[kind]}")
     return _parse_rows(_read_text_lines(path, problems, on_read), fspath(path), problems)
 
 
 def ends_within_row(path: str | PathLike[str]) -> bool:
-    """Return whether a plain text index breaks off: its last line has no line end and cannot be read.
+    """Return whether a plain text index is truncated: its last line has no line end and is invalid.
 
-    Compressed files tell by themselves whether they are whole, and the end of a pipe cannot be read in advance. Raises
-    InputError if the file cannot be read.
+    Compressed files detect truncation themselves, and the end of a pipe cannot be read in advance. Raises InputError if
+    the file cannot be read.
     """
     if Path(path).suffix == ".idx" or not Path(path).is_file() or is_compressed(path):
         return False
     try:
         with Path(path).open("rb") as file:
-            first = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
+            first_line = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
             file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
-            last = file.read().rpartition(b"\n")[2]
+            last_line = file.read().rpartition(b"\n")[2]
     except OSError as error:
         raise unreadable_error(path, error) from error
-    lines = [Line(1, 0, first.rstrip(b"\r\n")), Line(2, 0, last)] if is_cdx_header(first) else [Line(2, 0, last)]
+    lines = (
+        [Line(1, 0, first_line.rstrip(b"\r\n")), Line(2, 0, last_line)]
+        if is_cdx_header(first_line)
+        else [Line(2, 0, last_line)]
+    )
     problems = Problems()
     for _ in _parse_rows(lines, fspath(path), problems):
         pass
@@ -71,13 +80,13 @@ def ends_within_row(path: str | PathLike[str]) -> bool:
 
 def _parse_rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[IndexRow]:
     layout: CdxLayout | None = None
-    is_behind_rows = False
-    for each in lines:
-        line = each._replace(text=each.text.removeprefix(BYTE_ORDER_MARK)) if each.number == 1 else each
+    has_rows = False
+    for raw_line in lines:
+        line = raw_line._replace(text=raw_line.text.removeprefix(BYTE_ORDER_MARK)) if raw_line.number == 1 else raw_line
         if not line.text.strip():
             continue
         if line.text[:1] in b"!@#":
-            if is_behind_rows:
+            if has_rows:
                 message = "expected headers and comments above all rows"
                 problems.add(Problem("late-header", name, line.number, line.offset, message))
             continue
@@ -87,14 +96,12 @@ def _parse_rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterato
         try:
             if is_cdx_header(line.text):
                 layout = (
-                    _layout_after_rows(layout, line, name, problems)
-                    if is_behind_rows
-                    else CdxLayout.from_header(line.text)
+                    _layout_after_rows(layout, line, name, problems) if has_rows else CdxLayout.from_header(line.text)
                 )
                 continue
-            is_behind_rows = True
+            has_rows = True
             if (layout is None or layout.delimiter == " ") and has_json_column(line.text):
-                yield index_cdx.parse_cdxj_row(line.text, line.number, line.offset)
+                yield cdx.parse_cdxj_row(line.text, line.number, line.offset)
             else:
                 yield (layout or cdx).parse_row(line.text, line.number, line.offset)
         except RowError as error:
@@ -104,7 +111,7 @@ def _parse_rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterato
 def _read_text_lines(
     path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None
 ) -> Iterator[Line]:
-    """Yield the lines of a text file, or of all blocks of a ZipNum, with offsets as if they were one text."""
+    """Yield the lines of a text file, or of all blocks of a ZipNum, with offsets as if the blocks were one text."""
     if Path(path).suffix != ".idx":
         yield from read_lines(path, problems, on_read=on_read)
         return
@@ -118,40 +125,42 @@ def _read_text_lines(
 
 
 def _layout_after_rows(layout: CdxLayout | None, line: Line, name: str, problems: Problems) -> CdxLayout:
-    """Return the layout from a header below rows on. One with other columns is a problem: maps are not built of it."""
-    found = CdxLayout.from_header(line.text)
-    if found != (layout or cdx.CDX11):
+    """Return the layout of a header after the first row. A different layout is a problem, and not used for maps."""
+    new_layout = CdxLayout.from_header(line.text)
+    if new_layout != (layout or cdx.CDX11):
         message = "a header with other columns in the middle of the file: split the file there"
         problems.add(Problem("late-header", name, line.number, line.offset, message))
-    return found
+    return new_layout
 
 
 def find_index_captures(path: str | PathLike[str], url: str, problems: Problems) -> Iterator[Capture]:
-    """Yield the captures of one page, in the order of the file; in a ZipNum without reading more than its blocks.
+    """Yield the captures of one page, in the order of the file; in a ZipNum, by reading only its blocks.
 
-    The page is found under every spelling that an index may have of its key, and under keys that other tools give it.
-    Raises UriError if the address is none.
+    The page is found under all spellings of its key, and under the keys that other tools compute. Raises UriError if
+    the URL is invalid.
     """
     key = uri.key(url)
-    others = uri.alternative_keys(url)
+    alternatives = uri.alternative_keys(url)
 
     def is_page(capture: Capture) -> bool:
-        # Under a key of other tools there are captures of other pages, too.
-        return capture.key == key or (capture.key in others and uri.key_many([capture.uri])[0] == key)
+        # Captures of other pages may share a key computed by other tools.
+        return capture.key == key or (capture.key in alternatives and uri.key_many([capture.uri])[0] == key)
 
     if Path(path).suffix != ".idx":
         yield from filter(is_page, read_index_captures(path, problems))
         return
     with ZipNumIndex(path) as index:
-        keys = [with_port for each in (key, *others) for with_port in _with_default_ports(each)]
-        spellings = {spelling.encode() for each in keys for spelling in uri.spellings(each)}
+        keys = [with_port for page_key in (key, *alternatives) for with_port in _with_default_ports(page_key)]
+        spellings = {spelling.encode() for page_key in keys for spelling in uri.spellings(page_key)}
         for line in index.lines(*spellings, problems=problems):
-            found = _rows_to_captures(_parse_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
-            yield from filter(is_page, found)
+            captures = _rows_to_captures(
+                _parse_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems
+            )
+            yield from filter(is_page, captures)
 
 
 def _with_default_ports(key: str) -> list[str]:
-    """Return a key without a port, and the same with those that some tools leave in it.
+    """Return a key without a port, and the variants with the default ports that some tools leave in it.
 
     >>> _with_default_ports("com,a)/x"), _with_default_ports("com,a:81)/x")
     (['com,a)/x', 'com,a:80)/x', 'com,a:443)/x'], ['com,a:81)/x'])
@@ -162,7 +171,7 @@ def _with_default_ports(key: str) -> list[str]:
 
 
 def read_index_captures(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:
-    """Yield the captures of an index, as `read_rows` does its rows. Rows that are no captures are counted too."""
+    """Yield the captures of an index. Rows that are not valid captures are problems, as in `read_index_rows`."""
     return _rows_to_captures(read_index_rows(path, problems), fspath(path), problems)
 
 

@@ -1,6 +1,6 @@
-"""Captures and index rows of archive files of any kind: WARC, ARC or WACZ, told apart by their first bytes.
+"""Captures and index rows of archive files (WARC, ARC or WACZ), detected by their first bytes.
 
-Rows have the form that pywb serves.
+Rows have the form that pywb uses.
 """
 
 import re
@@ -18,24 +18,24 @@ from unlost.warc import reader as warc_reader
 from unlost.warc import wacz
 
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_ZSTD_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with one, and without it nothing can be read
+_ZSTD_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with a dictionary
 _RECORD_START = re.compile(rb"WARC/\d|filedesc://")
 _RECORD_START_BYTES = 64
 _WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
 
 def is_archive_file(path: str | PathLike[str]) -> bool:
-    """Return whether a file is a WARC, ARC or WACZ: its first bytes tell, and if they tell nothing, its name.
+    """Return whether a file is a WARC, ARC or WACZ, judging by its first bytes or else its name.
 
-    A pipe is told by its name, since what is read of it is gone. Raises InputError if the file cannot be read.
+    A pipe is judged by its name, because bytes read from it are lost. Raises InputError if the file cannot be read.
     """
     return _detect_archive_format(path) is not None
 
 
 def check_archive_readable(path: str | PathLike[str]) -> None:
-    """Raise InputError for what `read_archive` can read nothing of: not there, a folder, a WACZ that is no ZIP.
+    """Raise InputError for a file that `read_archive_captures` cannot read: missing, a directory, or an invalid WACZ.
 
-    Only the first bytes are looked at, and the directory of a WACZ; of a pipe, nothing.
+    Reads only the first bytes, and the directory of a WACZ; nothing of a pipe.
     """
     try:
         if _detect_archive_format(path) == "wacz" and Path(path).is_file():
@@ -53,9 +53,16 @@ def read_archive_captures(
     type_counts: Counter[str] | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
-    """Yield the captures of a WARC, ARC or WACZ file, told as `is_archive` does.
+    """Yield the captures of a WARC, ARC or WACZ file.
 
-    tally, on_read: as `unlost.warc.reader.read_captures` has them. Raises InputError if it cannot be read.
+    Args:
+        path: The file.
+        problems: Gets everything that could not be read.
+        type_counts: As in `unlost.warc.reader.read_warc_captures`.
+        on_read: As in `unlost.warc.reader.read_warc_captures`.
+
+    Raises:
+        InputError: The file cannot be read.
     """
     reader = wacz.read_wacz_captures if _detect_archive_format(path) == "wacz" else warc_reader.read_warc_captures
     try:
@@ -85,16 +92,15 @@ def _detect_archive_format(path: str | PathLike[str]) -> str | None:
 def read_archive_rows(
     path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None = None
 ) -> Iterator[IndexRow]:
-    """Yield one row for each capture of a file, in its order.
+    """Yield an index row for each capture of a file, in order.
 
-    Only captures of pages and their parts: metadata about a page would share its key and date, and be served in its
-    place.
+    `metadata` records are left out: they would share the key and date of a page, and be replayed instead of it.
     """
     return map(row_from_capture, read_archive_captures(path, problems, on_read=on_read))
 
 
 def row_from_capture(capture: Capture) -> IndexRow:
-    """Return a capture as an index row. Key and date are of the forms that pywb looks up."""
+    """Return a capture as an index row, with the key and date in the form that pywb looks up."""
     fields = {
         "url": capture.uri,
         "mime": REVISIT_TYPE if capture.revisit else capture.mime,
@@ -105,5 +111,5 @@ def row_from_capture(capture: Capture) -> IndexRow:
         "offset": capture.offset,
         "filename": capture.filename,
     }
-    known = {name: str(value) for name, value in fields.items() if value is not None}
-    return IndexRow(index_key(capture.uri), capture.datetime, known)
+    known_fields = {name: str(value) for name, value in fields.items() if value is not None}
+    return IndexRow(index_key(capture.uri), capture.datetime, known_fields)

@@ -1,4 +1,5 @@
-"""Logs: access logs of web servers and archives (`access`), and logs of upstream responses of aggregators (`upstream`).
+"""Logs of requests, read as streams in bounded memory; invalid lines are counted.
 
-Read as streams in bounded memory; lines that cannot be read are counted. Imports the top level only.
+`access` reads access logs of web servers and archives, `upstream` reads and writes logs of upstream responses of
+aggregators. Imports only the top level.
 """

@@ -1,7 +1,7 @@
-"""Logs of upstream responses: what each archive returned when an aggregator queried it.
+"""Logs of upstream responses: the result of each request of an aggregator to an archive.
 
 The log of unlost is JSON Lines with fixed fields (docs/formats.md). Maps learn misses from it, routing learns hit
-rates. Logs of MemGator are read too.
+rates. Logs of MemGator are read, too.
 """
 
 import json
@@ -18,57 +18,75 @@ from unlost.problems import Problem, Problems
 from unlost.text_lines import TextSource, read_source_lines, source_name
 
 UpstreamEndpoint = Literal["timemap", "timegate"]
-"""What was asked."""
+"""Endpoint that was queried."""
 UpstreamOutcome = Literal[
-    "hit",  # it holds at least one copy
-    "miss",  # it answered that it holds none
-    "timeout",  # nothing, or not everything, before the deadline
-    "refused",  # no connection: a block, or a server that is down
-    "reset",  # the connection ended before the answer did
-    "dns",  # its name was not found
-    "tls",  # no secure connection
-    "redirect",  # redirected in a circle, too often, or to where it must not
-    "limited",  # 429, or another way to say: less
-    "http-4xx",  # any other status of the class, but for those that mean a miss
+    "hit",  # at least one memento
+    "miss",  # no mementos
+    "timeout",  # incomplete at the deadline
+    "refused",  # no connection: blocked, or the server is down
+    "reset",  # the connection was closed before the end of the response
+    "dns",  # name resolution failed
+    "tls",  # TLS handshake failed
+    "redirect",  # redirect loop, too many redirects, or a forbidden target
+    "limited",  # 429, or another sign of rate limiting
+    "http-4xx",  # other statuses of the class, except those that mean a miss
     "http-5xx",
-    "malformed",  # an answer that could not be read
-    "too-large",  # an answer past the cap
+    "malformed",  # the response could not be parsed
+    "too-large",  # the response exceeded the size limit
 ]
-"""What came of it."""
+"""Outcome of the request."""
 RoutingReason = Literal[
     "routed",  # its map or filter says that it may hold the page
-    "explored",  # its map or filter says no, and it was asked nevertheless, to know how often that is wrong
-    "learned",  # it has no map; its hit rate made it worth asking
-    "broadcast",  # all were asked
-    "requested",  # whoever asked named it
+    "explored",  # its map or filter denies the page; queried anyway, to measure how often that is wrong
+    "learned",  # it has no map; queried because of its hit rate
+    "broadcast",  # all archives were queried
+    "requested",  # the client named the archive
 ]
-"""Why it was asked."""
+"""Reason why the archive was queried."""
 UPSTREAM_LOG_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
     "bad-json": "expected a JSON object",
     "missing-field": "a field that every answer has",
     "bad-field": "a value that the field cannot have",
 }
-"""The kinds of problems, and what each means. All of them lose their line."""
-_MAX_NUMBER = 2**53 - 1  # what every reader of JSON keeps exactly
+"""Kinds of problems, with their messages. Each skips its line."""
+_MAX_NUMBER = 2**53 - 1  # largest integer that all JSON parsers represent exactly
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_REQUIRED_FIELDS = ("time", "archive", "uri", "endpoint", "outcome", "reason")
+
+MemGatorEventKind = Literal["asked", "hit", "miss", "error", "sleep"]
+"""A page was requested; an archive has mementos, has none, failed, or is dormant."""
+_NOT_FOUND = 404
+
+_REQUEST_LINE = re.compile(rb"Aggregating Mementos for (\S+)")
+_RESPONSE_LINE = re.compile(
+    rb"(\S+) => (?:(Success): (\d{1,18}) mementos|Response error: (\d{3})|(Network|Request|Response read) error|"
+    rb"(Dormant) after)"
+)
+_LINE_PREFIXES = (b"INFO: ", b"ERROR: ", b"BENCHMARK: ")
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamLogEntry:
-    """One answer of one archive.
+    """Result of one request to one archive.
 
-    time: when the answer, or the failure, was there: ISO 8601 in UTC, `2026-01-31T12:00:00.250Z`.
-    archive: its id in the registry.
-    uri: the page that was asked for (URI-R).
-    endpoint, outcome, reason: as listed above.
-    key: the page's normal key; None if it has none.
-    status: the HTTP status; None if there was no response.
-    mementos: how many copies were listed; None if the answer does not tell, as that of a TimeGate.
-    first, last: the dates of the earliest and the latest copy seen, 14 digits, UTC.
-    duration_ms: from asking to the end of the answer, in milliseconds.
-    bytes: of the body, as it came over the network; None if nobody counted.
-    from_cache: it was not asked now: the answer is one that was kept.
+    Attributes:
+        time: When the response or the failure arrived: ISO 8601 in UTC, `2026-01-31T12:00:00.250Z`.
+        archive: ID of the archive in the registry.
+        uri: Requested page (URI-R).
+        endpoint: Endpoint that was queried.
+        outcome: Outcome of the request.
+        reason: Why the archive was queried.
+        key: Key of the page in normal form; None if it has none.
+        status: HTTP status; None if there was no response.
+        mementos: Number of mementos listed; None if unknown, as for a TimeGate.
+        first: Date of the earliest memento seen, 14 digits, UTC.
+        last: Date of the latest memento seen, 14 digits, UTC.
+        duration_ms: Milliseconds from the request to the end of the response.
+        bytes: Size of the response body as transferred; None if it was not measured.
+        from_cache: Whether a cached response was used instead of a request.
     """
 
     time: str
@@ -88,19 +106,19 @@ class UpstreamLogEntry:
 
 
 class SupportsWrite(Protocol):
-    """A file opened for writing bytes, or anything like it."""
+    """A binary file opened for writing, or an object with the same method."""
 
     def write(self, data: bytes, /) -> object:
-        """Write all of it."""
+        """Write all data."""
         ...
 
 
 def read_upstream_log(file: TextSource, problems: Problems, name: str | None = None) -> Iterator[UpstreamLogEntry]:
-    r"""Yield the answers of a log, in its order and in bounded memory.
+    r"""Yield the entries of a log, in order, in bounded memory.
 
-    Strict: a line with a field that is missing or has a value that it cannot have is left out and counted in
-    `problems` under `name`, by the kinds of `KINDS`. Fields of later versions are ignored. file, name and what is
-    raised: as `unlost.text_lines.lines_of` has them.
+    Strict: a line with a missing or invalid field is skipped and counted in `problems`, by the kinds of
+    `UPSTREAM_LOG_PROBLEM_KINDS`. Unknown fields of later versions are ignored. Arguments are those of
+    `unlost.text_lines.read_source_lines`.
 
     >>> from io import BytesIO
     >>> line = UpstreamLogEntry("2026-01-31T12:00:00Z", "ia", "http://a.com/", "timemap", "hit", "routed", mementos=7)
@@ -110,45 +128,45 @@ def read_upstream_log(file: TextSource, problems: Problems, name: str | None = N
     >>> str(problems.first["missing-field"])
     'x:2 (byte 174): missing-field: expected `archive`'
     """
-    called = source_name(file, name)
+    label = source_name(file, name)
     for line in read_source_lines(file, problems, name):
         if not line.text.strip():
             continue
-        found = _parse_entry(line.text)
-        if isinstance(found, UpstreamLogEntry):
-            yield found
+        entry = _parse_entry(line.text)
+        if isinstance(entry, UpstreamLogEntry):
+            yield entry
         else:
-            problems.add(Problem(found[0], called, line.number, line.offset, found[1]))
+            problems.add(Problem(entry[0], label, line.number, line.offset, entry[1]))
 
 
 def format_log_entry(entry: UpstreamLogEntry) -> bytes:
-    """Return an answer as a line of the log, with its end. Fields that are None are left out.
+    """Return an entry as a line of the log, without fields that are None.
 
-    Raises InputError for a value that would not be read back.
+    Raises InputError for a value that `read_upstream_log` would reject.
     """
     values = {name: value for name, value in zip(_FIELD_NAMES, _field_values(entry), strict=True) if value is not None}
-    fault = _find_fault(values)
-    if fault:
-        raise InputError(fault[1])
+    error = _find_fault(values)
+    if error:
+        raise InputError(error[1])
     return _encode(values).encode() + b"\n"
 
 
 def write_upstream_log(file: SupportsWrite, entries: Iterable[UpstreamLogEntry]) -> None:
-    """Write answers to a log, each with one call, so that lines of several writers to one file do not mix."""
-    for answer in entries:
-        file.write(format_log_entry(answer))
+    """Write entries to a log, each with one call, so that lines of several writers do not interleave."""
+    for entry in entries:
+        file.write(format_log_entry(entry))
 
 
 def _parse_entry(text: bytes) -> UpstreamLogEntry | tuple[str, str]:
-    """Return what a line tells, or kind and message of its problem."""
+    """Return the entry in a line, or kind and message of its problem."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
         return "bad-json", UPSTREAM_LOG_PROBLEM_KINDS["bad-json"]
     if not isinstance(values, dict):
         return "bad-json", UPSTREAM_LOG_PROBLEM_KINDS["bad-json"]
-    known = {name: values[name] for name in _FIELD_NAMES if values.get(name) is not None}
-    return _find_fault(known) or UpstreamLogEntry(**known)
+    known_values = {name: values[name] for name in _FIELD_NAMES if values.get(name) is not None}
+    return _find_fault(known_values) or UpstreamLogEntry(**known_values)
 
 
 def _find_fault(values: dict[str, object]) -> tuple[str, str] | None:
@@ -166,7 +184,7 @@ def _is_time(value: object) -> bool:
     return isinstance(value, str) and _TIME.fullmatch(value) is not None and _is_second(value[:19])
 
 
-@lru_cache(maxsize=256)  # answers come many a second
+@lru_cache(maxsize=256)  # there are many responses per second
 def _is_second(value: str) -> bool:
     try:
         from_iso(f"{value}Z")
@@ -183,7 +201,7 @@ def _is_date(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    # A lone surrogate cannot be written as UTF-8 by whoever reads this.
+    # Lone surrogates cannot be encoded as UTF-8.
     return isinstance(value, str) and value != "" and (value.isascii() or not re.search("[\ud800-\udfff]", value))
 
 
@@ -221,33 +239,18 @@ _FIELD_RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 _FIELD_NAMES = tuple(each.name for each in fields(UpstreamLogEntry))
 _field_values = attrgetter(*_FIELD_NAMES)
-_encode = json.JSONEncoder(separators=(",", ":")).encode
-_REQUIRED_FIELDS = ("time", "archive", "uri", "endpoint", "outcome", "reason")
-
-
-MemGatorEventKind = Literal["asked", "hit", "miss", "error", "sleep"]
-"""A page was asked for; an archive has it, has it not, failed, or is left alone for a while."""
-_NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
 class MemGatorEvent:
-    """One line that tells something. name: the page that was asked for, or the archive's id."""
+    """An event in a MemGator log. `name` is the requested page or the archive's ID."""
 
     event: MemGatorEventKind
     name: str
 
 
-_REQUEST_LINE = re.compile(rb"Aggregating Mementos for (\S+)")
-_RESPONSE_LINE = re.compile(
-    rb"(\S+) => (?:(Success): (\d{1,18}) mementos|Response error: (\d{3})|(Network|Request|Response read) error|"
-    rb"(Dormant) after)"
-)
-_LINE_PREFIXES = (b"INFO: ", b"ERROR: ", b"BENCHMARK: ")
-
-
 def is_memgator_log(line: bytes) -> bool:
-    """Return whether a line is one of such a log.
+    """Return whether a line is one of a MemGator log.
 
     >>> is_memgator_log(b"INFO: 2019/01/16 10:00:00.000001 ia => Success: 3 mementos")
     True
@@ -256,10 +259,10 @@ def is_memgator_log(line: bytes) -> bool:
 
 
 def read_memgator_log(file: TextSource, problems: Problems, name: str | None = None) -> Iterator[MemGatorEvent]:
-    r"""Yield what a log tells, in its order and in bounded memory; lines that tell nothing of this are passed over.
+    r"""Yield the events of a MemGator log, in order, in bounded memory; other lines are skipped.
 
-    A list without mementos is a miss, and so is 404; any other status is an error. file, name, problems and what is
-    raised: as `unlost.text_lines.lines_of` has them.
+    An empty TimeMap and 404 are misses; any other status is an error. Arguments are those of
+    `unlost.text_lines.read_source_lines`.
 
     >>> from io import BytesIO
     >>> log = b"INFO: x Aggregating Mementos for http://a.com/\nINFO: x ia => Response error: 404 Not Found\n"
@@ -267,18 +270,18 @@ def read_memgator_log(file: TextSource, problems: Problems, name: str | None = N
     [('asked', 'http://a.com/'), ('miss', 'ia')]
     """
     for line in read_source_lines(file, problems, name):
-        asked = _REQUEST_LINE.search(line.text)
-        if asked:
-            yield MemGatorEvent("asked", asked[1].decode("utf-8", "backslashreplace"))
+        request = _REQUEST_LINE.search(line.text)
+        if request:
+            yield MemGatorEvent("asked", request[1].decode("utf-8", "backslashreplace"))
             continue
-        answer = _RESPONSE_LINE.search(line.text)
-        if answer and not line.text.startswith(b"BENCHMARK: "):
-            yield MemGatorEvent(_event_kind(answer), answer[1].decode("utf-8", "backslashreplace"))
+        response = _RESPONSE_LINE.search(line.text)
+        if response and not line.text.startswith(b"BENCHMARK: "):
+            yield MemGatorEvent(_event_kind(response), response[1].decode("utf-8", "backslashreplace"))
 
 
-def _event_kind(answer: re.Match[bytes]) -> MemGatorEventKind:
-    if answer[6]:
+def _event_kind(response: re.Match[bytes]) -> MemGatorEventKind:
+    if response[6]:
         return "sleep"
-    if answer[2]:
-        return "hit" if int(answer[3]) else "miss"
-    return "miss" if answer[4] and int(answer[4]) == _NOT_FOUND else "error"
+    if response[2]:
+        return "hit" if int(response[3]) else "miss"
+    return "miss" if response[4] and int(response[4]) == _NOT_FOUND else "error"

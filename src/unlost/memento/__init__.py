@@ -1,4 +1,4 @@
-"""Memento (RFC 7089): TimeMaps in link-format and compact lists of mementos.
+"""The Memento protocol (RFC 7089): TimeMaps in link-format, and compact lists of mementos.
 
-Imports the top level and the Rust core; nothing of `archives` or `aggregate`.
+`timemap` is its only module. It imports the top level and the Rust core, and must not import `archives` or `aggregate`.
 """

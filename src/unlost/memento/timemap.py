@@ -1,21 +1,23 @@
 r"""TimeMaps (RFC 6690 link-format, RFC 7089): parsed, written, and as compact lists of mementos.
 
-Archives write link-format with every flaw there can be. An entry begins at a `<` that is first on its line or follows
-a comma, unless it is within a quoted value of a valid entry; so a bad entry is lost alone.
+Archives write link-format with all kinds of errors. An entry begins at a `<` that is first on its line or follows a
+comma, unless it is within a quoted value of a valid entry; so an invalid entry does not affect others.
 
-`Mementos` keeps millions of mementos, sorted by date and each once, without a Python object for each. URLs in it are
-visible ASCII without `<`, `>` and `"`, so that no archive can inject entries, headers or lines.
+`Mementos` holds millions of distinct mementos, sorted by date, without a Python object for each. Its URLs are visible
+ASCII without `<`, `>` and `"`, so that no archive can inject entries, headers or lines.
 
->>> copies = Mementos([
-...     Memento("20150210000001", "b", "http://b/2"),
-...     Memento("20140210000001", "a", "http://a/1"),
-...     Memento("20140210000001", "c", "https://a/1"),
+>>> mementos = Mementos([
+...     MementoTuple("20150210000001", "b", "http://b/2"),
+...     MementoTuple("20140210000001", "a", "http://a/1"),
+...     MementoTuple("20140210000001", "c", "https://a/1"),
 ... ])
->>> len(copies), copies[0].uri, copies.closest("20140101000000"), Mementos.unpacked(copies.packed()) == copies
-(2, 'http://a/1', 0, True)
->>> copies[1:].first
-Memento(datetime='20150210000001', archive='b', uri='http://b/2')
->>> Mementos([Memento("20140210000001", "a", "http://a/\n<b>é")])[0].uri
+>>> len(mementos), mementos[0].uri, mementos.closest("20140101000000")
+(2, 'http://a/1', 0)
+>>> Mementos.unpacked(mementos.packed()) == mementos
+True
+>>> mementos[1:].first
+MementoTuple(datetime='20150210000001', archive='b', uri='http://b/2')
+>>> Mementos([MementoTuple("20140210000001", "a", "http://a/\n<b>é")])[0].uri
 'http://a/%0A%3Cb%3E%C3%A9'
 """
 
@@ -32,9 +34,27 @@ from unlost._core import Mementos, SeenMementos
 from unlost.problems import Problem, Problems
 from unlost.text_lines import read_lines
 
+__all__ = [
+    "MAX_FILE_BYTES",
+    "MEDIA_TYPE",
+    "TIMEMAP_PROBLEM_KINDS",
+    "ArchiveTimeMap",
+    "LinkFormatTimeMap",
+    "MementoTuple",
+    "Mementos",
+    "SeenMementos",
+    "TimeMapEntry",
+    "TimeMapLink",
+    "format_timemap",
+    "read_archive_timemap",
+    "read_timemap",
+    "read_timemap_file",
+]
+
+
 MEDIA_TYPE = "application/link-format"
 MAX_FILE_BYTES = 1 << 28
-"""A TimeMap is held in memory: of a file that has more text, the rest is left out. Two million copies need less."""
+"""Limit for a TimeMap in memory; the rest of a longer file is left out. Two million mementos need less."""
 TIMEMAP_PROBLEM_KINDS = {
     "html": "expected link-format, found HTML or XML: an error page, most likely",
     "no-link": "expected an entry that begins with `<`, found other text",
@@ -46,16 +66,20 @@ TIMEMAP_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
     "too-large": "a file or a list with more text than can be held: the rest was left out",
 }
-"""The kinds of problems, and what each means."""
+"""Kinds of problems, with their messages."""
+
+_TARGET_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
 
 
 class TimeMapEntry(NamedTuple):
-    """One archived copy. A tuple, since lists of them are long and made for every answer.
+    """One memento of a TimeMap. A named tuple, for speed, since TimeMaps are long.
 
-    uri: its address (URI-M), as it stands; it may be relative. Bytes that are not UTF-8 are escaped.
-    datetime: when it was captured, 14 digits, UTC.
-    first, last: whether the list calls it so.
-    dated_by_uri: the list gave no readable date; this one is from the address.
+    Attributes:
+        uri: URL (URI-M), verbatim; it may be relative. Bytes that are not UTF-8 are escaped.
+        datetime: Capture date, 14 digits, UTC.
+        first: Whether the TimeMap calls it the first.
+        last: Whether the TimeMap calls it the last.
+        is_dated_by_uri: Whether the date was taken from the URL, because the TimeMap has no valid one.
     """
 
     uri: str
@@ -65,17 +89,19 @@ class TimeMapEntry(NamedTuple):
     is_dated_by_uri: bool = False
 
 
-# What `Memento._make` does, without a Python frame for each: a third of its time.
+# `TimeMapEntry._make` without a Python frame for each call, which takes a third of the time.
 _make_entry: Callable[[tuple[str, str, bool, bool, bool]], TimeMapEntry] = partial(tuple.__new__, TimeMapEntry)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeMapLink:
-    """A link to a TimeMap: another page of the list, the list in another format, or the list itself.
+    """A link to a TimeMap: another page, another format, or the TimeMap itself.
 
-    type: its media type, if it is said.
-    start, until: the first and last date that it covers (`from` and `until`), 14 digits, UTC; None if not said or
-        not readable.
+    Attributes:
+        uri: URL.
+        type: Media type, if given.
+        start: First date covered (`from`), 14 digits, UTC; None if missing or invalid.
+        until: Last date covered (`until`), 14 digits, UTC; None if missing or invalid.
     """
 
     uri: str
@@ -86,14 +112,15 @@ class TimeMapLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkFormatTimeMap:
-    """What a TimeMap tells. What it does not tell is None or empty.
+    """A parsed TimeMap. Missing members are None or empty.
 
-    original: the address whose copies are listed (URI-R).
-    itself: the list's link to itself.
-    timegate: where to ask for the copy closest to a date.
-    timemaps: other lists; those of the same type with other dates are further pages.
-    mementos: in the order of the list, which need not be that of their dates, with duplicates.
-    others: how many links had other relations, or said again what only the first can say.
+    Attributes:
+        original: Original URL (URI-R).
+        self_link: Link to the TimeMap itself.
+        timegate: URL of the TimeGate.
+        timemaps: Links to other TimeMaps; those of the same type with other dates are further pages.
+        mementos: Mementos in the order of the TimeMap, which may be unsorted and have duplicates.
+        other_links: Number of links with other relations, or that repeat a member that occurs once.
     """
 
     original: str | None = None
@@ -105,50 +132,49 @@ class LinkFormatTimeMap:
 
 
 def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> LinkFormatTimeMap:
-    r"""Return what a link-format TimeMap tells, in time linear in its length. Raises nothing.
+    r"""Parse a link-format TimeMap, in linear time. Raises nothing.
 
-    Entries that cannot be read are left out and counted in `problems` under `name`, by the kinds of `KINDS`, with the
-    line and byte at which the first of each kind begins. A readable `datetime` is believed; else 14 digits of the URI-M
-    are taken.
+    Invalid entries are left out and counted in `problems` under `name`, by the kinds of `TIMEMAP_PROBLEM_KINDS`, with
+    the line and byte offset of the first of each kind. Without a valid `datetime`, 14 digits in the URI-M are used.
 
     >>> problems = Problems()
     >>> body = b'<a.com>;rel=original,\n<w/20140210000001/a.com>; rel="memento", <x; rel="memento"'
     >>> read_timemap(body, problems).mementos
-    (Memento(uri='w/20140210000001/a.com', datetime='20140210000001', ..., dated_by_uri=True),)
+    (TimeMapEntry(uri='w/20140210000001/a.com', datetime='20140210000001', ..., is_dated_by_uri=True),)
     >>> problems.counts
     {'bad-uri': 1}
     """
-    original, itself, timegate, timemaps, mementos, others, faults = _core.read_timemap(body)
-    for kind, times, offset in faults:
+    original, self_link, timegate, timemaps, mementos, other_links, errors = _core.read_timemap(body)
+    for kind, count, offset in errors:
         line = body.count(b"\n", 0, offset) + 1
-        problems.add(Problem(kind, name, line, offset, TIMEMAP_PROBLEM_KINDS[kind]), times)
+        problems.add(Problem(kind, name, line, offset, TIMEMAP_PROBLEM_KINDS[kind]), count)
     return LinkFormatTimeMap(
         original,
-        TimeMapLink(*itself) if itself else None,
+        TimeMapLink(*self_link) if self_link else None,
         timegate,
         tuple(starmap(TimeMapLink, timemaps)),
         tuple(map(_make_entry, zip(*mementos, strict=True))),
-        others,
+        other_links,
     )
 
 
 def read_timemap_file(path: str | PathLike[str], problems: Problems) -> LinkFormatTimeMap:
-    """Return what a file with a link-format TimeMap tells, plain, gzip or zstd, as `read_timemap` does.
+    """Parse a file with a link-format TimeMap (plain, gzip or zstd), as `read_timemap` does.
 
     Memory is bounded by `MAX_FILE_BYTES`. Damaged files are read up to the damage, with the problems of
-    `unlost.text_lines.read_lines`. Raises InputError if the file cannot be read at all.
+    `unlost.text_lines.read_lines`. Raises InputError if the file cannot be read.
     """
     name = fspath(path)
     body = bytearray()
-    # Where lines were left out, from which byte of the body on, and how many bytes and lines are missing before it.
+    # Skipped lines: the offset in the body, and how many bytes and lines are missing before it.
     gaps = [(0, 0, 0)]
-    last = 0
-    # Half a line may have many entries, and of half an entry the reader knows what to think.
+    last_number = 0
+    # A truncated line may contain many entries, and the parser handles a truncated entry.
     for line in read_lines(path, problems, include_cut_line=True):
         missing, missing_lines = gaps[-1][1:]
         between = line.offset - missing - len(body)
-        if line.number > last + 1:
-            missing, missing_lines = missing + between - 1, missing_lines + line.number - last - 1
+        if line.number > last_number + 1:
+            missing, missing_lines = missing + between - 1, missing_lines + line.number - last_number - 1
             gaps.append((len(body) + 1, missing, missing_lines))
             between = 1
         if len(body) + between + len(line.text) > MAX_FILE_BYTES:
@@ -156,35 +182,35 @@ def read_timemap_file(path: str | PathLike[str], problems: Problems) -> LinkForm
             break
         body += b"\r\n"[-between:] if between else b""
         body += line.text
-        last = line.number
-    found = Problems()
-    timemap = read_timemap(bytes(body), found, name)
-    for kind, first in found.first.items():
+        last_number = line.number
+    parse_problems = Problems()
+    timemap = read_timemap(bytes(body), parse_problems, name)
+    for kind, first in parse_problems.first.items():
         _, missing, missing_lines = max(gap for gap in gaps if gap[0] <= first.offset)
         line_number = (first.line or 0) + missing_lines
         placed = Problem(kind, name, line_number, first.offset + missing, first.message)
-        problems.add(placed, found.counts[kind])
+        problems.add(placed, parse_problems.counts[kind])
     return timemap
 
 
 def format_timemap(timemap: LinkFormatTimeMap) -> Iterator[str]:
-    r"""Yield a TimeMap as link-format, an entry at a time: each ends with `,` and a newline, the last with neither.
+    r"""Yield a TimeMap as link-format, one entry at a time, with `,` and a newline after all but the last.
 
-    In the order that MemGator has: original, self, mementos, other lists, timegate. The mementos are written in their
-    order, and the first and last of them called so by their place: sort them by date before. Raises DateError for a
-    date that is none.
+    The order is that of MemGator: original, self, mementos, other TimeMaps, TimeGate. Mementos are written in their
+    order, and the first and last are marked by position, so they should be sorted by date. Raises DateError for an
+    invalid date.
 
-    >>> copies = (Memento("http://w/1", "20140210000001"), Memento("http://w/2", "20150210000001"))
-    >>> print("".join(timemap_lines(TimeMap("http://a.com/", mementos=copies, timegate="http://w/g"))))
+    >>> entries = (TimeMapEntry("http://w/1", "20140210000001"), TimeMapEntry("http://w/2", "20150210000001"))
+    >>> print("".join(format_timemap(LinkFormatTimeMap("http://a.com/", mementos=entries, timegate="http://w/g"))))
     <http://a.com/>; rel="original",
     <http://w/1>; rel="first memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",
     <http://w/2>; rel="last memento"; datetime="Tue, 10 Feb 2015 00:00:01 GMT",
     <http://w/g>; rel="timegate"
     """
-    before = ""
+    separator = ""
     for entry in _format_entries(timemap):
-        yield before + entry
-        before = ",\n"
+        yield separator + entry
+        separator = ",\n"
 
 
 def _format_entries(timemap: LinkFormatTimeMap) -> Iterator[str]:
@@ -192,9 +218,9 @@ def _format_entries(timemap: LinkFormatTimeMap) -> Iterator[str]:
         yield f'<{_escape_target(timemap.original)}>; rel="original"'
     if timemap.self_link:
         yield _format_link("self", timemap.self_link)
-    final = len(timemap.mementos) - 1
-    for place, memento in enumerate(timemap.mementos):
-        rel = "first " * (place == 0) + "last " * (place == final) + "memento"
+    last_index = len(timemap.mementos) - 1
+    for index, memento in enumerate(timemap.mementos):
+        rel = "first " * (index == 0) + "last " * (index == last_index) + "memento"
         yield f'<{_escape_target(memento.uri)}>; rel="{rel}"; datetime="{dates.to_http(memento.datetime)}"'
     for link in timemap.timemaps:
         yield _format_link("timemap", link)
@@ -213,19 +239,19 @@ def _format_link(rel: str, link: TimeMapLink) -> str:
     return entry
 
 
-_TARGET_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
-
-
 def _escape_target(uri: str) -> str:
-    """Escape what would end the address or the line, so that nobody can write entries of their own."""
+    """Escape characters that would end the URL or the line, to prevent injection of entries."""
     return uri.translate(_TARGET_ESCAPES)
 
 
-__all__ = ["ArchiveTimeMap", "MementoTuple", "Mementos", "SeenMementos", "read_archive_timemap"]
-
-
 class MementoTuple(NamedTuple):
-    """One copy. datetime: 14 digits, UTC. archive: the id of the archive that listed it. uri: its address (URI-M)."""
+    """A memento in an archive.
+
+    Attributes:
+        datetime: Capture date, 14 digits, UTC.
+        archive: ID of the archive.
+        uri: URL (URI-M).
+    """
 
     datetime: str
     archive: str
@@ -234,9 +260,9 @@ class MementoTuple(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveTimeMap:
-    """What one TimeMap of an archive tells; what it does not tell is None or empty.
+    """A TimeMap of an archive. Missing members are None or empty.
 
-    mementos: with absolute addresses. The rest as in `unlost.memento.timemap.TimeMap`; links may be relative.
+    `mementos` have absolute URLs. The other members are those of `LinkFormatTimeMap`; links may be relative.
     """
 
     mementos: Mementos
@@ -250,20 +276,28 @@ class ArchiveTimeMap:
 def read_archive_timemap(
     body: bytes, archive: str, base: str, problems: Problems, name: str = "timemap"
 ) -> ArchiveTimeMap:
-    """Return what a link-format TimeMap of an archive tells, in time linear in its length. Raises nothing.
+    """Parse a link-format TimeMap of an archive, in linear time. Raises nothing.
 
-    base: the address that links are relative to; it has a host. Reads as `unlost.memento.timemap.read_timemap` does,
-    and counts in the same way what it leaves out: also copies whose address is not one of the web (`bad-uri`), and
-    those beyond 128 MB of addresses (`too-large`).
+    Invalid entries are treated as by `read_timemap`; so are mementos that are not web URLs (`bad-uri`), and those
+    beyond 128 MB of URLs (`too-large`).
+
+    Args:
+        body: The TimeMap.
+        archive: ID of the archive.
+        base: URL that links are relative to; it has a host.
+        problems: Gets the invalid entries.
+        name: Name of the TimeMap in problems.
 
     >>> problems = Problems()
     >>> body = b'<x>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT", <ftp://y/20140210000001/>; rel="memento"'
     >>> list(read_archive_timemap(body, "a", "http://a.org/map/", problems).mementos), problems.counts
     ([MementoTuple(datetime='20140210000001', archive='a', uri='http://a.org/map/x')], {'bad-uri': 1})
     """
-    mementos, original, itself, timegate, timemaps, others, faults = _core.read_mementos(body, archive, base)
-    for kind, times, offset in faults:
+    mementos, original, self_link, timegate, timemaps, other_links, errors = _core.read_mementos(body, archive, base)
+    for kind, count, offset in errors:
         line = body.count(b"\n", 0, offset) + 1
-        problems.add(Problem(kind, name, line, offset, TIMEMAP_PROBLEM_KINDS[kind]), times)
+        problems.add(Problem(kind, name, line, offset, TIMEMAP_PROBLEM_KINDS[kind]), count)
     links = tuple(starmap(TimeMapLink, timemaps))
-    return ArchiveTimeMap(mementos, original, TimeMapLink(*itself) if itself else None, timegate, links, others)
+    return ArchiveTimeMap(
+        mementos, original, TimeMapLink(*self_link) if self_link else None, timegate, links, other_links
+    )

@@ -1,4 +1,17 @@
-r"""What an archive holds: MementoMaps and filters, made from its index, compacted, merged, looked up.
+r"""MementoMaps, filters and URI-Key profiles: what an archive holds, built from its index, and look-ups in them.
+
+Modules in reading order:
+
+- `readers`: Detection and counting of inputs; options and reports common to all builders.
+- `map_file`: The MementoMap file format.
+- `builder`, `compact`, `budget`, `merge`, `exclude`, `check`: Create, compact, merge, extend and validate maps.
+- `map`: Look-ups in a map.
+- `filter`, `filter_builder`: Static approximate membership filters.
+- `lookup`: Combined look-ups in the map and the filters of one or more archives.
+- `profile`, `profile_builder`: URI-Key profiles.
+- `query_logs`: Logs of requested pages, for `budget` and `exclude`.
+
+It must not import `archives`, `aggregate`, `recover` or anything else that sends requests.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
@@ -97,7 +110,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for when it is: a command that makes a map does not wait for what checks one."""
+    """Import names on first use, so that a command that builds a map does not import what checks one."""
     if name in _MODULES:
         return getattr(import_module(f"unlost.mementomap.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

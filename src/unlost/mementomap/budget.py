@@ -1,4 +1,4 @@
-"""Compacts MementoMaps to a size: roll-ups are chosen so that the fewest look-ups are answered wrongly.
+"""Compacts MementoMaps to a size, choosing the roll-ups that cause the fewest wrong look-ups.
 
 A budget in bytes can be divided between the map and a filter of its pages.
 """
@@ -28,15 +28,23 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import RULE_SETS
 
 MAX_FILTER_BITS = 16
-"""A filter of more bits for each key would be wrong less often than once in 65,536 times."""
+"""Most bits per key: more would lower a false-positive rate of 1 in 65,536."""
 FILTER_OVERHEAD = 1.13
-"""Bits that a static filter takes for each bit of each key."""
+"""Size of a static filter, in bits for each fingerprint bit of each key."""
 FILTER_HEADER_BYTES = 1024
-"""Bytes that a filter takes beside that, at most."""
+"""Maximum size of a filter's header and padding."""
+
+GZIP_LEVEL = 6
+"""Level of the bundled compressor. Its output for maps is up to 2 % larger than that of `gzip -9`."""
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+_BUDGET_PATTERN = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
+_MIN_FILL = 0.99
+"""Share of the budget at which a map is large enough."""
+_MAX_TRIES = 10
 
 
 def estimate_filter_bytes(keys: int, bits: int) -> int:
-    """Return about how many bytes a filter of so many keys has; 0 for no bits, which is no filter.
+    """Return the approximate size of a filter in bytes; 0 bits mean no filter.
 
     >>> estimate_filter_bytes(1_000_000, 8), estimate_filter_bytes(1_000_000, 0)
     (1131024, 0)
@@ -45,32 +53,41 @@ def estimate_filter_bytes(keys: int, bits: int) -> int:
 
 
 def choose_filter_bits(budget: int, keys: int, smallest: float, loss_at: Callable[[float], float]) -> int:
-    """Return how many bits the filter beside a map gets for each key, from 0 (none) to 16.
+    """Return the number of bits per key of the filter next to a map, from 0 (no filter) to 16.
 
-    A page is taken for held if map and filter say so. Of the pages that are not, a filter of b bits lets one in 2^b
-    pass; so what is expected to be wrong is what the map gets wrong, `loss_at` of the bytes that are left to it, less
-    that. `smallest` is how many bytes a map has at least. The fewest bits win where it makes no difference.
+    A page counts as held if both the map and the filter say so. A filter of b bits passes one in 2^b pages that are not
+    held, so the expected error is the map's error at its remaining size, divided by 2^b. Ties go to the fewest bits.
+
+    Args:
+        budget: Bytes for the map and the filter.
+        keys: Number of keys of the filter.
+        smallest: Minimum size of the map in bytes.
+        loss_at: Returns the expected error of a map of a given size in bytes.
 
     >>> choose_filter_bits(100_000, 80_000, 10_000, lambda size: 1 - size / 1_000_000)
     7
     """
-    best, fewest = 0, float("inf")
+    best_bits, lowest_error = 0, float("inf")
     for bits in range(MAX_FILTER_BITS + 1):
-        left = budget - estimate_filter_bytes(keys, bits)
-        if bits and left < smallest:
+        map_bytes = budget - estimate_filter_bytes(keys, bits)
+        if bits and map_bytes < smallest:
             break
-        wrong = loss_at(left) / 2**bits
-        if wrong < fewest:
-            best, fewest = bits, wrong
-    return best
+        error = loss_at(map_bytes) / 2**bits
+        if error < lowest_error:
+            best_bits, lowest_error = bits, error
+    return best_bits
 
 
 def write_page_filter(
     source: str | PathLike[str], output: str | PathLike[str], bits: int, built_at: str | None = None
 ) -> int:
-    """Write a filter of the pages of a map without wildcards, by its own rules; return how many bytes it has.
+    """Write a filter of the pages of a map without wildcards, by the map's rules, and return its size in bytes.
 
-    made: when it is, 14 digits in UTC, for its header.
+    Args:
+        source: The map.
+        output: The filter.
+        bits: Bits of a fingerprint.
+        built_at: Build time for the header, 14 digits in UTC.
     """
     rules = header_rules(read_map_header(fspath(source)))
     build_filter([source], output, FilterOptions(bits=bits, key="hxpx", rules=rules, kind="map", built_at=built_at))
@@ -82,21 +99,14 @@ def lookup_keys_in_filter(filter_file: str | PathLike[str], keys: Sequence[str])
     return Filter.open(filter_file).lookup_keys_many(keys)
 
 
-GZIP_LEVEL = 6
-"""Of the pinned compressor: a little larger, by up to 2 %, than `gzip -9` for all maps of the real lists."""
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-_BUDGET_PATTERN = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
-_MIN_FILL = 0.99
-"""A map of so much of its budget is near enough."""
-_MAX_TRIES = 10
-
-
 @dataclass(frozen=True, slots=True)
 class MapBudget:
-    """How large a map may be: so many lines, headers and total not counted, or so many bytes of the compressed file.
+    """Maximum size of a map: lines, without headers and total, or bytes of the compressed file.
 
-    >>> MapBudget.parse("100000"), MapBudget.parse("1.5MB"), MapBudget.parse("64KiB")
-    (MapBudget(size=100000, unit='lines'), MapBudget(size=1500000, unit='bytes'), MapBudget(size=65536, unit='bytes'))
+    >>> MapBudget.parse("100000"), MapBudget.parse("1.5MB")
+    (MapBudget(size=100000, unit='lines'), MapBudget(size=1500000, unit='bytes'))
+    >>> MapBudget.parse("64KiB")
+    MapBudget(size=65536, unit='bytes')
     """
 
     size: int
@@ -104,12 +114,12 @@ class MapBudget:
 
     @classmethod
     def parse(cls, text: str) -> "MapBudget":
-        """Return what was written as `100000` (lines) or `50MB`, `64KiB`, `900B` (bytes). Raises UsageError."""
-        found = _BUDGET_PATTERN.fullmatch(text.strip())
-        number, unit = found.groups() if found else ("", "")
-        if found and not unit and "." not in number:
+        """Parse `100000` (lines) or `50MB`, `64KiB`, `900B` (bytes). Raises UsageError."""
+        match = _BUDGET_PATTERN.fullmatch(text.strip())
+        number, unit = match.groups() if match else ("", "")
+        if match and not unit and "." not in number:
             return cls(int(number), "lines")
-        if not found or unit.upper() not in _UNITS:
+        if not match or unit.upper() not in _UNITS:
             raise UsageError(
                 f"{text[:40]}: no budget: expected lines, such as 100000, or bytes, such as 50MB "
                 "(B, KB, MB, GB of 1000; KiB, MiB, GiB of 1024)"
@@ -117,26 +127,27 @@ class MapBudget:
         return cls(int(float(number) * _UNITS[unit.upper()]), "bytes")
 
     def text(self) -> str:
-        """Return it as `parse` takes it."""
+        """Return the budget as `parse` accepts it."""
         return f"{self.size}{'B' if self.unit == 'bytes' else ''}"
 
     def __str__(self) -> str:
-        """Return it for people."""
+        """Return the budget for messages."""
         return f"{self.size:,} {self.unit if self.unit == 'lines' else 'compressed bytes'}"
 
 
 @dataclass(frozen=True, slots=True)
 class MissPrior:
-    """Where pages are expected that are asked for and not held, before anything is known about what was asked.
+    """Prior distribution of requests for pages that are not held, used before query logs have been read.
 
-    page_discount: a node of n keys counts as n less this, so that a page alone in its folder is no sign of others.
-    host: how much a host with a single page counts for where hosts are expected that nobody has heard of, as a part of
-        what the map's hosts hold on average.
-    host_discount: so many such hosts below a domain are no sign of others.
-    beside: as many keys of unknown hosts are expected below a domain for each of its keys.
-    strength: how many questions weigh as much as all this, at each node.
+    Fitted on held-out pages of real URL lists; see docs/budget.md.
 
-    Fitted on held-out pages of the real URL lists, as docs/budget.md tells.
+    Attributes:
+        page_discount: Subtracted from the number of keys under a node: a single page does not indicate others.
+        host_discount: Subtracted from the number of single-page hosts under a domain.
+        host: Weight of a host with a single page as evidence of unknown hosts, relative to the average number of keys
+            of the map's hosts.
+        unknown_host_rate: Expected keys of unknown hosts under a domain for each of its keys.
+        strength: Number of queries that weigh as much as the prior, at each node.
     """
 
     page_discount: float = 0.9
@@ -150,15 +161,18 @@ class MissPrior:
 class BudgetOptions:
     """How a map is compacted to a budget.
 
-    queries: files of what was asked, to learn from.
-    query_options: what those are, where looking at them does not tell.
-    protect_suffixes: never roll up a public suffix such as `uk,co`; a top-level domain never is.
-    rollup, host_depth, path_depth: as `Compaction` has them.
-    with_filter: write a filter to this file, and divide the budget between it and the map.
-    made: when that is, 14 digits in UTC, for the filter's header: one that does not say how old it is denies nothing
-        that a wildcard covers.
-    prior: where misses are expected.
-    memory: bytes of entries before temporary files are used; does not show in the result.
+    Attributes:
+        queries: Query logs to learn from.
+        query_options: Format of these logs, where it cannot be detected.
+        protect_suffixes: Never roll up a public suffix such as `uk,co`; a top-level domain never is.
+        rollup: As in `Compaction`.
+        host_depth: As in `Compaction`.
+        path_depth: As in `Compaction`.
+        with_filter: Write a filter to this file, and divide the budget between the filter and the map.
+        built_at: Build time for the filter's header, 14 digits in UTC. A filter without one denies nothing that a
+            wildcard covers.
+        prior: Where misses are expected.
+        memory: Bytes of entries before temporary files are used; does not affect the result.
     """
 
     queries: Sequence[str | PathLike[str]] = ()
@@ -173,25 +187,27 @@ class BudgetOptions:
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Raise UsageError for contradictory options."""
         if "*" in self.rollup:
             raise UsageError(
                 "with everything rolled up there is nothing to choose: leave out --rollup '*' or the budget"
             )
-        # It knows what is too deep, and what no wildcard is.
+        # Validates the depths and the wildcards.
         Compaction(host_depth=self.host_depth, path_depth=self.path_depth, rollup=self.rollup)
 
 
 @dataclass(slots=True)
 class BudgetReport(InputReport):
-    """What came of it, beside what became of the map's lines.
+    """Report of `compact_to_budget`, in addition to the counts of lines.
 
-    size: lines, or compressed bytes of the map as it is published, without its filter.
-    expected: the share of pages asked for and not held that the map is expected to answer wrongly.
-    asked: how many questions were learned from; of those, missed: for pages that are not in the map.
-    questions: what became of the lines of the logs.
-    bits: of the filter, for each key; 0 for none.
-    filter_bytes: how large the filter is.
+    Attributes:
+        size: Lines, or bytes of the compressed map, without its filter.
+        expected_error_rate: Expected share of requests for pages not held that the map answers wrongly.
+        query_count: Number of queries learned from.
+        miss_count: Number of those that were for pages not in the map.
+        query_report: Counts of the lines of the query logs.
+        filter_bits: Bits per key of the filter; 0 for none.
+        filter_bytes: Size of the filter.
     """
 
     size: int = 0
@@ -210,35 +226,38 @@ def compact_to_budget(
     options: BudgetOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> BudgetReport:
-    """Write a map that is no larger than the budget, and covers every page that the given one covers.
+    """Write a map within the budget that covers every page that the source covers.
 
-    Of all such maps it is, as far as can be told, the one with the fewest wrong answers; docs/budget.md explains how.
-    It depends on nothing but the map, the questions and the options. Files appear under their names once they are
-    whole. Raises InputError if the source is no sorted map, UsageError if no map is that small, OSError if the output
-    cannot be written.
+    Of all such maps, it has the lowest estimated number of wrong answers; docs/budget.md explains how. The result
+    depends only on the map, the queries and the options. Files are replaced atomically.
+
+    Raises:
+        InputError: The source is not a sorted map.
+        UsageError: No map is that small.
+        OSError: The output cannot be written.
     """
-    how = options or BudgetOptions()
-    if how.with_filter is not None and budget.unit != "bytes":
+    opts = options or BudgetOptions()
+    if opts.with_filter is not None and budget.unit != "bytes":
         raise UsageError("a filter has no lines: give the budget in bytes, such as 50MB, to divide it")
-    if how.with_filter is not None and Path(how.with_filter).resolve() == Path(output).resolve():
+    if opts.with_filter is not None and Path(opts.with_filter).resolve() == Path(output).resolve():
         raise UsageError(f"{fspath(output)}: both the map and its filter: give each a name of its own")
     name = fspath(source)
     header = read_map_header(name)
-    if (how.queries or how.with_filter is not None) and header_rules(header) not in RULE_SETS:
+    if (opts.queries or opts.with_filter is not None) and header_rules(header) not in RULE_SETS:
         raise InputError(
             f"{name}: made by unknown rules, {ascii(header_rules(header))[:40]}: expected {' or '.join(RULE_SETS)}"
         )
     report = BudgetReport()
     with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
-        asked = Path(folder, "asked.ukvs") if how.queries else None
-        if asked is not None:
-            report.query_report = count_queries(how.queries, asked, header_rules(header), how.query_options)
+        query_map = Path(folder, "asked.ukvs") if opts.queries else None
+        if query_map is not None:
+            report.query_report = count_queries(opts.queries, query_map, header_rules(header), opts.query_options)
         with _errors_naming(name):
-            scale = _build_scale(name, header, budget, how, report, asked, on_progress)
-            if how.with_filter is not None:
+            scale = _build_scale(name, header, budget, opts, report, query_map, on_progress)
+            if opts.with_filter is not None:
                 report.filter_bits = _filter_bits(name, scale, budget)
-            while not _try_write(scale, name, header, output, budget, how, report, Path(folder, "trial")):
-                # How small a map can be is estimated when the bytes are divided, and may be wrong for small ones.
+            while not _try_write(scale, name, header, output, budget, opts, report, Path(folder, "trial")):
+                # The division relies on an estimate of the smallest map, which may be too low for small maps.
                 report.filter_bits -= 1
     return report
 
@@ -249,25 +268,25 @@ def _try_write(
     header: UkvsHeader,
     output: str | PathLike[str],
     budget: MapBudget,
-    how: BudgetOptions,
+    options: BudgetOptions,
     report: BudgetReport,
     trial_file: Path,
 ) -> bool:
-    """Write the map, and a filter of the report's bits beside it; return whether it fits beside the filter.
+    """Write the map, and a filter of `report.filter_bits` next to it; return whether both fit.
 
-    Raises UsageError if it does not fit without one.
+    Raises UsageError if the map does not fit without a filter.
     """
-    left = budget
+    map_budget = budget
     report.filter_bytes = 0
-    outputs = [output, *([how.with_filter] if report.filter_bits and how.with_filter is not None else [])]
+    outputs = [output, *([options.with_filter] if report.filter_bits and options.with_filter is not None else [])]
     try:
-        with atomic_paths(outputs) as (aside, *beside):
-            for filter_file in beside:
-                report.filter_bytes = write_page_filter(name, filter_file, report.filter_bits, how.built_at)
-                left = replace(budget, size=budget.size - report.filter_bytes)
+        with atomic_paths(outputs) as (map_path, *filter_paths):
+            for filter_file in filter_paths:
+                report.filter_bytes = write_page_filter(name, filter_file, report.filter_bits, options.built_at)
+                map_budget = replace(budget, size=budget.size - report.filter_bytes)
             head = format_header(with_row_bytes(_budget_header(header, budget, report)))
-            trial = _TrialMap(name, len(header.keys), head, how.memory, trial_file, left)
-            run_with_progress(lambda progress: _write_map(scale, left, trial, aside, report, progress))
+            trial = _TrialMap(name, len(header.keys), head, options.memory, trial_file, map_budget)
+            run_with_progress(lambda progress: _write_map(scale, map_budget, trial, map_path, report, progress))
     except UsageError:
         if not report.filter_bits:
             raise
@@ -277,7 +296,7 @@ def _try_write(
 
 @contextmanager
 def _errors_naming(name: str) -> Iterator[None]:
-    """Say in errors which file they are about."""
+    """Prefix InputError messages with the name of the file."""
     try:
         yield
     except InputError as error:
@@ -288,37 +307,37 @@ def _build_scale(
     name: str,
     header: UkvsHeader,
     budget: MapBudget,
-    how: BudgetOptions,
+    options: BudgetOptions,
     report: BudgetReport,
-    asked: Path | None,
-    watch: ProgressCallback | None,
+    query_map: Path | None,
+    on_progress: ProgressCallback | None,
 ) -> "_core.MapScale":
-    prior = how.prior
-    terms = (prior.page_discount, prior.host_discount, prior.host, prior.unknown_host_rate, prior.strength)
+    prior = options.prior
+    prior_values = (prior.page_discount, prior.host_discount, prior.host, prior.unknown_host_rate, prior.strength)
 
     def work(progress: Progress) -> "_core.MapScale":
         return _core.MapScale(
             name,
             len(header.keys),
             MAX_LINE_BYTES,
-            queries=asked,
+            queries=query_map,
             weighs=budget.unit == "bytes",
-            depths=(how.host_depth, how.path_depth),
-            protects=how.protect_suffixes,
-            forced=[key.encode() for key in how.rollup],
-            prior=terms,
-            memory=how.memory,
+            depths=(options.host_depth, options.path_depth),
+            protects=options.protect_suffixes,
+            forced=[key.encode() for key in options.rollup],
+            prior=prior_values,
+            memory=options.memory,
             progress=progress,
         )
 
-    scale = run_with_progress(work, watch)
+    scale = run_with_progress(work, on_progress)
     report.add_line_stats(scale.tally(), name)
     report.query_count, report.miss_count = scale.missed + scale.hit, scale.missed
     return scale
 
 
 def _filter_bits(name: str, scale: "_core.MapScale", budget: MapBudget) -> int:
-    """Return how many bits of filter for each key leave the fewest wrong answers."""
+    """Return the number of filter bits per key with the lowest expected error."""
     if scale.wildcards:
         raise InputError(
             f"{name}: has wildcards, which stand for pages that a filter cannot know of: give the map as it was built "
@@ -328,7 +347,7 @@ def _filter_bits(name: str, scale: "_core.MapScale", budget: MapBudget) -> int:
 
 
 def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) -> UkvsHeader:
-    """Return the header of the result, which says what it was made to fit."""
+    """Return the header of the result, with its budget."""
     meta: dict[str, object] = {**header.meta, "budget": budget.text()}
     if report.query_count:
         meta["asked"] = report.query_count
@@ -339,7 +358,7 @@ def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) 
 
 @dataclass(slots=True)
 class _TrialMap:
-    """Writes maps to see how large they become. The last one, and what is in it, is kept."""
+    """Writes maps to measure their size. The last one is retained."""
 
     source: str
     fields: int
@@ -367,28 +386,28 @@ class _TrialMap:
 
 
 def compressed_size(path: str | PathLike[str], progress: Progress | None = None) -> int:
-    """Return how many bytes a file has once it is compressed by gzip, the same everywhere."""
+    """Return the size of a file compressed with gzip, which is the same on every platform."""
     return _core.gzip_size(path, GZIP_LEVEL, progress or Progress())
 
 
 def _write_map(
-    scale: "_core.MapScale", budget: MapBudget, trial: _TrialMap, aside: Path, report: BudgetReport, progress: Progress
+    scale: "_core.MapScale", budget: MapBudget, trial: _TrialMap, output: Path, report: BudgetReport, progress: Progress
 ) -> None:
     rollups, report.size = fit_to_budget(scale, budget, lambda chosen: trial.size(chosen, progress))
     report.shape = trial.shape if trial.rollups is rollups else trial.write(rollups, progress)
-    with trial.path.open("rb") as made, aside.open("wb") as file:
-        copyfileobj(made, file, 1 << 20)
-    # A sum of differences, which rounding leaves a little below nothing.
+    with trial.path.open("rb") as source, output.open("wb") as file:
+        copyfileobj(source, file, 1 << 20)
+    # Rounding may leave a sum of differences slightly below 0.
     report.expected_error_rate = max(0.0, rollups.loss) / 2**report.filter_bits
 
 
 def fit_to_budget(
     scale: "_core.MapScale", budget: MapBudget, measure: "Callable[[_core.Rollups], int]"
 ) -> "tuple[_core.Rollups, int]":
-    """Return the roll-ups that use nearly all of the budget and no more, with the size that was measured.
+    """Return the roll-ups that use most of the budget without exceeding it, and their measured size.
 
-    The core knows lines exactly and estimates bytes; so maps are written and measured, and the limit corrected by how
-    wrong the estimate was, until one fits. Raises UsageError, with the smallest size, if none does.
+    The core counts lines exactly but estimates compressed bytes. So maps are written and measured, and the limit is
+    corrected by the error of the estimate until one fits. Raises UsageError, with the smallest size, if none does.
     """
     bits = 8 if budget.unit == "bytes" else 1
     limit = float(budget.size * bits)
@@ -407,11 +426,11 @@ def fit_to_budget(
             raise UsageError(f"a budget of {budget} is too small: the smallest possible is {size:,} {budget.unit}")
         else:
             high = min(high, limit)
-        # Never below what the smallest map costs: whether that fits must be seen, not estimated.
+        # Not below the cost of the smallest map, so that whether that fits is measured, not estimated.
         corrected = max(limit * budget.size / size * (1 + _MIN_FILL) / 2, scale.smallest[0])
         limit = corrected if low < corrected < high else (low + min(high, 2 * limit)) / 2
     if best is None:
-        # The estimate never came near it, as may be for maps of a few lines.
+        # The estimate was too far off, which happens with maps of a few lines.
         rollups = scale.choose(scale.smallest[0])
         size = measure(rollups)
         if size > budget.size:

@@ -1,4 +1,4 @@
-"""Builds MementoMaps from any input, and fits the power laws of compaction to an index."""
+"""Builds MementoMaps from any input, and fits the decay curves of compaction to an index."""
 
 import math
 import tempfile
@@ -36,26 +36,32 @@ from unlost.mementomap.readers import (
 from unlost.text_lines import MAX_LINE_BYTES
 
 MAP_CONTEXT = ("https://git.io/mementomap",)
-"""What explains the format, as the second paper has it."""
+"""URL of the format's documentation, as in the MementoMap paper."""
 EXCLUDABLE_PAGES = ("robots", "sitemaps")
-"""Pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
+"""Kinds of pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
+
+_SEARCH_ROUNDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapOptions(InputOptions):
-    """What goes into a map, and how it is made: which rows, and this.
+    """Rows that go into a map, and how it is built.
 
-    host_weight, path_weight: compact the map with these weights; None for no compaction.
-    compaction: everything else about compacting; its weights are replaced by those two where they are given.
-    by_year: one line for each year, with a second key field, `datetime`.
-    urir: count URI-Rs too, and write `m/r`.
-    name, id: of the archive, for the header.
-    made: when the map is made, 14 digits in UTC: the header says so, and gives the digests of the inputs. With None
-        it does neither, so that the same rows make the same file on every day and from any files.
-    allow_empty: inputs without any rows make a map without any; otherwise they are an error.
-    sorted: the inputs are promised to be sorted; one that is not is an error.
+    More entries than fit into memory are spilled to temporary files. Neither that nor threads and blocks affect the
+    result.
 
-    More entries than fit into memory go to temporary files; neither that nor threads and blocks show in the result.
+    Attributes:
+        host_weight: Compact the map with this host weight; None for no compaction.
+        path_weight: The same for paths.
+        compaction: Other parameters of compaction; its weights are replaced by the two above where they are given.
+        by_year: Write one line for each year, with a second key field, `datetime`.
+        urir: Also count URI-Rs, and write frequencies as `m/r`.
+        name: Name of the archive, for the header.
+        id: URL of the archive, for the header.
+        built_at: Build time, 14 digits in UTC, for the header, which then also contains digests of the inputs. With
+            None it has neither, so that equal rows yield equal files at any time and from any files.
+        allow_empty: Accept inputs without rows; otherwise they are an error.
+        sorted: The inputs are sorted; an unsorted one is an error.
     """
 
     host_weight: float | None = None
@@ -70,7 +76,7 @@ class MapOptions(InputOptions):
     sorted: bool = False
 
     def effective_compaction(self) -> Compaction | None:
-        """Return how the map is compacted, if it is."""
+        """Return the compaction with the weights applied; None for no compaction."""
         if self.host_weight is None and self.path_weight is None:
             return self.compaction
         return (self.compaction or Compaction()).with_weights(
@@ -79,14 +85,14 @@ class MapOptions(InputOptions):
         )
 
     def header(self) -> UkvsHeader:
-        """Return the header without what depends on the inputs."""
+        """Return the header, without the parts that depend on the inputs."""
         compaction = self.effective_compaction()
         meta: dict[str, object] = {
             "type": "MementoMap",
             "version": FORMAT_VERSION,
             "rules": self.rules,
             **({"name": self.name} if self.name else {}),
-            **{name: sorted(wanted) for name in ("status", "mime", "exclude") if (wanted := getattr(self, name))},
+            **{name: sorted(values) for name in ("status", "mime", "exclude") if (values := getattr(self, name))},
             **(compaction.header_meta() if compaction else {}),
         }
         keys = ("surt", "datetime") if self.by_year else ("surt",)
@@ -94,7 +100,7 @@ class MapOptions(InputOptions):
 
 
 def create_map_builder(options: MapOptions) -> _core.MapBuilder:
-    """Return what counts rows as the options have it."""
+    """Return a row counter of the Rust core with these options."""
     return _core.MapBuilder(
         rules=options.rules,
         queries=options.urir,
@@ -116,74 +122,75 @@ def build_map(
     options: MapOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> InputReport:
-    """Write the map of what the inputs hold, and return what became of their lines.
+    """Write the map of the inputs' rows, and return the counts of their lines.
 
-    Inputs may be of any kind that `unlost.mementomap.readers` knows, sorted or not, of any size. The map appears under
-    its
-    name once it is whole. Raises InputError for an input that cannot be read, is damaged (unless that is allowed), is
-    empty or has too many bad lines; OSError for an output that cannot be written. Nothing is written then.
+    Inputs may be of any kind that `unlost.mementomap.readers` detects, of any size, sorted or not. The map is written
+    atomically.
+
+    Raises:
+        InputError: An input cannot be read, is damaged (unless that is allowed), is empty or has too many bad lines.
+        OSError: The output cannot be written.
     """
-    wanted = options or MapOptions()
-    unknown = wanted.exclude - set(EXCLUDABLE_PAGES)
+    opts = options or MapOptions()
+    unknown = opts.exclude - set(EXCLUDABLE_PAGES)
     if unknown:
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
-    compaction = wanted.effective_compaction()
+    compaction = opts.effective_compaction()
     report = InputReport()
-    counter = create_map_builder(wanted)
-    header = with_row_bytes(wanted.header())
-    digests = input_digests(inputs) if wanted.built_at else []
-    maps: list[UkvsHeader] = []
-    # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
-    # the beginning, so that a folder that cannot be written in is found before the work, not behind it.
-    with atomic_map_file(output) as aside:
+    builder = create_map_builder(opts)
+    header = with_row_bytes(opts.header())
+    digests = input_digests(inputs) if opts.built_at else []
+    map_headers: list[UkvsHeader] = []
+    # The file is renamed in this thread, which receives Ctrl-C, so that an interrupted build leaves none. It is created
+    # first, so that an unwritable directory is reported before the work.
+    with atomic_map_file(output) as path:
 
         def work(progress: Progress) -> None:
-            # The final header is not known yet. Its length is, if captures have dates.
-            guess = format_header(add_provenance(header, wanted.built_at, UNKNOWN_CAPTURE_RANGE, digests))
-            has_begun = compaction is None and counter.begin(aside, guess, _input_bytes(inputs))
+            # The range of capture dates is not known yet, but the length of the header is.
+            provisional_head = format_header(add_provenance(header, opts.built_at, UNKNOWN_CAPTURE_RANGE, digests))
+            has_begun = compaction is None and builder.begin(path, provisional_head, _input_bytes(inputs))
             count_inputs(
                 inputs,
-                counter,
+                builder,
                 report,
                 progress,
-                kind=wanted.kind,
-                column=wanted.column,
-                host=wanted.host,
+                kind=opts.kind,
+                column=opts.column,
+                host=opts.host,
                 expected_header=header,
-                map_headers=maps,
-                allow_partial=wanted.allow_partial,
-                max_bad=wanted.max_bad,
+                map_headers=map_headers,
+                allow_partial=opts.allow_partial,
+                max_bad=opts.max_bad,
             )
-            if not wanted.allow_empty:
+            if not opts.allow_empty:
                 report.refuse_empty(inputs)
-            made = oldest_update_date(maps, wanted.built_at) if wanted.built_at else None
-            head = format_header(add_provenance(header, made, capture_range(maps, counter.dates()), digests))
+            updated_at = oldest_update_date(map_headers, opts.built_at) if opts.built_at else None
+            head = format_header(
+                add_provenance(header, updated_at, capture_range(map_headers, builder.dates()), digests)
+            )
             if has_begun:
-                counter.end(head, progress)
+                builder.end(head, progress)
             else:
-                report.shape = counter.write(aside, head, compaction.to_core() if compaction else None, progress)
+                report.shape = builder.write(path, head, compaction.to_core() if compaction else None, progress)
 
         run_with_progress(work, on_progress)
     return report
 
 
 def _input_bytes(inputs: Sequence[str | PathLike[str]]) -> int:
-    """Return how many bytes there are to read, as far as that is known."""
+    """Return the total size of the inputs, as far as it is known."""
     sizes = 0
     for name in inputs:
-        # An input that is not there is reported when its turn comes.
+        # A missing input is reported when it is read.
         with suppress(OSError):
             sizes += Path(name).stat().st_size
     return sizes
 
 
-_SEARCH_ROUNDS = 200
-
-
 def mean_children(shape: MapShape) -> tuple[list[float], list[float]]:
-    """Return how many children nodes that have any have on average: of host nodes, then of path nodes.
+    """Return the mean numbers of children of nodes that have any, by level.
 
-    From H1 and P0 on; levels below which nothing lies are left out.
+    Host nodes begin at H1, path nodes at P0. Empty levels at the end are left out.
     """
     means = [
         children / parents if parents else 0.0 for parents, children in zip(shape.parents, shape.children, strict=True)
@@ -196,9 +203,9 @@ def _until_zero(means: Sequence[float]) -> list[float]:
 
 
 def fit_decay_curve(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return a and k of the curve a·x^-k that fits the points best, by unweighted least squares of y; k is not below 0.
+    """Return a and k of the curve a·x^-k that fits the points best, by unweighted least squares of y, with k ≥ 0.
 
-    Raises InputError if there are fewer than two points.
+    Raises InputError for fewer than two points.
 
     >>> a, k = fit_decay_curve([(1, 10.0), (2, 5.0), (4, 2.5)])
     >>> round(a, 6), round(k, 6)
@@ -206,8 +213,8 @@ def fit_decay_curve(points: Sequence[tuple[float, float]]) -> tuple[float, float
     """
     if len(points) < 2:
         raise InputError("too few depths to fit a power law: expected nodes with children at two depths at least")
-    # For a given k the best a has a closed form, so only k is searched: the golden section, which needs no slope.
-    # Not below 0: cut-offs that grow with the depth would never roll up what is deep.
+    # For a given k the best a has a closed form, so only k is searched, by golden-section search.
+    # Not below 0: cut-offs that grow with the depth would never roll up deep nodes.
     low, high = 0.0, 10.0
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(_SEARCH_ROUNDS):
@@ -231,7 +238,7 @@ def _squared_error(points: Sequence[tuple[float, float]], k: float) -> float:
 
 
 def _tree_options(source: str | PathLike[str], compaction: Compaction) -> MapOptions:
-    """Return how to build from an index, or from a map as it was built itself: only its tree matters here."""
+    """Return options that build the same tree from an index or from a map; the rest does not matter."""
     if detect_input_kind(source) != "map":
         return MapOptions(compaction=compaction)
     header = read_map_header(source)
@@ -239,18 +246,18 @@ def _tree_options(source: str | PathLike[str], compaction: Compaction) -> MapOpt
 
 
 def fit_compaction(source: str | PathLike[str], compaction: Compaction) -> Compaction:
-    """Return the compaction with power laws that fit this index or map, as the second paper fitted its own.
+    """Return the compaction with decay curves fitted to an index or map, by the method of the MementoMap paper.
 
-    Of hosts, the children of second-level domains and deeper nodes are taken, since top-level domains are never rolled
-    up; of paths, all. Raises InputError if the tree is too shallow for that.
+    Host nodes count from second-level domains on, because top-level domains are never rolled up; path nodes all count.
+    Raises InputError if the tree is too shallow.
     """
-    nothing = replace(compaction, host_weight=NO_LIMIT, path_weight=NO_LIMIT, rollup=())
+    no_compaction = replace(compaction, host_weight=NO_LIMIT, path_weight=NO_LIMIT, rollup=())
     with tempfile.TemporaryDirectory(prefix="unlost-fit-") as folder:
-        shape = build_map([source], Path(folder, "map.ukvs"), _tree_options(source, nothing)).shape
+        shape = build_map([source], Path(folder, "map.ukvs"), _tree_options(source, no_compaction)).shape
     if shape is None:
         raise InputError(f"{source}: nothing to fit to")
     hosts, paths = mean_children(shape)
-    # x is the depth of the parent; of paths, one more.
+    # x is the depth of the parent; for paths, one more.
     host_a, host_k = fit_decay_curve([(depth, mean) for depth, mean in enumerate(hosts, 1) if depth > 1])
     path_a, path_k = fit_decay_curve(list(enumerate(paths, 1)))
     return replace(compaction, host_a=host_a, host_k=host_k, path_a=path_a, path_k=path_k)

@@ -27,14 +27,18 @@ MAP_PROBLEM_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class MapCheckResult:
-    """What a map is like.
+    """Result of validating a map.
 
-    header: as it stands.
-    lines: rows, without totals.
-    wildcards, exclusions: how many of them are.
-    expiring: exclusions that end some day; first_expiry: the first of those days; None without any.
-    mementos, resources: what the rows come to, as a frequency; stated: what the `*` rows come to; None without any.
-    problems: what is wrong, by kind.
+    Attributes:
+        header: The header, unmodified.
+        lines: Number of rows, without totals.
+        wildcards: Number of wildcard rows.
+        exclusions: Number of exclusions.
+        sum: Sum of the frequencies of the rows.
+        stated: Sum of the `*` rows; None without any.
+        problems: Problems by kind.
+        expiring: Number of exclusions that expire.
+        first_expiry: First day on which one expires; None without any.
     """
 
     header: UkvsHeader
@@ -51,13 +55,16 @@ class MapCheckResult:
 def check_map(
     path: str | PathLike[str], today: date | None = None, on_read: Callable[[int], object] | None = None
 ) -> MapCheckResult:
-    """Read a map to its end and say what is wrong with it.
+    """Read a map to its end and report its problems.
 
-    Raises InputError if the file cannot be read at all, is not a map as far as its first row tells, or is of a later
-    version of the format: look-ups refuse it, too. A truncated map is a problem, `truncated`.
+    Args:
+        path: The map.
+        today: Exclusions that have expired by then are problems; None to accept all.
+        on_read: Called now and then with the number of bytes read.
 
-    today: what has expired by then is wrong; nothing has if it is not given.
-    on_read: is told now and then how many bytes of the file have been read.
+    Raises:
+        InputError: The file cannot be read, is not a map judging by its first row, or has a later format version.
+            Look-ups refuse it, too. A truncated map is a problem, `truncated`.
     """
     source = open_map_source(path)
     problems = Problems()
@@ -67,11 +74,11 @@ def check_map(
     _check_source(name, reader.header, source, problems)
     del source
 
-    def wrong(kind: str, message: str) -> None:
+    def add_problem(kind: str, message: str) -> None:
         problems.add(Problem(kind, name, None, 0, message))
 
     if rules not in RULE_SETS:
-        wrong("unknown-rules", f"expected {' or '.join(RULE_SETS)}, found {rules[:40]!a}")
+        add_problem("unknown-rules", f"expected {' or '.join(RULE_SETS)}, found {rules[:40]!a}")
         rules = RULE_SETS[0]
     lines = wildcards = exclusions = mementos = resources = at_least = 0
     expiring = 0
@@ -95,19 +102,19 @@ def check_map(
             expiring += 1
             first_expiry = min(day, first_expiry or day)
             if today is not None and day <= today:
-                wrong("expired", f"{MAP_PROBLEM_KINDS['expired']}: {surt[:60]!a}, {day}")
+                add_problem("expired", f"{MAP_PROBLEM_KINDS['expired']}: {surt[:60]!a}, {day}")
         if kind := _key_problem(surt, rules):
-            wrong(kind, f"{MAP_PROBLEM_KINDS[kind]}: {surt[:60]!a}")
+            add_problem(kind, f"{MAP_PROBLEM_KINDS[kind]}: {surt[:60]!a}")
     if not lines and stated is None:
-        wrong("no-rows", MAP_PROBLEM_KINDS["no-rows"])
+        add_problem("no-rows", MAP_PROBLEM_KINDS["no-rows"])
     if stated is not None and is_limit and (stated.mementos or 0) < at_least:
-        wrong("bad-total", f"{MAP_PROBLEM_KINDS['bad-total']}: {stated.mementos} against {at_least}")
+        add_problem("bad-total", f"{MAP_PROBLEM_KINDS['bad-total']}: {stated.mementos} against {at_least}")
     total = Frequency(mementos, "", resources or None)
     return MapCheckResult(reader.header, lines, wildcards, exclusions, total, stated, problems, expiring, first_expiry)
 
 
 def _check_source(name: str, header: UkvsHeader, source: _core.MapSource, problems: Problems) -> None:
-    """Add the problem of a truncated map. Raises InputError for a later version of the format."""
+    """Record a truncated map as a problem. Raises InputError for a later format version."""
     try:
         refuse_unknown_version(header)
     except InputError as error:
@@ -116,21 +123,21 @@ def _check_source(name: str, header: UkvsHeader, source: _core.MapSource, proble
         problems.add(Problem("truncated", name, None, 0, message))
 
 
-def _add_frequencies(one: Frequency, other: Frequency) -> Frequency:
-    """Return what the totals of two years come to; how sure they are is not asked here."""
-    resources = (one.resources or 0) + (other.resources or 0)
-    return Frequency((one.mementos or 0) + (other.mementos or 0), "", resources or None)
+def _add_frequencies(first: Frequency, second: Frequency) -> Frequency:
+    """Return the sum of the totals of two years, ignoring their bounds."""
+    resources = (first.resources or 0) + (second.resources or 0)
+    return Frequency((first.mementos or 0) + (second.mementos or 0), "", resources or None)
 
 
 def _key_problem(surt: str, rules: str) -> str | None:
-    """Return what is wrong with a key, if anything: a look-up must be able to come upon it."""
+    """Return the kind of problem with a key that makes it unreachable by look-ups; None if there is none."""
     node = _WILDCARD_END.sub("", surt)
     if "*" in node or (node != surt and surt.endswith("*") and not surt.endswith((",*", "/*"))):
         return "bad-wildcard"
     is_host = ")" not in node
-    whole = node if not is_host else f"{node})/"
+    full_key = node if not is_host else f"{node})/"
     try:
-        normal = key(whole, rules)
+        normal = key(full_key, rules)
     except UriError:
         return "not-normal"
     if is_host:

@@ -1,4 +1,4 @@
-"""Compacts MementoMaps: a subtree with too many children becomes one wildcard."""
+"""Compacts MementoMaps: a subtree with too many children becomes one wildcard row."""
 
 import math
 import re
@@ -15,23 +15,29 @@ from unlost.mementomap.map_file import atomic_map_file, read_map_header, with_ro
 from unlost.mementomap.readers import InputReport, ProgressCallback, run_with_progress
 from unlost.text_lines import MAX_LINE_BYTES
 
-_IP_ADDRESS = re.compile(r"(\d+(,\d+){3}|\[.*\])(:\d+)?")  # one label, however many commas there are
+_IP_ADDRESS = re.compile(r"(\d+(,\d+){3}|\[.*\])(:\d+)?")  # one label, despite its commas
 
 NO_LIMIT = math.inf
-"""The weight with which nothing is rolled up."""
+"""Weight with which nothing is rolled up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """When a node of the tree is rolled up: if it has more than `a · x^-k · weight` children.
 
-    host_weight, path_weight: what users turn; infinite for no roll-up.
-    host_a, host_k: x is the number of the node's host labels; a top-level domain is never rolled up by itself.
-    path_a, path_k: x is one more than the number of the node's path segments.
-    host_depth, path_depth: how many levels there are, the root being the first of paths; what lies deeper is one.
-    rollup: wildcard keys that are rolled up in any case; `*` is everything.
+    The defaults are the MementoMap paper's fit to the index of a national archive.
 
-    The defaults are the second paper's fit to the index of a national archive.
+    Attributes:
+        host_weight: Weight of host nodes, set by the user; infinite for no roll-up.
+        path_weight: The same for path nodes.
+        host_a: Parameter a for host nodes; x is the number of host labels. A top-level domain is never rolled up by
+            itself.
+        host_k: Parameter k for host nodes.
+        path_a: Parameter a for path nodes; x is one more than the number of path segments.
+        path_k: Parameter k for path nodes.
+        host_depth: Number of host levels; deeper labels count as one.
+        path_depth: Number of path levels, including the root; deeper segments count as one.
+        rollup: Wildcard keys that are rolled up in any case; `*` is everything.
 
     >>> round(Compaction().host_cutoff(2), 2), round(Compaction().path_cutoff(0), 2)
     (9.95, 24.55)
@@ -48,7 +54,7 @@ class Compaction:
     rollup: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Raise UsageError for invalid parameters."""
         numbers = (self.host_weight, self.path_weight, self.host_a, self.host_k, self.path_a, self.path_k)
         if any(math.isnan(number) or number < 0 for number in numbers):
             raise UsageError("weights and parameters of compaction must be numbers from 0 on")
@@ -60,10 +66,10 @@ class Compaction:
             self._refuse_deep(key)
 
     def _refuse_deep(self, key: str) -> None:
-        """Refuse a wildcard of the last level, where what lies below a node is not told apart from what lies beside."""
+        """Raise UsageError for a wildcard at the last level, where subtrees are not distinguished."""
         host, end, path = key[:-2].partition(")")
         if end:
-            # One level has the root apart from its pages all the same.
+            # Even with one level, the root is distinguished from its pages.
             option, is_deep = "path-depth", path.count("/") + 1 >= max(self.path_depth, 2)
         else:
             option, is_deep = "host-depth", host.count(",") + 1 >= self.host_depth and not _IP_ADDRESS.fullmatch(host)
@@ -73,19 +79,19 @@ class Compaction:
             )
 
     def host_cutoff(self, depth: int) -> float:
-        """Return how many children a host node of so many labels may have."""
+        """Return how many children a host node may have. `depth` is its number of labels."""
         return self.host_a * math.pow(depth, -self.host_k) * self.host_weight
 
     def path_cutoff(self, depth: int) -> float:
-        """Return how many children a path node of so many segments may have; the root has none."""
+        """Return how many children a path node may have. `depth` is its number of segments; 0 for the root."""
         return self.path_a * math.pow(depth + 1, -self.path_k) * self.path_weight
 
     def with_weights(self, host_weight: float, path_weight: float) -> Self:
-        """Return the same with other weights."""
+        """Return a copy with other weights."""
         return replace(self, host_weight=host_weight, path_weight=path_weight)
 
     def to_core(self) -> "_core.CompactionCurves":
-        """Return it as the core takes it."""
+        """Return the parameters for the Rust core."""
         return (
             (self.host_a, self.host_k, self.host_weight, self.host_depth),
             (self.path_a, self.path_k, self.path_weight, self.path_depth),
@@ -93,7 +99,7 @@ class Compaction:
         )
 
     def header_meta(self) -> dict[str, object]:
-        """Return what a map's header says about it."""
+        """Return the members for the header of a map."""
         weights = {"host": _weight_to_json(self.host_weight), "path": _weight_to_json(self.path_weight)}
         return {"weights": weights, **({"rolled_up": True} if "*" in self.rollup else {})}
 
@@ -110,24 +116,26 @@ def compact_map(
     *,
     memory: int | None = None,
 ) -> InputReport:
-    """Write a map with fewer lines that covers every page that the given one covers.
+    """Write a map with fewer lines that covers every page that the source covers.
 
-    Compacting again with smaller weights gives what compacting once with them would have given. The map appears under
-    its name once it is whole. Raises InputError if the source is no sorted map, OSError if the output
-    cannot be written.
+    Compacting again with smaller weights equals compacting once with these. The map is written atomically.
+
+    Raises:
+        InputError: The source is not a sorted map.
+        OSError: The output cannot be written.
     """
-    how = compaction or Compaction()
+    parameters = compaction or Compaction()
     name = fspath(source)
     header = read_map_header(name)
-    head = format_header(with_row_bytes(compacted_header(header, how)))
+    head = format_header(with_row_bytes(compacted_header(header, parameters)))
     report = InputReport()
     try:
-        # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
-        with atomic_map_file(output) as aside:
+        # The file is renamed in this thread, which receives Ctrl-C, so that an interrupted run leaves none.
+        with atomic_map_file(output) as path:
 
             def work(progress: Progress) -> None:
                 report.shape, tally = _core.compact_map(
-                    name, len(header.keys), MAX_LINE_BYTES, aside, head, how.to_core(), memory, progress
+                    name, len(header.keys), MAX_LINE_BYTES, path, head, parameters.to_core(), memory, progress
                 )
                 report.add_line_stats(tally, name)
 
@@ -138,13 +146,13 @@ def compact_map(
 
 
 def compacted_header(header: UkvsHeader, compaction: Compaction) -> UkvsHeader:
-    """Return the header of the result: the smallest weights count, whichever were applied first."""
+    """Return the header of the result, with the smaller of the old and new weights."""
     meta = {**header.meta, **compaction.header_meta()}
-    before = header.meta.get("weights")
-    if isinstance(before, Mapping):
+    old_weights = header.meta.get("weights")
+    if isinstance(old_weights, Mapping):
         pairs = (("host", compaction.host_weight), ("path", compaction.path_weight))
-        known = {name: _weight_from_json(before.get(name)) for name, _ in pairs}
-        meta["weights"] = {name: _weight_to_json(min(weight, known[name])) for name, weight in pairs}
+        parsed = {name: _weight_from_json(old_weights.get(name)) for name, _ in pairs}
+        meta["weights"] = {name: _weight_to_json(min(weight, parsed[name])) for name, weight in pairs}
     return replace(header, meta=meta)
 
 

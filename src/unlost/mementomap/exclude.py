@@ -1,6 +1,7 @@
 """Adds exclusions to a MementoMap: pages that were requested and not found, until they expire.
 
-log -> sorted keys -> not held by the index -> held by a wildcard of the map -> subtrees, pages -> the map with them
+Steps: sort the keys of the log; drop those that the index holds; keep those that a wildcard of the map covers; combine
+them to subtrees; merge them with the rows of the map.
 """
 
 import mmap
@@ -34,11 +35,19 @@ from unlost.mementomap.readers import ProgressCallback
 from unlost.problems import Problems
 from unlost.text_lines import read_lines
 
-_PLACEHOLDER_PAGE = "-"  # a page that stands for any: what holds all of a folder holds it
+_PLACEHOLDER_PAGE = "-"  # an arbitrary page name: a wildcard that holds the whole folder holds it
+
+DEFAULT_EXPIRY_DAYS = 30
+"""Days until an exclusion expires: most archives recrawl pages that seldom change at least monthly."""
+DEFAULT_MIN_PAGES = 3
+"""Number of missed pages of a folder from which the whole folder is excluded: one or two may be typing errors."""
+_BATCH = 20_000  # keys looked up at a time
+_REPORT_LINES = 10_000  # lines between two progress reports
+_DAMAGE_KINDS = ("truncated", "corrupt", "cut-line")
 
 
 class MapKeyIndex:
-    """A sorted, plain map in its file. Close it, or use it in a `with` block."""
+    """Memory-mapped sorted map, for look-ups by key prefix. Close it, or use it as a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._map = Map.open(path)
@@ -50,23 +59,23 @@ class MapKeyIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._text.close()
 
     def contains(self, pages: Sequence[str]) -> list[bool]:
-        """Return for each normal key of a page whether it is held."""
-        return [answer.held for answer in self._map.lookup_keys_many(pages)]
+        """Return for each normalized key whether it is held."""
+        return [result.held for result in self._map.lookup_keys_many(pages)]
 
     def contains_below(self, folder: str) -> bool:
-        """Return whether anything is held whose key begins with `com,a)/b/`, or a wildcard holds all of that."""
+        """Return whether any key with a prefix such as `com,a)/b/` is held, or a wildcard covers it."""
         return self._has_prefix(folder.encode()) or self.contains([folder + _PLACEHOLDER_PAGE])[0]
 
     def contradicts(self, exclusion: str) -> bool:
-        """Return whether they say otherwise than an exclusion: they hold its page, or something below its wildcard."""
+        """Return whether an exclusion is wrong: its page, or a page under its wildcard, is held."""
         if exclusion.endswith("/*"):
             return self.contains_below(exclusion[:-1])
         if exclusion.endswith(",*"):
-            # Pages of the host itself, and of those below it.
+            # Pages of the host itself and of its subdomains.
             return self.contains_below(f"{exclusion[:-2]})/") or self._has_prefix(exclusion[:-1].encode())
         return self.contains([exclusion])[0]
 
@@ -75,7 +84,7 @@ class MapKeyIndex:
         return self._text[low : low + len(prefix)] == prefix
 
     def _lower_bound(self, prefix: bytes) -> int:
-        """Return where the first line begins that does not come before a prefix."""
+        """Return the offset of the first line that does not sort before a prefix."""
         low, high = 0, len(self._text)
         while low < high:
             middle = self._text.rfind(b"\n", low, (low + high) // 2) + 1 or low
@@ -87,25 +96,20 @@ class MapKeyIndex:
         return low
 
 
-DEFAULT_EXPIRY_DAYS = 30
-"""For how long an exclusion is believed: a crawl a month is what most archives promise for what changes seldom."""
-DEFAULT_MIN_PAGES = 3
-"""So many pages of a folder must have been missed before all of it is excluded: one or two may be typing errors."""
-_BATCH = 20_000  # keys that are looked up at a time
-_REPORT_LINES = 10_000  # lines between two reports
-_DAMAGE_KINDS = ("truncated", "corrupt", "cut-line")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusionOptions:
     """How exclusions are learned.
 
-    today: the day, for what has expired and what will; there is no clock here.
-    expires: the first day on which they are not believed any more, or in how many days that is. As days, misses that
-        are older than that are not believed either.
-    pages: how many pages of a folder must have been missed before it is excluded as a whole.
-    archive, kind, column, host, replay: how the log is read, as `unlost.mementomap.query_logs` has them.
-    memory: bytes of keys that are sorted at a time; it does not show in the result.
+    Attributes:
+        today: Current date, for expiry.
+        expires: Expiry date of new exclusions, or days until it. With days, older misses are ignored, too.
+        pages: Number of missed pages from which a folder is excluded as a whole.
+        archive: As in `MissLogOptions`.
+        kind: As in `MissLogOptions`.
+        column: As in `MissLogOptions`.
+        host: As in `MissLogOptions`.
+        replay: As in `MissLogOptions`.
+        memory: Bytes of keys sorted in memory at a time; does not affect the result.
     """
 
     today: date
@@ -119,7 +123,7 @@ class ExclusionOptions:
     memory: int = SORT_RUN_BYTES
 
     def expiry_date(self) -> date:
-        """Return the first day on which exclusions are not believed any more. Raises UsageError if that is no day."""
+        """Return the first day on which new exclusions are no longer valid. Raises UsageError if it is invalid."""
         try:
             day = self.today + timedelta(days=self.expires) if isinstance(self.expires, int) else self.expires
         except OverflowError:
@@ -129,7 +133,7 @@ class ExclusionOptions:
         return day
 
     def log_options(self, rules: str) -> MissLogOptions:
-        """Return how the log is read."""
+        """Return the options for reading logs."""
         since = None
         if isinstance(self.expires, int):
             since = date.fromordinal(max(1, self.today.toordinal() - self.expires))
@@ -146,17 +150,22 @@ class ExclusionOptions:
 
 @dataclass(slots=True)
 class ExclusionReport:
-    """What was learned. Pages are different keys.
+    """Counts of learned exclusions. Pages are counted by distinct key.
 
-    read, unsaid, old: lines of the logs, as `unlost.mementomap.query_logs` counts them.
-    missed: pages that were missed, and never found in the same logs.
-    queries: pages that were missed only with a query, which says nothing about others; with an index, it does.
-    held: missed pages that the index or a row of their own holds.
-    denied: missed pages that the map says no to already.
-    added, wildcards: exclusions of single pages and of subtrees that are new.
-    renewed: exclusions that will expire later than before.
-    expired, outweighed: exclusions that are gone: their time was over; the index, or a hit, says otherwise.
-    problems: by kind, with the first of each.
+    Attributes:
+        read: Log lines read, as in `MissLogReader.read_count`.
+        unsaid: Log lines that say nothing about holdings, as in `MissLogReader.inconclusive_count`.
+        old: Misses that are too old, as in `MissLogReader.outdated_count`.
+        missed: Pages that were missed and never found in the same logs.
+        queries: Pages missed only with a query string; without an index, this says nothing about other queries.
+        held: Missed pages that the index or a row of their own holds.
+        denied: Missed pages that the map already denies.
+        added: New exclusions of single pages.
+        wildcards: New exclusions of subtrees.
+        renewed: Exclusions whose expiry was extended.
+        expired: Exclusions removed because they expired.
+        outweighed: Exclusions removed because the index or a hit contradicts them.
+        problems: Problems by kind.
     """
 
     read: int = 0
@@ -182,84 +191,108 @@ def exclude_map(
     index: Sequence[str | PathLike[str]] = (),
     on_progress: ProgressCallback | None = None,
 ) -> ExclusionReport:
-    """Write a map that also says no to what was asked for and not found, until that expires.
+    """Write a map that also excludes pages that were requested and not found, until the exclusions expire.
 
-    misses: logs of upstream answers, access logs, lists of addresses. index: all that the archive holds; only with it
-    are subtrees excluded, and what it holds never is. A page that has a row of its own in the map, or was found as
-    well as missed, is never excluded; without an index the log is believed in everything else. What has expired goes,
-    also without misses, and so does what the index or a hit outweighs. Exclusions without expiry stay as they are.
+    A page that has a row of its own in the map, or was found as well as missed, is never excluded. Subtrees are
+    excluded only with an index, and never if it holds something in them. Expired exclusions, and those that the index
+    or a hit contradicts, are removed, also without misses. Exclusions without expiry are unchanged. The map is written
+    atomically.
 
-    The map appears under its name once it is whole. Raises InputError if the source is no sorted map of one key field,
-    or a log or an index cannot be read at all; OSError if the output cannot be written.
+    Args:
+        source: The map.
+        output: The new map.
+        options: How exclusions are learned.
+        misses: Logs of upstream responses, access logs or URL lists.
+        index: Everything that the archive holds.
+        on_progress: Called now and then with bytes and lines read.
+
+    Raises:
+        InputError: The source is not a sorted map with one key field, or a log or index cannot be read.
+        OSError: The output cannot be written.
     """
     name = fspath(source)
     header = read_map_header(name)
     if header.keys != ("surt",):
-        found = ascii(", ".join(header.keys))[1:-1][:60]
-        raise InputError(f"{name}: has the key fields {found}: exclusions go with maps that have surt alone")
+        fields = ascii(", ".join(header.keys))[1:-1][:60]
+        raise InputError(f"{name}: has the key fields {fields}: exclusions go with maps that have surt alone")
     expires = options.expiry_date()
     report = ExclusionReport()
-    told = MissLogReader(tuple(misses), options.log_options(header_rules(header)), report.problems)
+    requests = MissLogReader(tuple(misses), options.log_options(header_rules(header)), report.problems)
     with ExitStack() as stack:
-        aside = stack.enter_context(atomic_map_file(output))
+        path = stack.enter_context(atomic_map_file(output))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="unlost-")))
-        hits, missed, held_map, pruned = (folder / part for part in ("hits.ukvs", "missed", "held.ukvs", "pruned.ukvs"))
+        hits, missed, held_path, pruned = (
+            folder / part for part in ("hits.ukvs", "missed", "held.ukvs", "pruned.ukvs")
+        )
         _separate_hits_and_misses(
-            told, UkvsHeader(keys=header.keys, meta={"rules": header_rules(header)}), hits, missed, options, on_progress
+            requests,
+            UkvsHeader(keys=header.keys, meta={"rules": header_rules(header)}),
+            hits,
+            missed,
+            options,
+            on_progress,
         )
-        report.read, report.unsaid, report.old = told.read_count, told.inconclusive_count, told.outdated_count
-        # Both are what a map is made of: one look-up answers for them.
-        built = build_map(
-            [hits, *index], held_map, MapOptions(rules=header_rules(header), allow_empty=True), on_progress
+        report.read, report.unsaid, report.old = (
+            requests.read_count,
+            requests.inconclusive_count,
+            requests.outdated_count,
         )
-        for kind, count in built.problems.counts.items():
-            report.problems.add(built.problems.first[kind], count)
-        held = stack.enter_context(MapKeyIndex(held_map))
-        _write_valid_rows(name, header, pruned, held, options.today, report)
-        pages = _pages_to_exclude(missed, held, Map.open(pruned), report, has_index=bool(index))
-        keys = _collapse_to_wildcards(pages, folder / "pages", held, options) if index else (page for page, _ in pages)
-        in_order = sort_lines((f"{key}\n".encode() for key in keys), options.memory)
-        with aside.open("wb", buffering=1 << 20) as file:
+        # Hits and index become one map, so that one look-up covers both.
+        build_report = build_map(
+            [hits, *index], held_path, MapOptions(rules=header_rules(header), allow_empty=True), on_progress
+        )
+        for kind, count in build_report.problems.counts.items():
+            report.problems.add(build_report.problems.first[kind], count)
+        held_index = stack.enter_context(MapKeyIndex(held_path))
+        _write_valid_rows(name, header, pruned, held_index, options.today, report)
+        pages = _pages_to_exclude(missed, held_index, Map.open(pruned), report, has_index=bool(index))
+        keys = (
+            _collapse_to_wildcards(pages, folder / "pages", held_index, options)
+            if index
+            else (page for page, _ in pages)
+        )
+        sorted_keys = sort_lines((f"{key}\n".encode() for key in keys), options.memory)
+        with path.open("wb", buffering=1 << 20) as file:
             file.write(format_header(with_row_bytes(header)))
-            _merge_exclusions(pruned, (line.rstrip() for line in in_order), expires, file, report)
+            _merge_exclusions(pruned, (line.rstrip() for line in sorted_keys), expires, file, report)
     return report
 
 
 def _separate_hits_and_misses(
-    told: MissLogReader,
+    requests: MissLogReader,
     header: UkvsHeader,
     hits: Path,
     missed: Path,
     options: ExclusionOptions,
-    watch: ProgressCallback | None,
+    on_progress: ProgressCallback | None,
 ) -> None:
-    """Write the pages that were found as a map, and those that never were, with how they were asked for, as lines."""
+    """Write the pages that were found as a map, and those only missed as lines with the kinds of misses."""
 
     def lines() -> Iterator[bytes]:
-        for number, asked in enumerate(told):
-            if watch is not None and number % _REPORT_LINES == 0:
-                watch(0, number)
-            yield f"{asked.key}\t{_outcome_mark(asked)}\n".encode()
+        for number, request in enumerate(requests):
+            if on_progress is not None and number % _REPORT_LINES == 0:
+                on_progress(0, number)
+            yield f"{request.key}\t{_outcome_mark(request)}\n".encode()
 
-    with hits.open("wb") as held_file, missed.open("wb") as missed_file:
-        held_file.write(format_header(header))
+    with hits.open("wb") as hit_file, missed.open("wb") as missed_file:
+        hit_file.write(format_header(header))
         for key, group in groupby(sort_lines(lines(), options.memory), lambda line: line.partition(b"\t")[0]):
             marks = b"".join(line[len(key) + 1 : -1] for line in group)
             if b"h" in marks:
-                held_file.write(key + b" 1\n")
+                hit_file.write(key + b" 1\n")
             else:
                 missed_file.write(key + b"\t" + marks + b"\n")
 
 
-def _outcome_mark(asked: LoggedRequest) -> str:
-    return "h" if asked.held else "q" if asked.has_query else "m"
+def _outcome_mark(request: LoggedRequest) -> str:
+    return "h" if request.held else "q" if request.has_query else "m"
 
 
 def _write_valid_rows(
-    name: str, header: UkvsHeader, output: Path, held: MapKeyIndex, today: date, report: ExclusionReport
+    name: str, header: UkvsHeader, output: Path, held_index: MapKeyIndex, today: date, report: ExclusionReport
 ) -> None:
-    """Write the rows of a map that are still believed, each as it stands. Raises InputError if they are not sorted."""
-    last = b""
+    """Copy the rows of a map that are still valid. Raises InputError if they are not sorted."""
+    previous = b""
     start, end = None, 0
     problems = Problems()
     with output.open("wb", buffering=1 << 20) as file:
@@ -271,16 +304,16 @@ def _write_valid_rows(
             start = line.offset if start is None else start
             end = line.offset + len(line.text) + 1
             key = text.split(None, 1)[0]
-            if key <= last:
+            if key <= previous:
                 raise InputError(
                     f"{name}: line {line.number}: its key belongs before the one above it, or is the same: "
                     "`unlost map build` puts rows in order"
                 )
-            last = key
+            previous = key
             day = line_expiry_date(text)
             if day is not None and day <= today:
                 report.expired += 1
-            elif day is not None and held.contradicts(key.decode("utf-8", "replace")):
+            elif day is not None and held_index.contradicts(key.decode("utf-8", "replace")):
                 report.outweighed += 1
             else:
                 file.write(text + b"\n")
@@ -288,30 +321,30 @@ def _write_valid_rows(
         if kind in _DAMAGE_KINDS:
             raise InputError(f"{name}: the compressed file is damaged ({kind}): a part of a map is no map")
         report.problems.add(problems.first[kind], count)
-    declared, found = header.meta.get(ROW_BYTES_FIELD), end - (start or 0)
-    if isinstance(declared, int) and declared != found:
-        raise InputError(f"{name}: {_core.wrong_row_bytes(declared, found)}")
+    declared, actual = header.meta.get(ROW_BYTES_FIELD), end - (start or 0)
+    if isinstance(declared, int) and declared != actual:
+        raise InputError(f"{name}: {_core.wrong_row_bytes(declared, actual)}")
 
 
 def _pages_to_exclude(
-    missed: Path, held: MapKeyIndex, holdings: Map, report: ExclusionReport, *, has_index: bool
+    missed: Path, held_index: MapKeyIndex, holdings: Map, report: ExclusionReport, *, has_index: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield missed pages to exclude, each with the row that answers for it now: a wildcard, or an exclusion of its own.
+    """Yield missed pages to exclude, each with the row that matches it now: a wildcard, or its own exclusion.
 
-    Keys of maps have no queries: a miss of `/a?b=1` would deny `/a?b=2`. Only an index knows that it does not.
+    Keys of maps have no query string: a miss of `/a?b=1` would deny `/a?b=2`. Only an index tells whether that is held.
     """
     with missed.open("rb") as lines:
         while batch := list(islice(lines, _BATCH)):
             report.missed += len(batch)
-            split = [line.decode().rstrip().split("\t") for line in batch]
-            pages = [page for page, marks in split if has_index or "m" in marks]
+            parsed = [line.decode().rstrip().split("\t") for line in batch]
+            pages = [page for page, marks in parsed if has_index or "m" in marks]
             report.queries += len(batch) - len(pages)
-            answers = holdings.lookup_keys_many(pages)
-            for page, answer, is_held in zip(pages, answers, held.contains(pages), strict=True):
-                matched = answer.matched or ""
-                if is_held or (answer.held and not matched.endswith("*")):
+            results = holdings.lookup_keys_many(pages)
+            for page, result, is_held in zip(pages, results, held_index.contains(pages), strict=True):
+                matched = result.matched or ""
+                if is_held or (result.held and not matched.endswith("*")):
                     report.held += 1
-                elif answer.held:
+                elif result.held:
                     yield page, matched
                 else:
                     report.denied += 1
@@ -320,32 +353,34 @@ def _pages_to_exclude(
 
 
 def _collapse_to_wildcards(
-    pages: Iterable[tuple[str, str]], aside: Path, held: MapKeyIndex, options: ExclusionOptions
+    pages: Iterable[tuple[str, str]], page_file: Path, held_index: MapKeyIndex, options: ExclusionOptions
 ) -> Iterator[str]:
-    """Yield a wildcard for each subtree of which enough was missed and nothing is held, and the other pages."""
+    """Yield a wildcard for each subtree with enough misses and no holdings, and the remaining pages."""
 
-    def places() -> Iterator[bytes]:
-        with aside.open("wb") as file:
+    def folder_lines() -> Iterator[bytes]:
+        with page_file.open("wb") as file:
             for page, matched in pages:
                 file.write(f"{page}\t{matched}\n".encode())
                 yield from (f"{folder}\t{page}\n".encode() for folder in _excludable_folders(page, matched))
 
-    empty = set()
-    for folder, below in groupby(sort_lines(places(), options.memory), lambda line: line.partition(b"\t")[0]):
-        is_enough = next(islice(below, options.pages - 1, None), None) is not None
-        if is_enough and not held.contains_below(folder.decode()):
-            empty.add(folder.decode())
-    with aside.open("rb") as file:
+    empty_folders = set()
+    for folder, misses in groupby(sort_lines(folder_lines(), options.memory), lambda line: line.partition(b"\t")[0]):
+        is_enough = next(islice(misses, options.pages - 1, None), None) is not None
+        if is_enough and not held_index.contains_below(folder.decode()):
+            empty_folders.add(folder.decode())
+    with page_file.open("rb") as file:
         for line in file:
             page, matched = line.decode().rstrip().split("\t")
-            shallowest = next((folder for folder in _excludable_folders(page, matched) if folder in empty), None)
+            shallowest = next(
+                (folder for folder in _excludable_folders(page, matched) if folder in empty_folders), None
+            )
             yield page if shallowest is None else f"{shallowest}*"
 
 
 def _excludable_folders(page: str, matched: str) -> Iterator[str]:
-    """Yield the folders of a page, the shallowest first, whose wildcard would answer before the row that does now.
+    """Yield the folders of a page, the shallowest first, whose wildcard would match before the row that matches now.
 
-    So none of them has a row of its own, and none that answers more closely is overruled.
+    So none of them has a row of its own, and no more specific row is overruled.
 
     >>> list(_excludable_folders("com,a)/b/c/d", "com,*")), list(_excludable_folders("com,a)/b/c/d", "com,a)/b/*"))
     (['com,a)/', 'com,a)/b/', 'com,a)/b/c/'], ['com,a)/b/c/'])
@@ -360,7 +395,7 @@ def _excludable_folders(page: str, matched: str) -> Iterator[str]:
 def _merge_exclusions(
     pruned: Path, additions: Iterator[bytes], expires: date, output: BinaryIO, report: ExclusionReport
 ) -> None:
-    """Write rows and new exclusions, in the order of their bytes."""
+    """Write rows and new exclusions in byte order."""
     added = next(additions, None)
 
     def add(until: bytes | None) -> None:
@@ -378,7 +413,7 @@ def _merge_exclusions(
             key = row.split(None, 1)[0]
             add(key)
             if added == key:
-                # Missed once more. What was excluded for good stays so.
+                # Missed again: extend the expiry. An exclusion without expiry is unchanged.
                 day = line_expiry_date(row)
                 if day is not None and day < expires:
                     report.renewed += 1

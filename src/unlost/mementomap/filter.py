@@ -11,19 +11,24 @@ from unlost.problems import unreadable_error
 
 FilterKeyKind = Literal["hxpx", "urir"]
 FILTER_KEY_KINDS: tuple[FilterKeyKind, ...] = get_args(FilterKeyKind)
-"""What keys are: those of maps, without queries, or with them."""
+"""Kinds of keys: those of maps, without query strings (`hxpx`), or whole URLs (`urir`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterLayer:
-    """What a filter, or one of those that were chained, says about itself.
+    """Header of a filter, or of one of its layers.
 
-    key: what its keys are. rules: by which addresses become keys.
-    bits: of a fingerprint: of pages that are not held, one in 2^bits is said to be.
-    keys: how many it has; of a layer that was added, those that the ones before it did not have.
-    earliest, latest: of the captures that were counted, 14 digits in UTC; None if nothing had a date.
-    made: when it was, 14 digits in UTC; None if whoever made it did not say.
-    status, mime, exclude: which rows were counted, as options have it; empty for all.
+    Attributes:
+        key: Kind of the keys.
+        rules: Rule set of the keys.
+        bits: Bits of a fingerprint: the false-positive rate is 1 in 2^bits.
+        keys: Number of keys; of an added layer, those that the earlier layers lack.
+        earliest: Date of the first capture, 14 digits in UTC; None if there are no dates.
+        latest: Date of the last capture, 14 digits in UTC; None if there are no dates.
+        built_at: Build time, 14 digits in UTC; None if unknown.
+        status: Status codes of the rows counted; empty for all.
+        mime: Media types of the rows counted; empty for all.
+        exclude: Kinds of pages left out.
     """
 
     key: FilterKeyKind
@@ -39,15 +44,15 @@ class FilterLayer:
 
 
 class Filter:
-    """A filter; made by `Filter.open` or `Filter.load`, which look alike from then on.
+    """A static filter: approximate membership without false negatives. Create it with `Filter.open` or `Filter.load`.
 
-    path: the file, as it was given.
-    layers: what it is made up of, the oldest first: one, and one more for each time that something was added.
-    file: what the core has of it.
+    All methods are thread-safe and release the GIL. Data is verified when it is first read: a damaged file raises
+    InputError and never causes a false negative.
 
-    It never says no to a page that went into it. All its methods may be called by several threads at once, and let
-    others run meanwhile. What is read of the file for the first time is checked: one that was damaged raises InputError
-    and never says no by mistake.
+    Attributes:
+        path: Path of the file, as given.
+        layers: Layers, the oldest first: one, and another for each addition.
+        file: Object of the Rust core.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -80,64 +85,72 @@ class Filter:
 
     @classmethod
     def open(cls, path: str | PathLike[str], rules: str | None = None) -> Self:
-        """Open a filter where it lies: in milliseconds, whatever its size, since only its headers are read.
+        """Memory-map a filter. Takes milliseconds for any size, since only the headers are read.
 
-        rules: refuse a filter that was made by others. The file may be replaced by renaming another over it but never
-        changed in place. Raises InputError if it cannot be read, is no filter, is of another version, or has a header
-        that was damaged.
+        The file may be replaced by renaming another over it, but must not be modified in place.
+
+        Args:
+            path: The file.
+            rules: Required rule set; None for any.
+
+        Raises:
+            InputError: The file cannot be read, is not a filter, has another version or rule set, or a damaged header.
         """
         return cls(path, rules)
 
     @classmethod
     def load(cls, path: str | PathLike[str], rules: str | None = None) -> Self:
-        """Read a filter into memory, where it takes as much as its file, which may then be changed as anybody likes.
+        """Read a filter into memory, which takes as much as the file; the file may then be modified.
 
-        For those that are asked all the time. What is damaged is found when it is asked, or by `check`. Raises
-        InputError as `open` does.
+        For filters that are queried all the time. Damage is detected by look-ups or `check`. Raises InputError as
+        `open` does.
         """
         return cls(path, rules, _core.FilterFile.load)
 
     @property
     def key(self) -> FilterKeyKind:
-        """What its keys are."""
+        """Kind of the keys."""
         return self.layers[0].key
 
     @property
     def rules(self) -> str:
-        """By which addresses become keys."""
+        """Rule set of the keys."""
         return self.layers[0].rules
 
     @property
     def bits(self) -> int:
-        """Of a fingerprint, in the first layer."""
+        """Bits of a fingerprint in the first layer."""
         return self.layers[0].bits
 
     @property
     def keys(self) -> int:
-        """How many it has in all layers."""
+        """Number of keys in all layers."""
         return sum(layer.keys for layer in self.layers)
 
     @property
     def earliest(self) -> str | None:
-        """Of all captures that were counted, 14 digits in UTC; None if nothing had a date."""
+        """Date of the first capture in all layers, 14 digits in UTC; None if there are no dates."""
         return min((layer.earliest for layer in self.layers if layer.earliest), default=None)
 
     @property
     def latest(self) -> str | None:
-        """Of all captures that were counted, 14 digits in UTC; None if nothing had a date."""
+        """Date of the last capture in all layers, 14 digits in UTC; None if there are no dates."""
         return max((layer.latest for layer in self.layers if layer.latest), default=None)
 
     @property
     def built_at(self) -> str | None:
-        """When the newest layer was, 14 digits in UTC; None if whoever made them did not say."""
+        """Build time of the newest layer, 14 digits in UTC; None if unknown."""
         return max((layer.built_at for layer in self.layers if layer.built_at), default=None)
 
     def lookup(self, uri: str | bytes) -> bool:
-        """Return whether the archive holds a page, given by its address or in its place a SURT.
+        """Return whether the archive may hold a page, given by its URL or SURT.
 
-        No is sure, for what the archive held when the filter was made; yes is wrong for one of 2^bits pages that it
-        does not hold, or more of them if there are several layers. Raises UriError, or InputError if it turns out that
-        the file is damaged.
+        False is certain, as of the time when the filter was built. True is wrong for one of 2^bits pages that are not
+        held, for more with several layers.
+
+        Raises:
+            UriError: The URL is invalid.
+            InputError: The file is damaged.
         """
         try:
             return self.file.lookup(uri)
@@ -147,9 +160,11 @@ class Filter:
             raise self._add_path(error) from error
 
     def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[bool | UriError]:
-        """Return for each address its answer, or the error that `lookup` would have raised for it.
+        """Return for each URL the result of `lookup`, or the UriError that it would raise.
 
-        threads: how many may work on it; all processors if not given. The answers do not depend on it.
+        Args:
+            uris: URLs or SURTs.
+            threads: Maximum number of threads; None for all processors.
         """
         try:
             return self.file.lookup_many(uris, threads)
@@ -157,16 +172,16 @@ class Filter:
             raise self._add_path(error) from error
 
     def lookup_key(self, key: str | bytes) -> bool:
-        """Return the same for a normal key, as `unlost.uri.key` makes it, with its query or without."""
+        """Look up a key in normal form, as returned by `unlost.uri.key`, with or without its query string."""
         try:
             return self.file.lookup_key(key)
         except InputError as error:
             raise self._add_path(error) from error
 
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[bool]:
-        """Return for each normal key its answer. A key ends at the first white space.
+        """Look up keys in normal form. A key ends at the first white space.
 
-        Faster than `lookup_many`, since nothing is brought into any form.
+        Faster than `lookup_many`, because nothing is normalized.
         """
         try:
             return self.file.lookup_keys_many(keys, threads)
@@ -174,9 +189,9 @@ class Filter:
             raise self._add_path(error) from error
 
     def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[bool]:
-        """Return the same for keys in one text, one at the beginning of each line.
+        """Look up keys in one text, one at the beginning of each line.
 
-        Faster than `lookup_keys_many`, since there are no strings that lie all over the memory.
+        Faster than `lookup_keys_many`, because there are no separate string objects.
         """
         try:
             return self.file.lookup_key_lines(lines, threads)
@@ -184,7 +199,7 @@ class Filter:
             raise self._add_path(error) from error
 
     def check(self) -> list[str]:
-        """Read everything, and return what is damaged, a sentence for each partition."""
+        """Verify the whole file, and return a sentence for each damaged partition."""
         return self.file.check()
 
     def _add_path(self, error: InputError) -> InputError:
@@ -192,8 +207,8 @@ class Filter:
 
 
 def _parse_layer(layer: "_core.LayerFields") -> FilterLayer:
-    kind, rules, bits, keys, dates, made, chosen = layer
+    kind, rules, bits, keys, dates, built_at, selectors = layer
     earliest, latest = dates or (None, None)
     key = FILTER_KEY_KINDS[FILTER_KEY_KINDS.index(kind)]
-    status, mime, exclude = (frozenset(text.split(",")) if text else frozenset[str]() for text in chosen)
-    return FilterLayer(key, rules, bits, keys, earliest, latest, made, status, mime, exclude)
+    status, mime, exclude = (frozenset(text.split(",")) if text else frozenset[str]() for text in selectors)
+    return FilterLayer(key, rules, bits, keys, earliest, latest, built_at, status, mime, exclude)

@@ -1,4 +1,4 @@
-"""Builds filters from any input, adds layers to them, and joins layers."""
+"""Builds filters from any input, adds layers to them, and compacts layers."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,20 +19,21 @@ from unlost.text_lines import MAX_LINE_BYTES
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 16, 8
 
 _SELECTOR = re.compile(r"[!-+./-~-]+")
-"""What can stand between commas in a header."""
+"""Characters of a value in a comma-separated list of the header."""
 
 _MAX_SELECTOR_CHARS = 10_000
-"""Characters: a header has room for 64 KiB."""
+"""Total length of the selectors: the header has room for 64 KiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions(InputOptions):
-    """What goes into a filter, and how it is made: which rows, and this.
+    """Rows that go into a filter, and how it is built.
 
-    bits: of a fingerprint, 1 to 16; None for 8, or for as many as the filter has that is added to or compacted.
-    key: `hxpx`, the keys of maps, or `urir`, with queries.
-    made: when it is, 14 digits in UTC, for the header; nothing is said if it is None, so that the same index makes the
-        same file on every day. A filter of maps is as old as the oldest of them that says when it was made.
+    Attributes:
+        bits: Bits of a fingerprint, 1 to 16; None for 8, or for those of the filter that is added to or compacted.
+        key: `hxpx`, the keys of maps, or `urir`, with query strings.
+        built_at: Build time, 14 digits in UTC, for the header; None to leave it out, so that equal indexes yield equal
+            files. A filter of maps is as old as the oldest map with a date.
     """
 
     bits: int | None = None
@@ -40,7 +41,7 @@ class FilterOptions(InputOptions):
     built_at: str | None = None
 
     def validate(self) -> None:
-        """Raise UsageError for what no filter can be made by."""
+        """Raise UsageError for invalid options."""
         if not MIN_BITS <= self.effective_bits() <= MAX_BITS:
             raise UsageError(f"{self.bits} bits: expected {MIN_BITS} to {MAX_BITS}")
         if self.key not in FILTER_KEY_KINDS:
@@ -49,18 +50,18 @@ class FilterOptions(InputOptions):
             _validate_date(self.built_at)
         if unknown := self.exclude - set(EXCLUDABLE_PAGES):
             raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
-        for wanted in self.status | self.mime:
-            if not _SELECTOR.fullmatch(wanted) or wanted == "-":
-                raise UsageError(f"{wanted[:40]!a}: cannot be chosen: expected a status such as 200, or a media type")
+        for selector in self.status | self.mime:
+            if not _SELECTOR.fullmatch(selector) or selector == "-":
+                raise UsageError(f"{selector[:40]!a}: cannot be chosen: expected a status such as 200, or a media type")
         if sum(map(len, self.status | self.mime)) > _MAX_SELECTOR_CHARS:
             raise UsageError(f"statuses and media types of more than {_MAX_SELECTOR_CHARS} characters: choose fewer")
 
     def effective_bits(self) -> int:
-        """Return how many bits a fingerprint has."""
+        """Return the bits of a fingerprint, with the default applied."""
         return DEFAULT_BITS if self.bits is None else self.bits
 
     def matching(self, other: Filter) -> "FilterOptions":
-        """Return the same with a filter's own keys, rules and choice of rows, and its bits if none are given."""
+        """Return a copy with the keys, rules and selection of a filter, and its bits unless they are set."""
         first = other.layers[0]
         return replace(
             self,
@@ -75,10 +76,11 @@ class FilterOptions(InputOptions):
 
 @dataclass(slots=True)
 class FilterReport(InputReport):
-    """What became of the lines, and what was made of them.
+    """Report of building a filter.
 
-    keys: how many there are in what was made; of what was added, those that were not there before.
-    bytes: how large the file is.
+    Attributes:
+        keys: Number of keys in the result; of an addition, the new ones.
+        bytes: Size of the file.
     """
 
     keys: int = 0
@@ -91,12 +93,14 @@ def build_filter(
     options: FilterOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> FilterReport:
-    """Write a filter of what the inputs hold, and return what became of their lines.
+    """Write a filter of the inputs' rows, and return the counts of their lines.
 
-    Inputs may be of any kind that `unlost.mementomap.readers` knows, sorted or not, of any size; maps only without
-    wildcards. The filter appears under its name once it is whole. Raises InputError for an input that cannot be read,
-    is damaged (unless that is allowed), is empty or has too many bad lines; OSError for an output that cannot be
-    written. Nothing is written then.
+    Inputs may be of any kind that `unlost.mementomap.readers` detects, of any size, sorted or not; maps must not have
+    wildcards. The filter is written atomically.
+
+    Raises:
+        InputError: An input cannot be read, is damaged (unless that is allowed), is empty or has too many bad lines.
+        OSError: The output cannot be written.
     """
     return _build(inputs, output, options or FilterOptions(), None, on_progress)
 
@@ -109,11 +113,10 @@ def add_to_filter(
     *,
     output: str | PathLike[str] | None = None,
 ) -> FilterReport:
-    """Chain a layer of what is new in the inputs to a filter, and return what became of their lines.
+    """Append a layer with the new keys of the inputs to a filter, and return the counts of their lines.
 
-    Keys, rules and choice of rows are the filter's own, whatever the options say. The longer filter takes the place of
-    the old one, or appears as `output`, once it is whole. Raises InputError as `build_filter` does, and if
-    the filter is damaged.
+    Keys, rules and selection are those of the filter, not of the options. The result replaces the filter, or is written
+    to `output`, atomically. Raises as `build_filter`, and InputError if the filter is damaged.
     """
     base = Filter.open(path)
     return _build(
@@ -128,17 +131,17 @@ def compact_filter(
     options: FilterOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> FilterReport:
-    """Write the filter of the inputs in one layer, made as the one at `path` was, whose place it may take.
+    """Write a filter of the inputs in one layer, with the keys, rules and selection of the filter at `path`.
 
-    The inputs must be all that the archive holds now: keys cannot be read out of a filter. Whether they are is not
-    checked, but if the report has fewer keys than the filter had, something that was held is not any more.
+    The inputs must be everything that the archive holds now, because keys cannot be read out of a filter. This is not
+    checked, but if the report has fewer keys than the filter had, some holdings are missing. `output` may equal `path`.
     """
     return _build(inputs, output, (options or FilterOptions()).matching(Filter.open(path)), None, on_progress)
 
 
 def _validate_date(digits: str) -> None:
-    """Raise UsageError if it is no date of 14 digits."""
-    from unlost.dates import to_datetime  # noqa: PLC0415  start-up, and seldom given
+    """Raise UsageError for an invalid date of 14 digits."""
+    from unlost.dates import to_datetime  # noqa: PLC0415  start-up time
 
     try:
         to_datetime(digits)
@@ -147,7 +150,7 @@ def _validate_date(digits: str) -> None:
 
 
 def create_filter_builder(options: FilterOptions) -> _core.FilterBuilder:
-    """Return what takes keys as the options have it."""
+    """Return a key collector of the Rust core with these options."""
     return _core.FilterBuilder(
         rules=options.rules,
         queries=options.key == "urir",
@@ -162,29 +165,29 @@ def create_filter_builder(options: FilterOptions) -> _core.FilterBuilder:
 
 
 def row_selectors(options: FilterOptions) -> list[str | None]:
-    """Return which rows are taken, as the header says it."""
-    return [",".join(sorted(each)) or None for each in (options.status, options.mime, options.exclude)]
+    """Return the row selectors for the header."""
+    return [",".join(sorted(values)) or None for values in (options.status, options.mime, options.exclude)]
 
 
 def filter_build_date(options: FilterOptions, maps: Iterable[UkvsHeader]) -> str | None:
-    """Return the date for the header of a filter: no later than those of the maps that it is made of."""
+    """Return the build date for the header: the oldest of the options' date and those of the maps read."""
     return min(date for date in (options.built_at, *map(map_update_date, maps)) if date) if options.built_at else None
 
 
 def _build(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
-    wanted: FilterOptions,
+    options: FilterOptions,
     base: Filter | None,
-    watch: ProgressCallback | None,
+    on_progress: ProgressCallback | None,
 ) -> FilterReport:
-    wanted.validate()
+    options.validate()
     report = FilterReport()
-    builder = create_filter_builder(wanted)
-    chosen = row_selectors(wanted)
-    maps: list[UkvsHeader] = []
-    # The file gets its name in this thread, which sees Ctrl-C, and is there from the beginning, as `build_map` has it.
-    with atomic_path(output) as aside:
+    builder = create_filter_builder(options)
+    selectors = row_selectors(options)
+    map_headers: list[UkvsHeader] = []
+    # The file is renamed in this thread, which receives Ctrl-C, and created first, as in `build_map`.
+    with atomic_path(output) as path:
 
         def work(progress: Progress) -> None:
             count_inputs(
@@ -192,15 +195,15 @@ def _build(
                 builder,
                 report,
                 progress,
-                kind=wanted.kind,
-                column=wanted.column,
-                host=wanted.host,
-                expected_header=UkvsHeader(keys=("surt",), meta={"rules": wanted.rules}),
-                map_headers=maps,
-                allow_partial=wanted.allow_partial,
-                max_bad=wanted.max_bad,
+                kind=options.kind,
+                column=options.column,
+                host=options.host,
+                expected_header=UkvsHeader(keys=("surt",), meta={"rules": options.rules}),
+                map_headers=map_headers,
+                allow_partial=options.allow_partial,
+                max_bad=options.max_bad,
             )
-            # Also where keys are added: a layer of nothing would make the filter look up to date.
+            # Also for additions: an empty layer would make the filter seem up to date.
             report.refuse_empty(inputs)
             report.keys, report.bytes = finish(progress)
 
@@ -208,11 +211,11 @@ def _build(
             file = base.file if base else None
             try:
                 return builder.write(
-                    aside, wanted.effective_bits(), filter_build_date(wanted, maps), chosen, file, progress
+                    path, options.effective_bits(), filter_build_date(options, map_headers), selectors, file, progress
                 )
             except InputError as error:
-                # The only thing that is read here.
+                # Only the base filter is read here.
                 raise InputError(f"{base.path}: {error}" if base else str(error)) from error
 
-        run_with_progress(work, watch)
+        run_with_progress(work, on_progress)
     return report

@@ -1,4 +1,4 @@
-"""What the map and the filters of an archive say together about a page, and why; one archive or many in one call."""
+"""Combined look-ups in the map and the filters of one or more archives, with the reason for each decision."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,23 +14,22 @@ from unlost.mementomap.map_file import map_update_date
 from unlost.uri import key
 
 REBUILD_AFTER_DAYS = 7
-"""Days after which maps and filters are to be made anew; a filter that is older does not deny what a wildcard covers.
+"""Days after which maps and filters should be rebuilt. An older filter does not deny what a wildcard covers.
 
-Measured by `make bench-ageing` on 362,957 links with real dates, over four days of 2012 and 2013: a week after
-it was made, a map with a filter of 8 bits misses 1.8 % of the pages that are held by then and is right 99 times in 100;
-after two weeks it is 98 times, after a month 96. That collection grew by 1.8 % in a week. One that grows more slowly
-keeps for longer: what counts is the share that is new, since a filter knows none of it. docs/ageing.md has the table.
-"""
+Measured by `make bench-ageing` on 362,957 links with real dates, over four days of 2012 and 2013: a week after its
+build, a map with a filter of 8 bits misses 1.8 % of the pages held by then, and its precision is 99 %; after two weeks
+98 %, after a month 96 %. That collection grew by 1.8 % a week. What counts is the share of new pages, so slower growth
+allows a longer interval. docs/ageing.md has the table."""
 
 
 DEFAULT_MAX_FILTER_AGE = timedelta(days=REBUILD_AFTER_DAYS)
-"""After so long, archives have captured enough that a filter does not know of."""
+"""Age from which a filter lacks too many new captures to deny a page."""
 _CLOCK_SKEW = timedelta(days=1)
-"""So far clocks and time zones may be apart."""
+"""Tolerance for different clocks and time zones."""
 
 
 class RoutingDecision(StrEnum):
-    """What an aggregator needs to know."""
+    """Whether an archive holds a page."""
 
     HELD = "held"
     NOT_HELD = "not held"
@@ -38,7 +37,7 @@ class RoutingDecision(StrEnum):
 
 
 class RoutingReason(StrEnum):
-    """Why that is."""
+    """Reason for a decision."""
 
     BOTH = "map and filter have it"
     MAP = "the map has it"
@@ -52,10 +51,13 @@ class RoutingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HoldingsResult:
-    """What is said about one page.
+    """Result of a look-up of one page.
 
-    key: the page's, without its query. verdict, reason: what, and why.
-    answer: what the map alone says; None if there is no map.
+    Attributes:
+        key: Key of the page, without its query string.
+        decision: Whether it is held.
+        reason: Why.
+        map_result: Result of the map alone; None if there is no map.
     """
 
     key: str
@@ -65,28 +67,37 @@ class HoldingsResult:
 
     @property
     def should_query(self) -> bool:
-        """Whether the archive may have the page, so that it should be asked."""
+        """Whether the archive may hold the page and should be queried."""
         return self.decision is not RoutingDecision.NOT_HELD
 
 
 def utc_now() -> datetime:
-    """Return the time."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
 class ArchiveHoldings:
     """What is known about an archive: a map, filters, or both.
 
-    map: what the archive is like, also where it grows; None if there is none.
-    filters: what it had on a day. A page that any of them has counts as had: they may be of parts of the archive.
-    max_age: how old a filter may be and still deny a page that a wildcard of the map covers. It is as old as it says
-        that it was made, or else as its last capture; one that says neither is too old, and so is one from the future.
-    now: the clock.
-    has_deciding_filters: whether the filters may deny a page that the map lists: those of whole URLs (`urir`), unless
-        the map was made later.
+    Map and filters must be of the same rows: a filter of HTML pages would deny the images that a map of everything
+    lists. All methods are thread-safe.
 
-    Map and filters must be of the same rows: a filter of pages only denies the pictures that a map of everything has.
-    All methods may be called by several threads at once. Raises InputError if they were made by different rules.
+    Args:
+        map: A map, which also generalizes to new pages through wildcards; None if there is none.
+        filters: Filters of the holdings on a certain day. A page in any of them counts as held, since they may cover
+            parts of the archive.
+        max_age: Maximum age at which a filter may deny a page that a wildcard of the map covers. The age is counted
+            from the build date, or else from the last capture. A filter with neither, or with a date in the future, is
+            too old.
+        now: Returns the current time.
+
+    Attributes:
+        has_deciding_filters: Whether the filters may deny a page that the map lists: filters of whole URLs (`urir`),
+            unless the map was built later.
+
+    Raises:
+        InputError: Map and filters have different rule sets.
+        UsageError: There is neither a map nor a filter.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -96,9 +107,9 @@ class ArchiveHoldings:
     ...     _ = urls.write_text("http://example.com/a")
     ...     _ = rows.write_text("com,example)/* 1")
     ...     _ = build_filter([urls], pages)
-    ...     holdings = Holdings(Map.open(rows), [Filter.open(pages)])
+    ...     holdings = ArchiveHoldings(Map.open(rows), [Filter.open(pages)])
     >>> for page in ("http://example.com/a", "http://example.com/b", "http://example.org/"):
-    ...     print(holdings.lookup(page).verdict)
+    ...     print(holdings.lookup(page).decision)
     held
     perhaps newer
     not held
@@ -106,7 +117,7 @@ class ArchiveHoldings:
 
     def __init__(
         self,
-        map: Map | None,  # noqa: A002  that is its name
+        map: Map | None,  # noqa: A002  the term of the field
         filters: Sequence[Filter] = (),
         max_age: timedelta = DEFAULT_MAX_FILTER_AGE,
         now: Callable[[], datetime] = utc_now,
@@ -124,146 +135,161 @@ class ArchiveHoldings:
         self.rules = parts[0].rules
         self.max_age = max_age
         self._now = now
-        made = [each.built_at or each.latest for each in self.filters]
-        self._dates = [to_datetime(date) if date else None for date in made]
+        filter_dates = [each.built_at or each.latest for each in self.filters]
+        self._dates = [to_datetime(date) if date else None for date in filter_dates]
         self.has_deciding_filters = self._filters_decide()
 
     def _filters_decide(self) -> bool:
         """Return whether the filters may deny a page that the map lists.
 
-        The keys of a map have no queries: a line stands for a page with all of them, while filters of whole URLs know
-        each one. They decide, unless the map was made later and may know of newer captures.
+        Keys of maps have no query strings: a row covers a page with any of them, while filters of whole URLs
+        distinguish them. They decide, unless the map was built later and may contain newer captures.
         """
         if self.map is None or not self.filters or any(each.key != "urir" for each in self.filters):
             return False
         date = map_update_date(self.map.header)
-        filters_made = [to_datetime(each.built_at) for each in self.filters if each.built_at]
-        return date is None or all(to_datetime(date) - made <= _CLOCK_SKEW for made in filters_made)
+        filter_dates = [to_datetime(each.built_at) for each in self.filters if each.built_at]
+        return date is None or all(to_datetime(date) - filter_date <= _CLOCK_SKEW for filter_date in filter_dates)
 
     def lookup(self, uri: str | bytes) -> HoldingsResult:
-        """Return what is said about a page, given by its address or in its place a SURT. Raises UriError.
+        """Look up a page, given by its URL or SURT.
 
-        Raises InputError if it turns out that a file is damaged.
+        Raises:
+            UriError: The URL is invalid.
+            InputError: A file is damaged.
         """
-        ruling = self.lookup_many([uri], 1)[0]
-        if isinstance(ruling, UriError):
-            raise ruling
-        return ruling
+        result = self.lookup_many([uri], 1)[0]
+        if isinstance(result, UriError):
+            raise result
+        return result
 
     def lookup_key(self, key: str) -> HoldingsResult:
-        """Return the same for a normal key, as `unlost.uri.key` makes it by the same rules, with its query.
+        """Look up a key in normal form, as returned by `unlost.uri.key` with the same rules, with its query string.
 
-        Whoever asks many archives about one page makes its key once.
+        To query many archives about one page, compute its key once.
         """
         if self.map is None:
             reason = RoutingReason.FILTER if self._is_key_in_filters(key) else RoutingReason.FILTERED
-            verdict = RoutingDecision.HELD if reason is RoutingReason.FILTER else RoutingDecision.NOT_HELD
-            return HoldingsResult(key.partition("?")[0], verdict, reason)
-        answer = self.map.lookup_key(key)
-        had = self._is_key_in_filters(key) if self.filters and answer.held else None
-        return self._decide(answer, had, is_old=had is False and self.has_old_filter())
+            decision = RoutingDecision.HELD if reason is RoutingReason.FILTER else RoutingDecision.NOT_HELD
+            return HoldingsResult(key.partition("?")[0], decision, reason)
+        map_result = self.map.lookup_key(key)
+        in_filters = self._is_key_in_filters(key) if self.filters and map_result.held else None
+        return self._decide(map_result, in_filters, is_old=in_filters is False and self.has_old_filter())
 
     def _is_key_in_filters(self, key: str) -> bool:
         return any(each.lookup_key(key) for each in self.filters)
 
     def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[HoldingsResult | UriError]:
-        """Return for each address its ruling, or the error that `lookup` would have raised for it.
+        """Return for each URL the result of `lookup`, or the UriError that it would raise.
 
-        threads: how many may work on it; all processors if not given. The rulings do not depend on it.
+        Args:
+            uris: URLs or SURTs.
+            threads: Maximum number of threads; None for all processors.
         """
-        asked = list(uris)
+        pages = list(uris)
         if self.map is None:
-            return self._lookup_in_filters(asked, threads)
-        answers = self.map.lookup_many(asked, threads)
-        covered = [place for place, answer in enumerate(answers) if isinstance(answer, Answer) and answer.held]
-        had = dict(zip(covered, self._are_in_filters([asked[place] for place in covered], threads), strict=True))
+            return self._lookup_in_filters(pages, threads)
+        map_results = self.map.lookup_many(pages, threads)
+        covered = [
+            index for index, map_result in enumerate(map_results) if isinstance(map_result, Answer) and map_result.held
+        ]
+        in_filters = dict(zip(covered, self._are_in_filters([pages[index] for index in covered], threads), strict=True))
         is_old = self.has_old_filter()
         return [
-            answer if isinstance(answer, UriError) else self._decide(answer, had.get(place), is_old=is_old)
-            for place, answer in enumerate(answers)
+            map_result
+            if isinstance(map_result, UriError)
+            else self._decide(map_result, in_filters.get(index), is_old=is_old)
+            for index, map_result in enumerate(map_results)
         ]
 
-    def _lookup_in_filters(self, asked: list[str | bytes], threads: int | None) -> list[HoldingsResult | UriError]:
-        rulings: list[HoldingsResult | UriError] = []
-        for uri, had in zip(asked, self._are_in_filters(asked, threads), strict=True):
-            if isinstance(had, UriError):
-                rulings.append(had)
-            elif had:
-                rulings.append(HoldingsResult(self._page_key(uri), RoutingDecision.HELD, RoutingReason.FILTER))
+    def _lookup_in_filters(self, uris: list[str | bytes], threads: int | None) -> list[HoldingsResult | UriError]:
+        results: list[HoldingsResult | UriError] = []
+        for uri, in_filters in zip(uris, self._are_in_filters(uris, threads), strict=True):
+            if isinstance(in_filters, UriError):
+                results.append(in_filters)
+            elif in_filters:
+                results.append(HoldingsResult(self._page_key(uri), RoutingDecision.HELD, RoutingReason.FILTER))
             else:
-                rulings.append(HoldingsResult(self._page_key(uri), RoutingDecision.NOT_HELD, RoutingReason.FILTERED))
-        return rulings
+                results.append(HoldingsResult(self._page_key(uri), RoutingDecision.NOT_HELD, RoutingReason.FILTERED))
+        return results
 
     def _page_key(self, uri: str | bytes) -> str:
         return key(uri, self.rules).partition("?")[0]
 
-    def _are_in_filters(self, asked: list[str | bytes], threads: int | None) -> list[bool | UriError | None]:
-        """Return for each address whether any filter has it; None if there are no filters."""
+    def _are_in_filters(self, uris: list[str | bytes], threads: int | None) -> list[bool | UriError | None]:
+        """Return for each URL whether any filter contains it; None if there are no filters."""
         if not self.filters:
-            return [None] * len(asked)
-        found: list[bool | UriError | None] = [False] * len(asked)
-        # The next filter is asked only for what the last one did not have.
-        left = list(range(len(asked)))
-        for each in self.filters:
-            for place, had in zip(left, each.lookup_many([asked[place] for place in left], threads), strict=True):
-                found[place] = had
-            left = [place for place in left if found[place] is False]
-        return found
+            return [None] * len(uris)
+        results: list[bool | UriError | None] = [False] * len(uris)
+        # Each filter is queried only for the pages that the previous ones lack.
+        remaining = list(range(len(uris)))
+        for filter_ in self.filters:
+            for index, is_member in zip(
+                remaining, filter_.lookup_many([uris[index] for index in remaining], threads), strict=True
+            ):
+                results[index] = is_member
+            remaining = [index for index in remaining if results[index] is False]
+        return results
 
     def has_old_filter(self) -> bool:
         """Return whether a filter is too old to deny what a wildcard of the map covers."""
         now = self._now()
-        # One capture with a date that is still to come, and indexes have such, would keep a filter young for ever.
+        # Some indexes have captures dated in the future, which would make a filter seem new forever.
         return any(date is None or not -_CLOCK_SKEW <= now - date <= self.max_age for date in self._dates)
 
-    def _decide(self, answer: Answer, had: bool | UriError | None, *, is_old: bool) -> HoldingsResult:
-        if not answer.held:
-            reason = RoutingReason.UNCOVERED if answer.matched is None else RoutingReason.EXCLUDED
-            return HoldingsResult(answer.key, RoutingDecision.NOT_HELD, reason, answer)
-        if had is None or isinstance(had, UriError):  # what the map could read, filters can
-            return HoldingsResult(answer.key, RoutingDecision.HELD, RoutingReason.MAP, answer)
-        if had:
-            return HoldingsResult(answer.key, RoutingDecision.HELD, RoutingReason.BOTH, answer)
-        is_listed = not (answer.matched or "").endswith("*")
-        # An archive has what its map lists; a filter of pages that lacks it is of another day, or of other rows.
+    def _decide(self, map_result: Answer, in_filters: bool | UriError | None, *, is_old: bool) -> HoldingsResult:
+        if not map_result.held:
+            reason = RoutingReason.UNCOVERED if map_result.matched is None else RoutingReason.EXCLUDED
+            return HoldingsResult(map_result.key, RoutingDecision.NOT_HELD, reason, map_result)
+        if in_filters is None or isinstance(in_filters, UriError):  # the map has parsed the URL, so the filters can
+            return HoldingsResult(map_result.key, RoutingDecision.HELD, RoutingReason.MAP, map_result)
+        if in_filters:
+            return HoldingsResult(map_result.key, RoutingDecision.HELD, RoutingReason.BOTH, map_result)
+        is_listed = not (map_result.matched or "").endswith("*")
+        # The map lists the page; a filter without it was built on another day, or from other rows.
         if is_listed and not self.has_deciding_filters:
-            return HoldingsResult(answer.key, RoutingDecision.PERHAPS_NEWER, RoutingReason.LISTED, answer)
+            return HoldingsResult(map_result.key, RoutingDecision.PERHAPS_NEWER, RoutingReason.LISTED, map_result)
         if is_old and not is_listed:
-            return HoldingsResult(answer.key, RoutingDecision.PERHAPS_NEWER, RoutingReason.OLD_FILTER, answer)
-        return HoldingsResult(answer.key, RoutingDecision.NOT_HELD, RoutingReason.FILTERED, answer)
+            return HoldingsResult(map_result.key, RoutingDecision.PERHAPS_NEWER, RoutingReason.OLD_FILTER, map_result)
+        return HoldingsResult(map_result.key, RoutingDecision.NOT_HELD, RoutingReason.FILTERED, map_result)
 
 
 class HoldingsMatch(IntEnum):
-    """What one archive's map and filters say about a page, apart from how old they are."""
+    """What one archive's map and filters say about a page, regardless of their age."""
 
     UNCOVERED = 0
-    """Nothing in the map covers it."""
+    """No row of the map covers it."""
     EXCLUDED = 1
     """The map excludes it."""
     NOT_IN_FILTERS = 2
-    """There is no map, and no filter has it."""
+    """There is no map, and no filter contains it."""
     IN_FILTERS = 3
-    """There is no map, and a filter has it."""
+    """There is no map, and a filter contains it."""
     LISTED = 4
     """The map lists the page itself, and there are no filters."""
     WILDCARD = 5
     """A wildcard of the map covers it, and there are no filters."""
     IN_BOTH = 6
-    """The map covers it, and a filter has it."""
+    """The map covers it, and a filter contains it."""
     LISTED_ONLY = 7
-    """The map lists the page itself, no filter has it."""
+    """The map lists the page itself, but no filter contains it."""
     WILDCARD_ONLY = 8
-    """A wildcard covers it, no filter has it: whether it may be held, their age decides."""
+    """A wildcard covers it, but no filter contains it; the age of the filters decides."""
     DAMAGED = 9
-    """Something turned out to be damaged: `Holdings.lookup_key` says what."""
+    """A file is damaged; `ArchiveHoldings.lookup_key` raises the error."""
 
 
 class MultiLookup:
-    """What is known of several archives, made by the same rules.
+    """Look-ups in the holdings of several archives with the same key rules, in one call.
 
-    rules: by which addresses become keys. size: how many archives there are.
+    It is as thread-safe as the holdings.
 
-    It is as safe with threads as what it is made of. Raises UsageError if the rules differ, or if there is nobody.
+    Attributes:
+        rules: Rule set of the keys.
+        size: Number of archives.
+
+    Raises:
+        UsageError: The rule sets differ, or there are no archives.
     """
 
     def __init__(self, holdings: Sequence[ArchiveHoldings]) -> None:
@@ -277,5 +303,5 @@ class MultiLookup:
         )
 
     def lookup_key(self, key: str) -> bytes:
-        """Return for each archive the number of a `Finding`, about a normal key as `unlost.uri.key` makes it."""
+        """Return the number of a `HoldingsMatch` for each archive. The key is in normal form (`unlost.uri.key`)."""
         return self._core_lookup.lookup_key(key)

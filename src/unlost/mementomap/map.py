@@ -18,15 +18,16 @@ __all__ = ["Answer", "Answers", "Map"]
 
 
 class Map:
-    r"""A map; made by `Map.open` or `Map.load`, which look alike from then on.
+    r"""A MementoMap for look-ups. Create it with `Map.open` or `Map.load`.
 
-    path: the file, as it was given.
-    header: what stands above its rows.
-    rules: the rule set by which addresses become keys: the one that the header's meta names as `rules`, else `wayback`.
-    problems: what is unknown in the header.
-    rows: what the core has of it.
+    All methods are thread-safe and release the GIL.
 
-    All its methods may be called by several threads at once, and let others run meanwhile.
+    Attributes:
+        path: Path of the file, as given.
+        header: The header.
+        rules: Rule set of the keys, as named by `rules` in the header's `!meta`; `wayback` by default.
+        problems: Unknown lines of the header.
+        rows: Object of the Rust core.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -56,42 +57,49 @@ class Map:
         except InputError as error:
             raise self._add_path(error) from error
         refuse_bad_header(self.problems)
-        named = self.header.meta.get("rules", DEFAULT_RULES)
-        if named not in RULE_SETS:
+        rules = self.header.meta.get("rules", DEFAULT_RULES)
+        if rules not in RULE_SETS:
             raise InputError(
-                f"{self.path}: made by unknown rules, {ascii(named)[:40]}: expected {' or '.join(RULE_SETS)}"
+                f"{self.path}: made by unknown rules, {ascii(rules)[:40]}: expected {' or '.join(RULE_SETS)}"
             )
-        self.rules = str(named)
+        self.rules = str(rules)
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Self:
-        """Open a map where it lies: in milliseconds, whatever its size, since only its header is read.
+        """Memory-map a map. Takes milliseconds for any size, since only the header is read.
 
-        One of up to 64 MB that was asked about as many pages as it has rows is then kept in memory as well.
+        A map of up to 64 MB is also read into memory once it has been queried for as many pages as it has rows.
 
-        The file must be sorted and not compressed, and may be replaced by renaming another over it but never changed in
-        place: a process that looks into a file that was cut off is ended by the system. Raises InputError if it cannot
-        be read, is no map as far as its first lines tell, or is truncated.
+        The file must be sorted and uncompressed. It may be replaced by renaming another over it, but must not be
+        modified in place: accessing a truncated memory-mapped file kills the process. Raises InputError if the file
+        cannot be read, is not a map judging by its first lines, or is truncated.
         """
         return cls(path, _core.MapSource.open)
 
     @classmethod
     def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> Self:
-        """Read a map, plain, gzip or zstd, into memory, where it takes its text and about ten bytes a row.
+        """Read a map (plain, gzip or zstd) into memory. It takes the size of its text and about ten bytes a row.
 
-        For those that are asked all the time, or must not change. max_bytes: of its text, uncompressed, if there is to
-        be an end. Raises InputError if the file cannot be read, is no map, is larger, damaged,
-        truncated or not sorted.
+        For maps that are queried all the time, or whose file may be modified.
+
+        Args:
+            path: The file.
+            max_bytes: Maximum size, uncompressed; None for no limit.
+
+        Raises:
+            InputError: The file cannot be read, is not a map, is too large, damaged, truncated or not sorted.
         """
         return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES, max_bytes))
 
     def lookup(self, uri: str | bytes) -> Answer:
-        """Return what the map says about a page, given by its address or in its place a SURT.
+        """Look up a page, given by its URL or SURT.
 
-        The most specific of the map's keys that cover the page answers: the page's own, then its wildcard, those of its
-        folders, its host, its domains. Where none does, it is not held. That what is not held was never captured is
-        not promised, only that the map does not know of it. Raises UriError, or InputError if it turns out that the
-        rows are not sorted.
+        The most specific matching key decides: the page itself, its wildcard, then those of its folders, its host and
+        its domains. If none matches, the page is not held as far as the map knows.
+
+        Raises:
+            UriError: The URL is invalid.
+            InputError: The rows are not sorted.
         """
         try:
             return self.rows.lookup(uri, self.rules)
@@ -101,11 +109,13 @@ class Map:
             raise self._add_path(error) from error
 
     def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer | UriError]:
-        """Return for each address its answer, or the error that `lookup` would have raised for it.
+        """Return for each URL the result of `lookup`, or the UriError that it would raise.
 
-        They come as a sequence that makes each answer when it is asked for; its `held` is a list of just that.
+        The result is a sequence that creates its elements on access; its attribute `held` is a list of booleans.
 
-        threads: how many may work on it; all processors if not given. The answers do not depend on it.
+        Args:
+            uris: URLs or SURTs.
+            threads: Maximum number of threads; None for all processors.
         """
         try:
             return self.rows.lookup_many(uris, self.rules, threads)
@@ -113,16 +123,16 @@ class Map:
             raise self._add_path(error) from error
 
     def lookup_key(self, key: str | bytes) -> Answer:
-        """Return the same for a normal key, as `unlost.uri.key` makes it; its query is cut."""
+        """Look up a key in normal form, as returned by `unlost.uri.key`; its query string is dropped."""
         try:
             return self.rows.lookup_key(key)
         except InputError as error:
             raise self._add_path(error) from error
 
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer]:
-        """Return for each key its answer. They must be normal, as `unlost.uri.key` makes them; queries are cut.
+        """Look up keys in normal form, as returned by `unlost.uri.key`; query strings are dropped.
 
-        Faster than `lookup_many`, since nothing is brought into any form. A key ends at the first white space.
+        Faster than `lookup_many`, because nothing is normalized. A key ends at the first white space.
         """
         try:
             return self.rows.lookup_keys_many(keys, threads)
@@ -130,9 +140,9 @@ class Map:
             raise self._add_path(error) from error
 
     def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> Answers[Answer]:
-        """Return the same for keys in one text, one at the beginning of each line.
+        """Look up keys in one text, one at the beginning of each line.
 
-        Faster than `lookup_keys_many`, since there are no strings that lie all over the memory.
+        Faster than `lookup_keys_many`, because there are no separate string objects.
         """
         try:
             return self.rows.lookup_key_lines(lines, threads)

@@ -1,8 +1,7 @@
 """The MementoMap file format: header, version, provenance, row size and expiring exclusions.
 
-A header declares the size of the rows, by which a truncated map is detected, when and from which inputs the map was
-built,
-and the rule set of its keys. Exclusions may end: `com,a)/b 0 {"expires": "2026-12-31"}`.
+The header declares the size of the rows, so that a truncated map is detected; when and from which inputs the map was
+built; and the rule set of its keys. Exclusions may expire: `com,a)/b 0 {"expires": "2026-12-31"}`.
 """
 
 import json
@@ -28,64 +27,78 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import DEFAULT_RULES
 
 FORMAT_VERSION = 2
-"""Version 2 adds to the header when and from what a map was made, and the size of its rows. Rows have not changed."""
+"""Version 2 adds the build time, the inputs and the size of the rows to the header. The rows are those of version 1."""
 _ROW_BYTES = re.compile(rb'(?<="' + ROW_BYTES_FIELD.encode() + rb'": ) *\d+(?=\}\n)')
+
+DIGEST_END_BYTES = 1 << 20
+"""Bytes at the beginning and at the end that the digest of a large file covers."""
+MAX_INPUT_DIGESTS = 100
+"""Maximum number of inputs with digests of their own; more have one combined digest."""
+CaptureRange: TypeAlias = tuple[str, str]
+"""Dates of the first and the last capture, 14 digits each."""
+UNKNOWN_CAPTURE_RANGE: CaptureRange = ("00000101000000", "00000101000000")
+"""Placeholder of the same length in a header as any other range."""
+
+_EXPIRES = "expires"
 
 
 def with_row_bytes(header: UkvsHeader) -> UkvsHeader:
-    """Return a header of this version that has room for the size of the rows, which `map_file` fills in."""
+    """Return a header of the current version with a placeholder for the size of the rows.
+
+    `write_row_bytes` fills in the size.
+    """
     return replace(header, meta={**header.meta, "version": FORMAT_VERSION, ROW_BYTES_FIELD: 0})
 
 
 def without_row_bytes(header: UkvsHeader) -> UkvsHeader:
-    """Return a header that does not declare the size of the rows."""
+    """Return a header without the size of the rows."""
     return replace(header, meta={name: value for name, value in header.meta.items() if name != ROW_BYTES_FIELD})
 
 
 @contextmanager
 def atomic_map_file(output: str | PathLike[str]) -> Iterator[Path]:
-    """Give the path of an empty file to write a map to, which gets its name only when the block ends well.
+    """Yield the path of an empty file for a map, which is renamed to `output` when the block succeeds.
 
-    The file must begin with the lines of a header made by `with_row_bytes`. At the end the size of the rows is written
-    into it. A pipe or a device, in which nothing can be overwritten, gets the map from a temporary file. Raises OSError
-    as `unlost.atomic.whole_path` does.
+    The map must begin with a header from `with_row_bytes`; the size of the rows is filled in at the end. If `output` is
+    a pipe or a device, which cannot be overwritten, the map is written to a temporary file first. Raises OSError as
+    `unlost.atomic.atomic_path` does.
     """
-    with atomic_path(output) as aside:
-        if aside.is_file():
-            yield aside
-            write_row_bytes(aside)
+    with atomic_path(output) as path:
+        if path.is_file():
+            yield path
+            write_row_bytes(path)
             return
-        from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
+        from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up time
 
         with TemporaryDirectory(prefix="unlost-map-") as folder:
-            made = Path(folder, "map.ukvs")
-            made.touch()
-            yield made
-            write_row_bytes(made)
-            with made.open("rb") as source, aside.open("wb") as target:
+            temporary_path = Path(folder, "map.ukvs")
+            temporary_path.touch()
+            yield temporary_path
+            write_row_bytes(temporary_path)
+            with temporary_path.open("rb") as source, path.open("wb") as target:
                 copyfileobj(source, target, 1 << 20)
 
 
 def write_row_bytes(path: Path) -> None:
-    """Write the size of the rows of a map into its header, in place."""
+    """Write the size of the rows into the header of a map, in place."""
     with path.open("rb+") as file:
-        header_size, place = 0, None
+        header_size, position = 0, None
         for line in file:
             if not line.startswith(b"!"):
                 break
-            if found := _ROW_BYTES.search(line):
-                place = header_size + found.start(), len(found[0])
+            if match := _ROW_BYTES.search(line):
+                position = header_size + match.start(), len(match[0])
             header_size += len(line)
-        if place is None:
+        if position is None:
             raise ValueError("the header has no room for the size of the rows")
-        start, width = place
+        start, width = position
         size = file.seek(0, 2) - header_size
         file.seek(start)
         file.write(f"{size:>{width}}".encode())
 
 
 def refuse_unknown_version(header: UkvsHeader) -> None:
-    """Raise InputError for a map whose header names a later version of the format: its rows may mean something else."""
+    """Raise InputError for a map of a later format version, whose rows may have another meaning."""
     version = header.meta.get("version")
     if header.meta.get("type", "MementoMap") == "MementoMap" and isinstance(version, int) and version > FORMAT_VERSION:
         raise InputError(
@@ -95,16 +108,16 @@ def refuse_unknown_version(header: UkvsHeader) -> None:
 
 
 def truncation_problem(header: UkvsHeader, source: _core.MapSource) -> str | None:
-    """Return why the rows of a map are not those that its header was written for; None if there is no sign of it.
+    """Return the reason why a map seems truncated; None if there is none.
 
-    The rows of a compressed file are counted when they are read.
+    The rows of a compressed file are only counted when they are read.
     """
     declared = header.meta.get(ROW_BYTES_FIELD)
     if declared is not None:
         if not isinstance(declared, int) or declared < 0:
             return f"expected a number of bytes as `{ROW_BYTES_FIELD}` of the header, found {ascii(declared)[:40]}"
-        found = source.row_bytes
-        return None if found in (None, declared) else _core.wrong_row_bytes(declared, found)
+        actual = source.row_bytes
+        return None if actual in (None, declared) else _core.wrong_row_bytes(declared, actual)
     if source.row_bytes == 0 and b"!meta" not in source.header:
         return "neither `!meta` nor rows: a truncated map, or none: copy or build the map again"
     if header.meta.get("version") == FORMAT_VERSION and not source.has_line_end:
@@ -113,19 +126,22 @@ def truncation_problem(header: UkvsHeader, source: _core.MapSource) -> str | Non
 
 
 def refuse_truncated(header: UkvsHeader, source: _core.MapSource) -> None:
-    """Raise InputError for a map that is truncated: the pages that it lost would not be held."""
+    """Raise InputError for a truncated map, which would deny the pages that it lost."""
     if problem := truncation_problem(header, source):
         raise InputError(problem)
 
 
 def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> UkvsHeader:
-    """Return what stands above the rows of a map, plain, gzip or zstd.
+    """Return the header of a map (plain, gzip or zstd).
 
-    is_whole: False for a piece of a map, which has the header of the whole.
+    Args:
+        path: The map.
+        is_whole: False for a part of a map with the header of the whole.
 
-    Raises InputError if the file cannot be read, is no map as far as its first row tells, has a header that cannot be
-    read, something else than a frequency behind its keys or another version of the format, or is truncated. Whether a
-    compressed file is, is seen when its rows are read.
+    Raises:
+        InputError: The file cannot be read, is not a map judging by its first row, has an invalid header or another
+            version, has no frequency right after the keys, or is truncated. Truncation of a compressed file is detected
+            when its rows are read.
     """
     name = fspath(path)
     source = open_map_source(path)
@@ -139,13 +155,13 @@ def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> Ukvs
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if header.values[:1] != ("frequency",):
-        found = ascii(", ".join(header.values))[1:-1][:60]
-        raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")
+        fields = ascii(", ".join(header.values))[1:-1][:60]
+        raise InputError(f"{name}: expected the frequency right behind the keys, found `{fields}` in its !fields")
     return header
 
 
 def open_map_source(path: str | PathLike[str]) -> _core.MapSource:
-    """Return a map whose header is read. Raises InputError if the file is a pipe, cannot be read, or is not a map."""
+    """Open a map. Raises InputError if it is a pipe, cannot be read, or is not a map."""
     name = fspath(path)
     require_rereadable(path)
     try:
@@ -157,37 +173,26 @@ def open_map_source(path: str | PathLike[str]) -> _core.MapSource:
 
 
 def refuse_bad_header(problems: Problems) -> None:
-    """Raise InputError if a line of a map's header could not be read.
+    """Raise InputError if a header line could not be parsed.
 
-    By which rules its keys were made, or whether all was rolled up, may be what it said: pages that are held would be
-    denied.
+    It may have named the rule set or a complete roll-up; without it, pages that are held would be denied.
     """
     if bad := problems.first.get("bad-header"):
         raise InputError(f"{bad}: mend the line, which may say how to read all others")
 
 
 def header_rules(header: UkvsHeader) -> str:
-    """Return the rule set by which a map's keys were made: `wayback` if its header names none."""
+    """Return the rule set of a map's keys: `wayback` if the header names none."""
     return str(header.meta.get("rules", DEFAULT_RULES))
 
 
 def is_fully_rolled_up(header: UkvsHeader) -> bool:
-    """Return whether everything is held, by the `*` row that is otherwise only the total."""
+    """Return whether the `*` row means that everything is held; otherwise it is only the total."""
     return header.meta.get("rolled_up") is True
 
 
-DIGEST_END_BYTES = 1 << 20
-"""How many bytes of the beginning and of the end the digest of a large file covers."""
-MAX_INPUT_DIGESTS = 100
-"""The most inputs that have digests of their own. More have one digest of all."""
-CaptureRange: TypeAlias = tuple[str, str]
-"""The dates of the first and the last capture, 14 digits each."""
-UNKNOWN_CAPTURE_RANGE: CaptureRange = ("00000101000000", "00000101000000")
-"""A placeholder that takes as many bytes in a header as any other range."""
-
-
 def build_time() -> str:
-    """Return what the variable SOURCE_DATE_EPOCH says, else the time, as 14 digits. Raises DateError."""
+    """Return the build time: SOURCE_DATE_EPOCH if it is set, else the current time, as 14 digits. Raises DateError."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch:
         from unlost.dates import from_epoch  # noqa: PLC0415  start-up
@@ -202,7 +207,7 @@ def add_provenance(
     captures: CaptureRange | None,
     inputs: "Sequence[object] | dict[str, object]",
 ) -> UkvsHeader:
-    """Return a header that says when its map was made, 14 digits, and from what, as far as that is known."""
+    """Return a header with the build time (14 digits), the range of captures and the inputs, as far as known."""
     meta = {
         **header.meta,
         **({"updated_at": _format_iso_date(updated_at)} if updated_at else {}),
@@ -217,19 +222,19 @@ def add_provenance(
 
 
 def map_update_date(header: UkvsHeader) -> str | None:
-    """Return when a map was made, or updated last, as 14 digits; None if its header does not say, or not as a date."""
+    """Return when a map was last built or updated, as 14 digits; None if the header has no valid date."""
     return _parse_iso_date(header.meta.get("updated_at"))
 
 
 def oldest_update_date(headers: Iterable[UkvsHeader], built_at: str | None = None) -> str | None:
-    """Return the oldest date of maps, and of what is made of them now; None if one of them has none."""
-    found = [map_update_date(header) for header in headers]
-    known = [date for date in (*found, built_at) if date is not None]
-    return min(known) if known and None not in found else None
+    """Return the oldest of the maps' dates and `built_at`; None if a map has no date."""
+    map_dates = [map_update_date(header) for header in headers]
+    valid_dates = [date for date in (*map_dates, built_at) if date is not None]
+    return min(valid_dates) if valid_dates and None not in map_dates else None
 
 
 def capture_range(headers: Iterable[UkvsHeader], captures: CaptureRange | None = None) -> CaptureRange | None:
-    """Return the range of the captures of maps, and of others; None if it is not known of one of the maps."""
+    """Return the range of all captures; None if it is unknown for one of the maps."""
     ranges = [captures] if captures else []
     for header in headers:
         value = header.meta.get("captures")
@@ -243,16 +248,20 @@ def capture_range(headers: Iterable[UkvsHeader], captures: CaptureRange | None =
 
 
 def input_digests(paths: Iterable[str | PathLike[str]]) -> list[object] | dict[str, object]:
-    """Return the sizes and digests of the inputs that are files, in an order that does not depend on their names."""
-    found = sorted((entry for path in paths if (entry := _input_digest(path))), key=json.dumps)
-    if len(found) <= MAX_INPUT_DIGESTS:
-        return list(found)
-    every = _core.sha256_hex("\n".join(map(json.dumps, found)).encode())
-    return {"files": len(found), "bytes": sum(int(str(entry["bytes"])) for entry in found), "sha256_of_digests": every}
+    """Return sizes and digests of the inputs that are files, in an order that does not depend on their names."""
+    digests = sorted((entry for path in paths if (entry := _input_digest(path))), key=json.dumps)
+    if len(digests) <= MAX_INPUT_DIGESTS:
+        return list(digests)
+    combined = _core.sha256_hex("\n".join(map(json.dumps, digests)).encode())
+    return {
+        "files": len(digests),
+        "bytes": sum(int(str(entry["bytes"])) for entry in digests),
+        "sha256_of_digests": combined,
+    }
 
 
 def _input_digest(path: str | PathLike[str]) -> dict[str, object] | None:
-    """Return a file's size and digest; nothing for a pipe, or for what cannot be read, which counting reports."""
+    """Return the size and digest of a file; None for a pipe or an unreadable file, which is reported later."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return None
@@ -261,9 +270,9 @@ def _input_digest(path: str | PathLike[str]) -> dict[str, object] | None:
             file.seek(0, os.SEEK_SET)
             if size <= 2 * DIGEST_END_BYTES:
                 return {"bytes": size, "sha256": _core.sha256_hex(file.read(2 * DIGEST_END_BYTES))}
-            ends = file.read(DIGEST_END_BYTES)
+            sample = file.read(DIGEST_END_BYTES)
             file.seek(size - DIGEST_END_BYTES, os.SEEK_SET)
-            return {"bytes": size, "sha256_of_ends": _core.sha256_hex(ends + file.read(DIGEST_END_BYTES))}
+            return {"bytes": size, "sha256_of_ends": _core.sha256_hex(sample + file.read(DIGEST_END_BYTES))}
     except OSError:
         return None
 
@@ -281,22 +290,19 @@ def _parse_iso_date(value: object) -> str | None:
         return None
 
 
-_EXPIRES = "expires"
-
-
 def row_expiry_date(row: UkvsRow) -> date | None:
-    """Return the day on which an exclusion ends; None for what is none, or never does."""
+    """Return the day on which an exclusion expires; None for other rows and unlimited exclusions."""
     is_exclusion = row.frequency is not None and row.frequency.is_exclusion
     return _parse_expiry_date(row.attributes) if is_exclusion else None
 
 
 def line_expiry_date(line: bytes) -> date | None:
-    """Return the same for a row of a map of one key field, as it stands.
+    """Return the same for a raw line of a map with one key field.
 
     >>> line_expiry_date(b'com,a)/b 0 {"expires": "2026-12-31"}')
     datetime.date(2026, 12, 31)
     """
-    # Most rows end here: a map may have millions, and few of them expire.
+    # Fast path: a map may have millions of rows, and few of them expire.
     if _EXPIRES.encode() not in line:
         return None
     fields, brace, attributes = line.partition(b" {")
@@ -308,9 +314,9 @@ def line_expiry_date(line: bytes) -> date | None:
 
 
 def format_exclusion(key: bytes, expires: date) -> bytes:
-    """Return a row, with its end, that excludes a key for a time.
+    """Return a row, with its line end, that excludes a key until a date.
 
-    `unlost map merge` knows the object by its first bytes, and keeps the earliest of several.
+    `unlost map merge` recognizes the object by its first bytes, and keeps the earliest of several dates.
     """
     return b'%b 0 {"%b": "%b"}\n' % (key, _EXPIRES.encode(), expires.isoformat().encode())
 

@@ -1,4 +1,4 @@
-"""Merges MementoMaps, and lists the differences of two."""
+"""Merges MementoMaps, and compares two of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +26,11 @@ from unlost.text_lines import MAX_LINE_BYTES
 
 @dataclass(slots=True)
 class MapMergeReport(InputReport):
-    """What merging came to.
+    """Report of `merge_maps`.
 
-    merged: lines of the result, without its total.
-    dropped: exclusions that another map's holdings outweigh.
+    Attributes:
+        merged: Lines of the result, without its total.
+        dropped: Exclusions removed because another map holds what they exclude.
     """
 
     merged: int = 0
@@ -41,24 +42,28 @@ def merge_maps(
 ) -> MapMergeReport:
     """Write one map that covers every page that any of the maps covers.
 
-    Copies add up; pages add up to an upper bound, since archives may hold the same; an exclusion stays only where no
-    other map holds what it excludes. docs/map.md has a table. The map appears under its name once it is whole. Raises
-    InputError if a source is no sorted map, or if they do not go together; OSError if the output cannot be written.
+    URI-M counts are added. URI-R counts are added to an upper bound, because archives may hold the same pages. An
+    exclusion remains only if no other map holds what it excludes. docs/map.md has a table. The map is written
+    atomically.
+
+    Raises:
+        InputError: A source is not a sorted map, or the maps are incompatible.
+        OSError: The output cannot be written.
     """
     if not sources:
         raise UsageError("nothing to merge: expected at least one map")
     names = [fspath(source) for source in sources]
     headers = [read_map_header(name) for name in names]
     header = merge_headers(names, headers)
-    opened = [(name, is_fully_rolled_up(each)) for name, each in zip(names, headers, strict=True)]
+    inputs = [(name, is_fully_rolled_up(each)) for name, each in zip(names, headers, strict=True)]
     report = MapMergeReport()
 
-    # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
-    with atomic_map_file(output) as aside:
+    # The file is renamed in this thread, which receives Ctrl-C, so that an interrupted run leaves none.
+    with atomic_map_file(output) as path:
 
         def work(progress: Progress) -> None:
             report.merged, report.dropped, tallies = _core.merge_maps(
-                opened, len(header.keys), MAX_LINE_BYTES, aside, format_header(with_row_bytes(header)), progress
+                inputs, len(header.keys), MAX_LINE_BYTES, path, format_header(with_row_bytes(header)), progress
             )
             for name, tally in zip(names, tallies, strict=True):
                 report.add_line_stats(tally, name)
@@ -68,7 +73,7 @@ def merge_maps(
 
 
 def merge_headers(names: Sequence[str], headers: Sequence[UkvsHeader]) -> UkvsHeader:
-    """Return the header of the result. Raises InputError if maps do not go together."""
+    """Return the header of the result. Raises InputError if the maps are incompatible."""
     first = headers[0]
     for name, other in zip(names, headers, strict=True):
         if other.keys != first.keys:
@@ -87,13 +92,13 @@ def merge_headers(names: Sequence[str], headers: Sequence[UkvsHeader]) -> UkvsHe
         **({"rolled_up": True} if any(map(is_fully_rolled_up, headers)) else {}),
     }
     header = UkvsHeader(first.context, {}, first.keys, ("frequency",), meta)
-    # The result is as old as the oldest map: what an archive captured since then may be missing.
+    # The result is as old as the oldest map: later captures of that archive may be missing.
     return add_provenance(header, oldest_update_date(headers), capture_range(headers), [])
 
 
 @dataclass(frozen=True, slots=True)
 class MapDifference:
-    """One key whose frequency is not the same in two maps; None where a map does not have it."""
+    """A key whose values differ between two maps; None where a map lacks the key."""
 
     key: str
     before: str | None
@@ -101,36 +106,36 @@ class MapDifference:
 
 
 def diff_maps(before: str | PathLike[str], after: str | PathLike[str], problems: Problems) -> Iterator[MapDifference]:
-    """Yield the keys whose lines differ, in the order of their bytes, in bounded memory.
+    """Yield the keys whose rows differ, in byte order, in bounded memory. Headers are not compared.
 
-    Headers are not compared. Raises InputError if a file cannot be read, or only once, as a pipe; if it is no map, or
-    its keys are not in order.
+    Raises:
+        InputError: A file cannot be read, or only once, as a pipe; it is not a map; or its keys are not sorted.
     """
     for path in (before, after):
         read_map_header(path)
-    left, right = _sorted_rows(before, problems), _sorted_rows(after, problems)
-    old, new = next(left, None), next(right, None)
+    before_rows, after_rows = _sorted_rows(before, problems), _sorted_rows(after, problems)
+    old, new = next(before_rows, None), next(after_rows, None)
     while old or new:
         if old is not None and (new is None or old[0] < new[0]):
             yield MapDifference(old[0].decode(), old[1], None)
-            old = next(left, None)
+            old = next(before_rows, None)
         elif new is not None and (old is None or new[0] < old[0]):
             yield MapDifference(new[0].decode(), None, new[1])
-            new = next(right, None)
+            new = next(after_rows, None)
         elif old is not None and new is not None:
             if old[1] != new[1]:
                 yield MapDifference(old[0].decode(), old[1], new[1])
-            old, new = next(left, None), next(right, None)
+            old, new = next(before_rows, None), next(after_rows, None)
 
 
 def _sorted_rows(path: str | PathLike[str], problems: Problems) -> Iterator[tuple[bytes, str]]:
-    last = b""
+    previous = b""
     for row in UkvsReader(path, problems):
         key = " ".join(row.keys).encode()
-        if key <= last:
-            found = key[:60].decode(errors="replace")
-            raise InputError(f"{fspath(path)}: not in order at {found}: build it anew")
-        last = key
+        if key <= previous:
+            excerpt = key[:60].decode(errors="replace")
+            raise InputError(f"{fspath(path)}: not in order at {excerpt}: build it anew")
+        previous = key
         yield key, _row_values(row)
 
 

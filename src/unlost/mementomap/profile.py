@@ -1,4 +1,4 @@
-"""URI-Key profiles: the header, and look-ups in a profile's file."""
+"""URI-Key profiles: the header, and look-ups in a profile."""
 
 import json
 import os
@@ -14,24 +14,29 @@ from unlost.text_lines import MAX_LINE_BYTES, read_lines
 from unlost.uri import DEFAULT_RULES, RULE_SETS, KeyPolicies, SuffixList, policy_name
 
 PROFILE_CONTEXT = "https://oduwsdl.github.io/contexts/archiveprofile.jsonld"
-"""Where the first paper says what the members mean."""
+"""JSON-LD context of the archive profiling paper, which defines the members."""
 PROFILE_VERSION = 1
-"""Of the format, as it is written in headers. Profiles without one are read too: the paper's have none."""
+"""Format version written to headers. Profiles without a version, as in the paper, are read, too."""
 _TYPE_PREFIX = "urikey#"
 _SUFFIX_SECTIONS = ("all", "icann")
 _ID_PATTERN = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
-_MAX_HEADER_BYTES = 1 << 20  # bytes: more is no header, and is not read
+_MAX_HEADER_BYTES = 1 << 20  # limit for the header of a file that is not a profile
+
+_CHUNK = 64 << 10  # bytes read at a time, and the size at which the binary search ends
+_COMPRESSION_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileHeader:
-    """What a profile says about itself.
+    """Header of a profile.
 
-    policy: whose keys it has, such as `H3P1`.
-    name, id: what people and programs call the archive; None if they were not told.
-    rules: the rule set by which addresses became keys.
-    suffixes: which sections of the Public Suffix List counted, `all` or `icann`. Only the D policies ask.
-    others: what else the profile is said to be about; kept, never interpreted.
+    Attributes:
+        policy: Key policy, such as `H3P1`.
+        name: Human-readable name of the archive, if known.
+        id: URL of the archive, if known.
+        rules: Rule set of the keys.
+        suffixes: Sections of the Public Suffix List, `all` or `icann`. Only the D policies use them.
+        others: Other members of `@about`; preserved, not interpreted.
     """
 
     policy: str
@@ -43,22 +48,23 @@ class ProfileHeader:
 
     @property
     def by(self) -> list[str]:
-        """What its parts are told by, in their order; empty if it has none."""
-        told = self.others.get("by")
-        return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+        """Fields by which counts are split into parts, in order; empty without parts."""
+        fields = self.others.get("by")
+        return [name for name in fields if isinstance(name, str)] if isinstance(fields, list) else []
 
     @property
     def about(self) -> dict[str, object]:
-        """What is written as `@about`, in its order."""
+        """Members of `@about`, in order."""
         name = {} if self.name is None else {"name": self.name}
         suffixes = {"suffixes": self.suffixes} if self.policy.startswith("D") else {}
         kind = {"type": _TYPE_PREFIX + self.policy, "rules": self.rules, **suffixes, "version": PROFILE_VERSION}
         return {**name, **kind, **self.others}
 
     def to_lines(self) -> bytes:
-        """Return it as lines, each with its end. Raises UsageError if the id would be more than one word.
+        """Return the header lines. Raises UsageError if the ID contains white space.
 
-        >>> print(ProfileHeader("H3P1", "UKWA 1996 Collection", "http://www.webarchive.org.uk/ukwa/").to_lines().decode())
+        >>> header = ProfileHeader("H3P1", "UKWA 1996 Collection", "http://www.webarchive.org.uk/ukwa/")
+        >>> print(header.to_lines().decode())
         @context https://oduwsdl.github.io/contexts/archiveprofile.jsonld
         @id http://www.webarchive.org.uk/ukwa/
         @about {"name": "UKWA 1996 Collection", "type": "urikey#H3P1", "rules": "wayback", "version": 1}
@@ -73,16 +79,16 @@ class ProfileHeader:
         return "".join(line + "\n" for line in lines).encode()
 
     def to_json_prefix(self) -> bytes:
-        """Return it as the beginning of a JSON-LD document, up to the brace behind `profile`."""
+        """Return the beginning of a JSON-LD document, up to the opening brace after `profile`."""
         identity = {} if self.id is None else {"@id": self.id}
         document = json.dumps({"@context": PROFILE_CONTEXT, **identity, "about": self.about, "profile": {}})
         return document.removesuffix("}}").encode() + b"\n"
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Self:
-        """Return what the header lines of a file say. Raises InputError if they are not those of a profile."""
+        """Read the header of a file. Raises InputError if it is not a profile."""
         name = fspath(path)
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         problems = Problems()
         for line in read_lines(path, problems, max_line_bytes=_MAX_HEADER_BYTES):
             text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
@@ -93,26 +99,32 @@ class ProfileHeader:
             if text.startswith(b"!"):
                 raise InputError(f"{name}: not a profile: it begins as a map does")
             if text.startswith(b"@"):
-                word, _, value = text.decode("utf-8", "replace").partition(" ")
-                found.setdefault(word, value.strip())
+                field_name, _, value = text.decode("utf-8", "replace").partition(" ")
+                fields.setdefault(field_name, value.strip())
             elif text.strip():
                 break
-        return cls(**_parse_about(name, found))  # type: ignore[arg-type]  # checked by _members
+        return cls(**_parse_about(name, fields))  # type: ignore[arg-type]  # checked by _members
 
     @classmethod
     def merge(cls, headers: Mapping[str, "ProfileHeader"], name: str | None, identity: str | None) -> Self:
-        """Return the header of what profiles, by the names of their files, are together: what they have in common.
+        """Return the header of merged profiles: the members that they have in common.
 
-        name, identity: what the whole is called. Raises InputError if their keys do not mean the same.
+        Args:
+            headers: Headers by file name.
+            name: Name of the result; None for the common one.
+            identity: ID of the result; None for the common one.
+
+        Raises:
+            InputError: The keys of the profiles are not comparable.
         """
-        (first_file, first), *rest = headers.items()
-        for file, other in rest:
+        (first_file, first), *others = headers.items()
+        for file, other in others:
             if other.policy != first.policy:
                 raise InputError(
                     f"{file}: a profile of {other.policy}, but {first_file} is one of {first.policy}: "
                     "only profiles of one policy merge; `unlost profile to-map` makes one map of different ones"
                 )
-        for file, other in rest:
+        for file, other in others:
             if other.by != first.by:
                 raise InputError(
                     f"{file}: tells its parts by {_join_fields(other.by)}, but {first_file} by "
@@ -124,11 +136,11 @@ class ProfileHeader:
             raise InputError(
                 f"{first_file} and others differ in the suffixes that counted: build them with one `--suffixes`"
             )
-        everything = list(headers.values())
+        all_headers = list(headers.values())
         return cls(
             first.policy,
-            name if name is not None else _common_value(each.name for each in everything),
-            identity if identity is not None else _common_value(each.id for each in everything),
+            name if name is not None else _common_value(each.name for each in all_headers),
+            identity if identity is not None else _common_value(each.id for each in all_headers),
             first.rules,
             first.suffixes,
             {"by": first.by} if first.by else {},
@@ -136,9 +148,9 @@ class ProfileHeader:
 
 
 def require_same_rules(headers: Mapping[str, ProfileHeader]) -> str:
-    """Return the rule set of profiles, by the names of their files. Raises InputError if they differ."""
-    (first_file, first), *rest = headers.items()
-    for file, other in rest:
+    """Return the rule set of profiles, given by file name. Raises InputError if they differ."""
+    (first_file, first), *others = headers.items()
+    for file, other in others:
         if other.rules != first.rules:
             raise InputError(
                 f"{file}: its keys were made by the rules {other.rules}, those of {first_file} by {first.rules}: "
@@ -156,9 +168,9 @@ def _common_value(values: Iterable[str | None]) -> str | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _parse_about(name: str, found: Mapping[str, str]) -> dict[str, object]:
+def _parse_about(name: str, fields: Mapping[str, str]) -> dict[str, object]:
     try:
-        about = json.loads(found.get("@about", ""))
+        about = json.loads(fields.get("@about", ""))
     except (ValueError, RecursionError):
         about = None
     kind = about.get("type") if isinstance(about, dict) else None
@@ -179,38 +191,35 @@ def _parse_about(name: str, found: Mapping[str, str]) -> dict[str, object]:
     if version != PROFILE_VERSION:
         raise InputError(f"{name}: version {ascii(version)[:40]} of the format: this unlost reads {PROFILE_VERSION}")
     title = about.get("name")
-    known = {"name", "type", "rules", "suffixes", "version"}
+    known_members = {"name", "type", "rules", "suffixes", "version"}
     return {
         "policy": policy,
         "name": title if isinstance(title, str) else None,
-        "id": _unquote_id(found["@id"]) if found.get("@id") else None,
+        "id": _unquote_id(fields["@id"]) if fields.get("@id") else None,
         "rules": rules,
         "suffixes": suffixes,
-        "others": {member: value for member, value in about.items() if member not in known},
+        "others": {member: value for member, value in about.items() if member not in known_members},
     }
 
 
 def _unquote_id(value: str) -> str:
-    """Return an `@id`, which some write in quotes."""
+    """Return an `@id` without the quotes that some tools write."""
     try:
-        read = json.loads(value)
+        unquoted = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    return read if isinstance(read, str) else value
-
-
-_CHUNK = 64 << 10  # bytes: what is read at a time, and what is not worth halving again
-_COMPRESSION_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+    return unquoted if isinstance(unquoted, str) else value
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileLookupResult:
-    """What a profile has under a key.
+    """Counts of a profile under a key.
 
-    key: the key, or the beginning of one, that was asked for.
-    frequency: how many URI-Ms; 0 if there is nothing.
-    spread: how many profiles contributed; of several keys, the most.
-    keys: under how many keys of the profile.
+    Attributes:
+        key: The key or key prefix that was looked up.
+        frequency: Number of URI-Ms; 0 if there are none.
+        spread: Number of profiles that contributed; for several keys, the maximum.
+        keys: Number of matching keys.
     """
 
     key: str
@@ -220,21 +229,22 @@ class ProfileLookupResult:
 
 
 class UriKeyProfile:
-    r"""A profile to look up pages in; made by `Profile.open`.
+    r"""A profile for look-ups. Create it with `UriKeyProfile.open`.
 
-    path: the file, as it was given. header: what it says about itself.
+    A plain file is searched by bisection, a compressed one sequentially. All methods are thread-safe.
 
-    A plain file is searched where the key must be, by halves; a compressed one is read through. All methods may be
-    called by several threads at once.
+    Attributes:
+        path: Path of the file, as given.
+        header: The header.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "a.cdxj")
     ...     _ = file.write_text('@about {"type": "urikey#H3P1"}\nuk,co,bbc)/images {"frequency": 152, "spread": 3}\n')
-    ...     profile = Profile.open(file)
+    ...     profile = UriKeyProfile.open(file)
     ...     profile.lookup("http://www.bbc.co.uk/images/logo.png"), profile.lookup_key("uk,co,").frequency
-    (Holding(key='uk,co,bbc)/images', frequency=152, spread=3, keys=1), 152)
+    (ProfileLookupResult(key='uk,co,bbc)/images', frequency=152, spread=3, keys=1), 152)
     """
 
     def __init__(self, path: str | PathLike[str], suffixes: SuffixList | None = None) -> None:
@@ -245,36 +255,48 @@ class UriKeyProfile:
 
     @classmethod
     def open(cls, path: str | PathLike[str], suffixes: SuffixList | None = None) -> Self:
-        """Return the profile in a file. suffixes: the list it was built with, if that is not the one of unlost.
+        """Open a profile.
 
-        Raises InputError if it is not a profile.
+        Args:
+            path: The file.
+            suffixes: Public Suffix List that the profile was built with, if it is not the bundled one.
+
+        Raises:
+            InputError: The file is not a profile.
         """
         return cls(path, suffixes)
 
     def lookup(self, uri: str | bytes, *, year: str | None = None, mime: str | None = None) -> ProfileLookupResult:
-        """Return what is held under the key that an address has by the profile's policy; nothing found is no error.
+        """Return the counts under the key of a URL by the profile's policy.
 
-        year, mime: only captures of that year, of that group of media types (`HTML`, `images`, `other`); for profiles
-        that were built by these. Raises UriError if it is no address, UsageError if the profile does not tell, and
-        InputError if it cannot be read.
+        Args:
+            uri: The URL.
+            year: Count only captures of this year; requires a profile built by year.
+            mime: Count only this group of media types (`HTML`, `images`, `other`); requires a profile built by media
+                type.
+
+        Raises:
+            UriError: The URL is invalid.
+            UsageError: The profile has no such parts.
+            InputError: The file cannot be read.
         """
         (key,) = self._keys.keys(uri)
         return self._sum_keys(key, f"{key} ".encode(), self._part_selector(year, mime))
 
     def lookup_key(self, prefix: str, *, year: str | None = None, mime: str | None = None) -> ProfileLookupResult:
-        """Return the sum over all keys that begin so: `uk,co,` for everything below `.co.uk`."""
+        """Return the sum over all keys with a prefix: `uk,co,` for everything under `.co.uk`."""
         return self._sum_keys(prefix, prefix.encode("utf-8", "surrogateescape"), self._part_selector(year, mime))
 
     def _part_selector(self, year: str | None, mime: str | None) -> tuple[str | None, ...]:
-        """Return what the fields of a part must be, None for any; nothing if all parts are wanted."""
-        wanted = {name: value for name, value in (("year", year), ("mime", mime)) if value is not None}
+        """Return the required fields of a part, None for any; an empty tuple for all parts."""
+        required = {name: value for name, value in (("year", year), ("mime", mime)) if value is not None}
         names = self.header.by
-        for name in wanted:
+        for name in required:
             if name not in names:
                 raise UsageError(f"{self.path}: does not tell by {name}: build it with `--by {name}`")
-        return tuple(wanted.get(name) for name in names) if wanted else ()
+        return tuple(required.get(name) for name in names) if required else ()
 
-    def _sum_keys(self, key: str, beginning: bytes, wanted: tuple[str | None, ...] = ()) -> ProfileLookupResult:
+    def _sum_keys(self, key: str, beginning: bytes, selector: tuple[str | None, ...] = ()) -> ProfileLookupResult:
         frequency = spread = keys = 0
         for line in self._lines_from_prefix(beginning):
             if not line.startswith(beginning):
@@ -282,19 +304,19 @@ class UriKeyProfile:
                     break
                 continue
             try:
-                found = json.loads(line[line.index(b" ") :])
-                copies = _sum_parts(found["parts"], wanted) if wanted else int(found["frequency"])
-                if wanted and not copies:
+                values = json.loads(line[line.index(b" ") :])
+                mementos = _sum_parts(values["parts"], selector) if selector else int(values["frequency"])
+                if selector and not mementos:
                     continue
-                frequency += copies
-                spread = max(spread, int(found.get("spread", 1)))
+                frequency += mementos
+                spread = max(spread, int(values.get("spread", 1)))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise InputError(f"{self.path}: not what a profile has: {ascii(line)[2:80]}") from None
             keys += 1
         return ProfileLookupResult(key, frequency, spread, keys)
 
     def _lines_from_prefix(self, beginning: bytes) -> Iterator[bytes]:
-        """Yield lines from where the first that begins so must be, or from before that."""
+        """Yield lines from the position of the first line with a prefix, or from before it."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -313,27 +335,27 @@ class UriKeyProfile:
     def _decompressed_lines(self) -> Iterator[bytes]:
         problems = Problems()
         yield from (line.text for line in read_lines(self.path, problems))
-        # The last is about the file itself, those before it about lines that suffered.
+        # The last problem concerns the file, earlier ones the lines affected by it.
         for problem in reversed(problems.first.values()):
             raise InputError(str(problem))
 
 
-def _sum_parts(parts: dict[str, int], wanted: tuple[str | None, ...]) -> int:
-    """Return how much is of parts whose fields are those that are wanted."""
+def _sum_parts(parts: dict[str, int], selector: tuple[str | None, ...]) -> int:
+    """Return the total count of the parts that match a selector."""
     return sum(
         int(count)
         for part, count in parts.items()
-        if all(value in (None, field) for value, field in zip(wanted, part.split(" "), strict=True))
+        if all(required in (None, actual) for required, actual in zip(selector, part.split(" "), strict=True))
     )
 
 
 def _seek_offset(handle: int, beginning: bytes) -> int:
-    """Return where a line begins before which no line sorts behind `beginning`, and not far behind which one may."""
+    """Return the offset of a line before which all lines sort before `beginning`, at most a chunk too early."""
     low, high = 0, os.fstat(handle).st_size
     while high - low > _CHUNK:
         middle = (low + high) // 2
         start, line = _line_after(handle, middle)
-        # Headers stand above all keys, however they sort.
+        # Header lines precede all keys, however they sort.
         if line is not None and (line.startswith(b"@") or line < beginning):
             low = start
         else:
@@ -342,7 +364,7 @@ def _seek_offset(handle: int, beginning: bytes) -> int:
 
 
 def _line_after(handle: int, offset: int) -> tuple[int, bytes | None]:
-    """Return the first line that begins behind an offset, and where; none at the end."""
+    """Return the offset and the text of the first line that begins after an offset; None at the end."""
     start = offset
     for text in _read_chunks(handle, offset):
         end = text.find(b"\n")
@@ -354,14 +376,14 @@ def _line_after(handle: int, offset: int) -> tuple[int, bytes | None]:
 
 
 def _lines_from(handle: int, offset: int) -> Iterator[bytes]:
-    rest = b""
+    partial = b""
     for text in _read_chunks(handle, offset):
-        *lines, rest = (rest + text).split(b"\n")
+        *lines, partial = (partial + text).split(b"\n")
         yield from lines
-        if len(rest) > MAX_LINE_BYTES:
+        if len(partial) > MAX_LINE_BYTES:
             raise InputError("expected lines, found none: not a profile")
-    if rest:
-        yield rest
+    if partial:
+        yield partial
 
 
 def _read_chunks(handle: int, offset: int) -> Iterator[bytes]:

@@ -1,8 +1,7 @@
 """Builds, merges, validates and converts URI-Key profiles.
 
-index -> counter -> `write_profiles` -> a profile for each policy; profiles of one policy -> `merge_profiles` ->
-profile;
-profiles of any policies -> `profiles_to_map` -> map. With parts, each key says how much of it is of which year or
+`build_profiles` counts inputs and writes a profile for each policy; `merge_profiles` merges profiles of one policy;
+`profiles_to_map` converts profiles of any policies to a MementoMap. With parts, each key has its counts by year or
 media type.
 """
 
@@ -41,54 +40,6 @@ from unlost.uri import DEFAULT_RULES, SuffixList
 if TYPE_CHECKING:
     from unlost._core import MapBuilder, RowColumns
 
-
-_MAX_SUM = 10**18
-"""Sums of more digits are refused, as those of frequencies are."""
-
-
-def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
-    """Yield the lines of a profile that was merged from sources, with what these have as `parts` added up by key.
-
-    What else is wrong with sources was found when they were merged. Raises InputError for parts that are none.
-    """
-    told = groupby(merge(*(_read_parts(name) for name in sources), key=_row_key), key=_row_key)
-    with merged.open("rb") as file:
-        for line in file:
-            if line.startswith(b"@"):
-                yield line
-                continue
-            key, _, rest = line.partition(b" ")
-            _, group = next(told, (key, iter(())))
-            total: dict[str, int] = {}
-            for _, parts in group:
-                for part, count in parts.items():
-                    total[part] = total.get(part, 0) + count
-            if max(total.values(), default=0) >= _MAX_SUM:
-                raise InputError(f"the parts under {ascii(key.decode(errors='replace'))[:80]} have more than 18 digits")
-            found = {**json.loads(rest), "parts": dict(sorted(total.items()))}
-            yield key + b" " + json.dumps(found).encode() + b"\n"
-
-
-def _row_key(row: tuple[bytes, Mapping[str, int]]) -> bytes:
-    return row[0]
-
-
-def _read_parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
-    """Yield the keys of a profile with their parts."""
-    for line in read_lines(name, Problems()):
-        key, _, rest = line.text.partition(b" ")
-        if not line.text.strip() or line.text.startswith((b"@", b"\xef\xbb\xbf@")):
-            continue
-        try:
-            parts = json.loads(rest)["parts"]
-            is_sound = all(type(count) is int and 0 <= count < _MAX_SUM for count in parts.values())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            is_sound = False
-        if not is_sound:
-            raise InputError(f'{name}: line {line.number}: expected parts with their counts, {{"2014": 3}}')
-        yield key, parts
-
-
 __all__ = [
     "PROFILE_PROBLEM_KINDS",
     "ProfileCheckResult",
@@ -113,15 +64,29 @@ PROFILE_PROBLEM_KINDS = {
     "unsorted": "expected keys in the order of their bytes",
     "duplicate-key": "expected each key once",
 }
-"""What can be wrong with the lines of a profile."""
+"""Kinds of problems with the lines of a profile."""
+_MAX_SUM = 10**18
+"""Limit for sums, the same as for frequencies."""
+
+PartField = Literal["year", "mime"]
+PART_FIELDS: tuple[PartField, ...] = get_args(PartField)
+UNKNOWN_PART = "-"
+"""Year or media type group of a capture without one."""
+MAX_PROFILE_PARTS = 400
+"""Maximum number of parts, each of which has a counter. Further years count as unknown; no archive is that old."""
+_BATCH = 5_000  # rows of a part
+_COUNTER_MEMORY = 512 << 20  # bytes, for all counters together
 
 
 def create_profile_counter(
     rules: str = DEFAULT_RULES, *, threads: int | None = None, memory: int | None = None
 ) -> _core.MapBuilder:
-    """Return what counts pages for `write_profiles`: anything that feeds the builder of a map can feed it.
+    """Return a counter for `write_profiles`, which takes rows as the map builder does.
 
-    threads, memory (bytes): how the work is done; nothing of it shows in the result.
+    Args:
+        rules: Rule set of the keys.
+        threads: Maximum number of threads; does not affect the result.
+        memory: Maximum bytes of entries in memory; does not affect the result.
     """
     return _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES, queries=True, threads=threads, memory=memory)
 
@@ -141,25 +106,42 @@ def build_profiles(
     progress: _core.Progress | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> int:
-    """Count what inputs hold under the keys of each policy, and return how many captures that are.
+    """Count what inputs hold under the keys of each policy, and return the number of captures.
 
-    inputs: whatever maps are made from too; `unlost.mementomap.readers` tells what they are.
+    Rows that are not web pages (`dns:` …) are not counted.
 
-    outputs: where the profile of each policy goes; all of them appear, or none. header: what they say of themselves;
-    its policy is replaced by each. problems: lines that could not be read are counted there, and the rest goes on.
-    watch: called now and then with the bytes and lines that were read. Rows of what is no web page (`dns:` …) are not
-    counted. allow_partial, max_bad: as `count_inputs` has them. Raises InputError if a file cannot be read, is damaged
-    (unless that is allowed), or if the inputs are empty.
+    Args:
+        inputs: Inputs of any kind that `unlost.mementomap.readers` detects.
+        outputs: Output file of each policy; all are written, or none.
+        header: Header; its policy is replaced by that of each profile.
+        problems: Gets the lines that could not be read.
+        suffixes: Public Suffix List for the D policies; the bundled one by default.
+        as_json: Write JSON-LD documents instead of lines.
+        allow_partial: As in `count_inputs`.
+        max_bad: As in `count_inputs`.
+        threads: Maximum number of threads.
+        memory: Maximum bytes of entries in memory.
+        progress: Progress object of the Rust core.
+        on_progress: Called now and then with bytes and lines read.
+
+    Raises:
+        InputError: A file cannot be read or is damaged (unless that is allowed), or the inputs are empty.
     """
     progress = progress or _core.Progress()
     builder = create_profile_counter(header.rules, threads=threads, memory=memory)
     report = InputReport(problems=problems)
-    map_like = MapOptions(rules=header.rules).header()
+    expected_header = MapOptions(rules=header.rules).header()
     files = list(inputs)
 
     def work(running: _core.Progress) -> None:
         count_inputs(
-            files, builder, report, running, expected_header=map_like, allow_partial=allow_partial, max_bad=max_bad
+            files,
+            builder,
+            report,
+            running,
+            expected_header=expected_header,
+            allow_partial=allow_partial,
+            max_bad=max_bad,
         )
 
     run_with_progress(work, on_progress, progress)
@@ -169,11 +151,11 @@ def build_profiles(
 
 
 def _add_problems(
-    troubles: Iterable[tuple[str, int, int, int, bytes]], name: str, problems: Problems, kinds: Mapping[str, str]
+    core_problems: Iterable[tuple[str, int, int, int, bytes]], name: str, problems: Problems, kinds: Mapping[str, str]
 ) -> None:
-    for kind, count, line, offset, example in troubles:
-        found = f"found {ascii(example.decode('utf-8', 'replace'))[:80]}"
-        message = f"{kinds[kind]}, {found}" if kind in kinds else found
+    for kind, count, line, offset, example in core_problems:
+        excerpt = f"found {ascii(example.decode('utf-8', 'replace'))[:80]}"
+        message = f"{kinds[kind]}, {excerpt}" if kind in kinds else excerpt
         problems.add(Problem(kind, name, line, offset, message), count)
 
 
@@ -186,10 +168,9 @@ def write_profiles(
     as_json: bool = False,
     progress: _core.Progress | None = None,
 ) -> None:
-    """Write what a `counter` counted, once: the same counts make the same bytes, and all files appear, or none.
+    """Write the counts of a counter, once. All files are written, or none.
 
-    outputs, header: as for `build_profiles`. suffixes: for the D policies; the list of unlost if none is given.
-    as_json: one JSON-LD document each, in place of lines.
+    Equal counts yield equal bytes. Arguments are those of `build_profiles`.
     """
     progress = progress or _core.Progress()
     suffixes = suffixes or SuffixList(section=header.suffixes)
@@ -208,7 +189,7 @@ def write_profiles(
 
 
 def _descriptor_path(file: BinaryIO) -> str:
-    """Return a name for an open file that has none yet, or that may be a pipe."""
+    """Return a path for an open file that has no name yet, or that may be a pipe."""
     return f"/dev/fd/{file.fileno()}"
 
 
@@ -225,18 +206,23 @@ def merge_profiles(
     output: str | PathLike[str],
     *,
     name: str | None = None,
-    id: str | None = None,  # noqa: A002  named as in the file
+    id: str | None = None,  # noqa: A002  the name in the file
     on_progress: ProgressCallback | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
-    """Write the profiles of one policy as one: frequency and spread of each key added, and parts, if they tell them.
+    """Merge profiles of one policy: frequencies, spreads and parts are added by key.
 
-    name, id: what the whole is called; without them, what all profiles are. watch: called now and then with the bytes
-    and lines that were read. Raises InputError, and leaves nothing, if
-    the policies or rules differ, a file is not sorted or a sum has more than 18 digits.
+    Args:
+        sources: The profiles.
+        output: The result; not written if an error occurs.
+        name: Name of the result; that of all profiles by default.
+        id: ID of the result; that of all profiles by default.
+        on_progress: Called now and then with bytes and lines read.
+        progress: Progress object of the Rust core.
+
+    Raises:
+        InputError: Policies or rules differ, a file is not sorted, or a sum has more than 18 digits.
     """
-    from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
-
     progress = progress or _core.Progress()
     headers = _read_headers(sources)
     header = ProfileHeader.merge(headers, name, id)
@@ -258,6 +244,49 @@ def merge_profiles(
             merge(_descriptor_path(file))
 
 
+def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
+    """Yield the lines of a merged profile, with the parts of its sources added by key.
+
+    Other errors in the sources were found when they were merged. Raises InputError for invalid parts.
+    """
+    part_groups = groupby(merge(*(_read_parts(name) for name in sources), key=_row_key), key=_row_key)
+    with merged.open("rb") as file:
+        for line in file:
+            if line.startswith(b"@"):
+                yield line
+                continue
+            key, _, members = line.partition(b" ")
+            _, group = next(part_groups, (key, iter(())))
+            total: dict[str, int] = {}
+            for _, parts in group:
+                for part, count in parts.items():
+                    total[part] = total.get(part, 0) + count
+            if max(total.values(), default=0) >= _MAX_SUM:
+                raise InputError(f"the parts under {ascii(key.decode(errors='replace'))[:80]} have more than 18 digits")
+            values = {**json.loads(members), "parts": dict(sorted(total.items()))}
+            yield key + b" " + json.dumps(values).encode() + b"\n"
+
+
+def _row_key(row: tuple[bytes, Mapping[str, int]]) -> bytes:
+    return row[0]
+
+
+def _read_parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
+    """Yield the keys of a profile with their parts."""
+    for line in read_lines(name, Problems()):
+        key, _, members = line.text.partition(b" ")
+        if not line.text.strip() or line.text.startswith((b"@", b"\xef\xbb\xbf@")):
+            continue
+        try:
+            parts = json.loads(members)["parts"]
+            is_sound = all(type(count) is int and 0 <= count < _MAX_SUM for count in parts.values())
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            is_sound = False
+        if not is_sound:
+            raise InputError(f'{name}: line {line.number}: expected parts with their counts, {{"2014": 3}}')
+        yield key, parts
+
+
 def profiles_to_map(
     sources: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
@@ -268,16 +297,16 @@ def profiles_to_map(
     on_progress: ProgressCallback | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
-    """Write a MementoMap in which every page is held that was counted in one of the profiles, of whatever policies.
+    """Write a MementoMap that covers every page counted in any of the profiles, of whatever policies.
 
-    Keys become wildcards where they stand for more than one page; frequencies of one wildcard add. Raises InputError
-    as `merge_profiles` does, but for the policies.
+    Keys that stand for more than one page become wildcards; frequencies of equal wildcards are added. Raises InputError
+    as `merge_profiles` does, except for different policies.
     """
     progress = progress or _core.Progress()
     headers = _read_headers(sources)
     rules = require_same_rules(headers)
-    everything = list(headers.values())
-    common = everything[0] if len(everything) == 1 else ProfileHeader("HxPx")
+    all_headers = list(headers.values())
+    common = all_headers[0] if len(all_headers) == 1 else ProfileHeader("HxPx")
     header = MapOptions(rules=rules, name=name or common.name, id=id or common.id).header()
     head = format_header(with_row_bytes(header))
     plan = [(fspath(path), headers[fspath(path)].policy) for path in sources]
@@ -290,10 +319,14 @@ def profiles_to_map(
 
 @dataclass(frozen=True, slots=True)
 class ProfileCheckResult:
-    """What a profile comes to.
+    """Result of validating a profile.
 
-    header: what it says about itself. keys: how many there are. frequency: how many URI-Ms they have together; None if
-    that has more than 18 digits. spread: of how many profiles at most, under one key. problems: by kinds of `KINDS`.
+    Attributes:
+        header: The header.
+        keys: Number of keys.
+        frequency: Total number of URI-Ms; None if it has more than 18 digits.
+        spread: Maximum spread of a key.
+        problems: Problems by the kinds of `PROFILE_PROBLEM_KINDS`.
     """
 
     header: ProfileHeader
@@ -304,16 +337,19 @@ class ProfileCheckResult:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong with it."""
+        """Whether there are no problems."""
         return self.problems.total == 0 and self.frequency is not None
 
 
 def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | None = None) -> ProfileCheckResult:
-    """Read a profile to its end and return what is wrong with it.
+    """Read a profile to its end and return its problems.
 
-    watch: called now and then with the bytes and lines that were read.
+    Args:
+        path: The profile.
+        on_progress: Called now and then with bytes and lines read.
 
-    Raises InputError if it is not a profile at all, or is cut off.
+    Raises:
+        InputError: The file is not a profile, or is truncated.
     """
     name = fspath(path)
     require_rereadable(path)
@@ -326,16 +362,6 @@ def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | Non
     problems = Problems()
     _add_problems(tally[-1], name, problems, PROFILE_PROBLEM_KINDS)
     return ProfileCheckResult(header, keys, frequency, spread, problems)
-
-
-PartField = Literal["year", "mime"]
-PART_FIELDS: tuple[PartField, ...] = get_args(PartField)
-UNKNOWN_PART = "-"
-"""The year or the group of what does not tell."""
-MAX_PROFILE_PARTS = 400
-"""Each has a counter of its own. Beyond them, years that are new count as unknown: no archive is that old."""
-_BATCH = 5_000  # rows of a part
-_COUNTER_MEMORY = 512 << 20  # bytes, for all counters
 
 
 def build_profiles_by_part(
@@ -352,13 +378,29 @@ def build_profiles_by_part(
 ) -> int:
     """Count what indexes hold under the keys of each policy, by year, group of media types or both.
 
-    Like `build_profiles`, but each line has `parts` too: `{"2014 html": 3}`, how much of the frequency is of which. by:
-    in this order. memory: bytes that counting may take. Returns how many captures there are. Raises InputError for an
-    input that is no CDX or CDXJ, UsageError if `by` is empty or has something twice.
+    Like `build_profiles`, but each line also has `parts`, such as `{"2014 html": 3}`: the frequency of each part.
+
+    Args:
+        inputs: CDX or CDXJ files.
+        outputs: Output file of each policy.
+        header: Header of the profiles.
+        problems: Gets the lines that could not be read.
+        by: Fields of the parts, in order.
+        suffixes: As in `build_profiles`.
+        allow_partial: As in `build_profiles`.
+        max_bad: As in `build_profiles`.
+        memory: Bytes that counting may take.
+
+    Returns:
+        The number of captures.
+
+    Raises:
+        InputError: An input is not a CDX or CDXJ.
+        UsageError: `by` is empty or has duplicates.
     """
     if not by or len(set(by)) != len(by):
         raise UsageError(f"expected one or both of {', '.join(PART_FIELDS)}, each once")
-    made = replace(header, others={**header.others, "by": list(by)})
+    part_header = replace(header, others={**header.others, "by": list(by)})
     report = InputReport(problems=problems)
     counters = _PartCounters(header.rules, by, report, memory or _COUNTER_MEMORY)
     paths = list(inputs)
@@ -378,13 +420,13 @@ def build_profiles_by_part(
             write_profiles(builder, parts[part], header, suffixes=suffixes)
         files = stack.enter_context(atomic_files(list(outputs.values())))
         for (policy, _), file in zip(outputs.items(), files, strict=True):
-            file.write(replace(made, policy=policy).to_lines())
+            file.write(replace(part_header, policy=policy).to_lines())
             file.writelines(_merge_part_profiles({part: paths[policy] for part, paths in parts.items()}))
     return report.counted
 
 
 class _PartCounters:
-    """A counter for each part that occurs."""
+    """A counter for each part."""
 
     def __init__(self, rules: str, by: Sequence[PartField], report: InputReport, memory: int) -> None:
         self.builders: dict[str, MapBuilder] = {}
@@ -399,8 +441,8 @@ class _PartCounters:
         for row in read_index_rows(name, problems):
             year = row.timestamp[:4] if row.timestamp[:4].isdecimal() and row.timestamp.isascii() else UNKNOWN_PART
             mime = row.fields.get("mime", "")
-            told = {"year": year, "mime": group_of(mime) if mime else UNKNOWN_PART}
-            part = " ".join(told[field] for field in self._by)
+            values = {"year": year, "mime": group_of(mime) if mime else UNKNOWN_PART}
+            part = " ".join(values[field] for field in self._by)
             if part not in self.builders and len(self.builders) >= MAX_PROFILE_PARTS:
                 part = " ".join(UNKNOWN_PART for _ in self._by)
             batch = self._batches.setdefault(part, [])
@@ -417,23 +459,23 @@ class _PartCounters:
 
 
 def _merge_part_profiles(paths: Mapping[str, Path]) -> Iterator[bytes]:
-    """Yield the lines of one profile of many, with how much of each key is of which."""
+    """Yield the lines of one profile, merged from those of its parts."""
     sources = [_part_rows(path, part) for part, path in sorted(paths.items())]
     for key, group in groupby(merge(*sources, key=lambda row: row[0]), key=lambda row: row[0]):
-        found = [(part, json.loads(rest)) for _, part, rest in group]
-        line = {"frequency": sum(each["frequency"] for _, each in found), "spread": 1}
+        part_values = [(part, json.loads(members)) for _, part, members in group]
+        line = {"frequency": sum(values["frequency"] for _, values in part_values), "spread": 1}
         ports: dict[str, int] = {}
-        for _, each in found:
-            for port, count in each.get("ports", {}).items():
+        for _, values in part_values:
+            for port, count in values.get("ports", {}).items():
                 ports[port] = ports.get(port, 0) + count
-        told = {"ports": dict(sorted(ports.items(), key=lambda pair: int(pair[0])))} if ports else {}
-        parts = {part: each["frequency"] for part, each in found}
-        yield key + b" " + json.dumps({**line, **told, "parts": parts}).encode() + b"\n"
+        port_member = {"ports": dict(sorted(ports.items(), key=lambda pair: int(pair[0])))} if ports else {}
+        parts = {part: values["frequency"] for part, values in part_values}
+        yield key + b" " + json.dumps({**line, **port_member, "parts": parts}).encode() + b"\n"
 
 
 def _part_rows(path: Path, part: str) -> Iterator[tuple[bytes, str, bytes]]:
     with path.open("rb") as file:
         for line in file:
             if not line.startswith(b"@"):
-                key, _, rest = line.partition(b" ")
-                yield key, part, rest
+                key, _, members = line.partition(b" ")
+                yield key, part, members

@@ -30,14 +30,20 @@ if TYPE_CHECKING:
 
 _BATCH = 10_000
 
+MissLogKind = Literal["answers", "log", "urls"]
+MISS_LOG_KINDS: tuple[MissLogKind, ...] = get_args(MissLogKind)
+"""Upstream responses as JSON Lines; an access log; missed URLs, one a line."""
+_NOT_FOUND = 404
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLogOptions:
-    """What files of questions are, where looking at them does not tell.
+    """Format of query logs, where it cannot be detected.
 
-    kind: a list of addresses, an access log, or a log of upstream answers (docs/formats.md).
-    column: from 1, the column of a table with tabs that holds the addresses of a list.
-    host: whose access log it is, where the log's lines do not tell.
+    Attributes:
+        kind: URL list, access log, or log of upstream responses (docs/formats.md).
+        column: Column of the URLs in a tab-separated file, from 1.
+        host: Host of an access log whose lines do not name it.
     """
 
     kind: QueryKind | None = None
@@ -51,33 +57,37 @@ def count_queries(
     rules: str,
     options: QueryLogOptions | None = None,
 ) -> InputReport:
-    """Write a map of what was asked, with how often, and return what became of the lines.
+    """Write a map of the requested pages with their numbers of requests, and return the counts of lines.
 
-    Every line that names a page is a question, whatever was answered. Raises InputError for a file that cannot be read
-    at all, or without any question.
+    Every line with a URL is a request, whatever the response was. Raises InputError for a file that cannot be read or
+    has no request.
     """
-    counter = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
-    report = add_queries(files, counter, rules, options)
-    Path(output).touch()  # the core writes to a file that is there
-    run_with_progress(lambda progress: counter.write(output, format_header(_header_with_rules(rules)), None, progress))
+    builder = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
+    report = add_queries(files, builder, rules, options)
+    Path(output).touch()  # the Rust core writes to an existing file
+    run_with_progress(lambda progress: builder.write(output, format_header(_header_with_rules(rules)), None, progress))
     return report
 
 
 def add_queries(
     files: Sequence[str | PathLike[str]], sink: RowSink, rules: str, options: QueryLogOptions | None = None
 ) -> InputReport:
-    """Count what was asked with whatever counts, and return what became of the lines. Raises as `count_queries` does.
+    """Count requests with a sink, and return the counts of lines. Raises as `count_queries`.
 
-    rules: those of the counter.
+    Args:
+        files: The query logs.
+        sink: Counts the requests.
+        rules: Rule set of the sink.
+        options: Format of the logs.
     """
-    how = options or QueryLogOptions()
+    format_options = options or QueryLogOptions()
     report = InputReport()
     header = _header_with_rules(rules)
 
     def work(progress: Progress) -> None:
         for file in files:
-            before = report.counted
-            kind = how.kind or detect_query_kind(file)
+            counted_before = report.counted
+            kind = format_options.kind or detect_query_kind(file)
             if kind == "upstream":
                 for batch in _upstream_rows(fspath(file), report.problems):
                     report.add_line_stats(sink.add_rows(batch), fspath(file))
@@ -88,12 +98,12 @@ def add_queries(
                     report,
                     progress,
                     kind=kind,
-                    column=how.column,
-                    host=how.host,
+                    column=format_options.column,
+                    host=format_options.host,
                     expected_header=header,
                     allow_partial=True,  # fewer queries make the map no less correct
                 )
-            if report.counted == before:
+            if report.counted == counted_before:
                 raise InputError(f"{fspath(file)}: no question in it: expected addresses, or lines of a log")
 
     run_with_progress(work)
@@ -105,31 +115,29 @@ def _header_with_rules(rules: str) -> UkvsHeader:
 
 
 def detect_query_kind(file: str | PathLike[str]) -> QueryKind:
-    """Tell what a file of questions is by its first lines. Raises InputError if it cannot be read, or only once."""
+    """Detect the kind of a query log from its first lines. Raises InputError if it is a pipe or cannot be read."""
     require_rereadable(file)
     kind = detect_query_format(file)
     return "upstream" if kind == "json" else kind
 
 
 def _upstream_rows(name: str, problems: Problems) -> "Iterator[list[RowColumns]]":
-    from unlost.logs.upstream import read_upstream_log  # noqa: PLC0415  most logs are others
-
     rows = (
-        (b"", answer.uri.encode(), re.sub(r"\D", "", answer.time)[:14].encode(), b"", b"")
-        for answer in read_upstream_log(name, problems)
+        (b"", entry.uri.encode(), re.sub(r"\D", "", entry.time)[:14].encode(), b"", b"")
+        for entry in read_upstream_log(name, problems)
     )
     while batch := list(islice(rows, _BATCH)):
         yield batch
 
 
-MissLogKind = Literal["answers", "log", "urls"]
-MISS_LOG_KINDS: tuple[MissLogKind, ...] = get_args(MissLogKind)
-"""Upstream answers, one JSON object a line; an access log; pages that were missed, one a line."""
-_NOT_FOUND = 404
-
-
 class LoggedRequest(NamedTuple):
-    """A page that was asked for. key: its normal key, without query. has_query: it had one. held: it was found."""
+    """A requested page.
+
+    Attributes:
+        key: Key in normal form, without the query string.
+        has_query: Whether the URL had a query string.
+        held: Whether the page was found.
+    """
 
     key: str
     has_query: bool
@@ -138,15 +146,16 @@ class LoggedRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissLogOptions:
-    """How logs are read.
+    """How logs of misses are read.
 
-    rules: by which addresses become keys.
-    archive: whose answers count, in a log of upstream answers; needed if there are several.
-    since: misses before that day are too old to be believed; None for all. Lists have no days.
-    kind: what the files are; told by their contents if not given.
-    column: from 1, of a list with tabs.
-    host: whose access log it is, where its lines do not tell.
-    replay: the access log is an archive's own: the page is the one whose copy was asked for.
+    Attributes:
+        rules: Rule set of the keys.
+        archive: Archive whose responses count, in a log of upstream responses; required if there are several.
+        since: Ignore misses before that day; None for all. URL lists have no dates.
+        kind: Kind of the files; detected if None.
+        column: Column of the URLs in a tab-separated list, from 1.
+        host: Host of an access log whose lines do not name it.
+        replay: The access log is the archive's own: the requested memento's URI-R counts.
     """
 
     rules: str = DEFAULT_RULES
@@ -160,12 +169,16 @@ class MissLogOptions:
 
 @dataclass(slots=True)
 class MissLogReader:
-    """Files that tell what was missed; iterating reads them, in bounded memory.
+    """Iterates over logs of misses in bounded memory.
 
-    read: answers, hits or addresses so far.
-    unsaid: those that say nothing about holdings: failures, other statuses and methods, answers of other archives.
-    old: misses that are too old to be believed.
-    problems: lines that cannot be read, by kind; addresses that are none, too.
+    Attributes:
+        files: The logs.
+        options: How they are read.
+        problems: Unreadable lines and invalid URLs, by kind.
+        read_count: Number of records read so far.
+        inconclusive_count: Records that say nothing about holdings: failures, other statuses and methods, other
+            archives.
+        outdated_count: Misses before `options.since`.
     """
 
     files: tuple[str | PathLike[str], ...]
@@ -176,56 +189,56 @@ class MissLogReader:
     outdated_count: int = 0
 
     def __iter__(self) -> Iterator[LoggedRequest]:
-        """Yield what the files tell, in their order. Raises InputError for one that cannot be read at all."""
+        """Yield the requests of all files, in order. Raises InputError for a file that cannot be read."""
         for file in self.files:
             name = fspath(file)
-            told = self._outcomes(name, self.options.kind or _detect_miss_log_kind(name))
-            while batch := list(islice(told, _BATCH)):
+            outcomes = self._outcomes(name, self.options.kind or _detect_miss_log_kind(name))
+            while batch := list(islice(outcomes, _BATCH)):
                 keys = key_many((uri for uri, _ in batch), self.options.rules)
-                for (uri, held), key in zip(batch, keys, strict=True):
+                for (uri, is_held), key in zip(batch, keys, strict=True):
                     if isinstance(key, UriError):
                         self.problems.add(Problem(key.kind, name, None, 0, f"{key}: {ascii(uri)[:60]}"))
                     else:
-                        page, mark, _ = key.partition("?")
-                        yield LoggedRequest(page, bool(mark), held)
+                        page, separator, _ = key.partition("?")
+                        yield LoggedRequest(page, bool(separator), is_held)
 
     def _outcomes(self, name: str, kind: MissLogKind) -> Iterator[tuple[str | bytes, bool]]:
-        """Yield addresses, and whether they were held."""
-        for uri, day, held in self._records(name, kind):
+        """Yield URLs, and whether they were held."""
+        for uri, day, is_held in self._records(name, kind):
             self.read_count += 1
-            if held is None:
+            if is_held is None:
                 self.inconclusive_count += 1
-            elif not held and day and self.options.since and day < self.options.since.isoformat():
+            elif not is_held and day and self.options.since and day < self.options.since.isoformat():
                 self.outdated_count += 1
             else:
-                yield uri, held
+                yield uri, is_held
 
     def _records(self, name: str, kind: MissLogKind) -> Iterator[tuple[str | bytes, str, bool | None]]:
-        """Yield addresses, the days on which they were asked for, if known, and whether they were held, if said."""
+        """Yield URLs, the days of the requests (empty if unknown), and whether they were held (None if unknown)."""
         if kind == "urls":
             return self._listed_misses(name)
         return self._upstream_records(name) if kind == "answers" else self._access_log_records(name)
 
     def _upstream_records(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
-        wanted = self.options.archive
-        for answer in read_upstream_log(name, self.problems):
-            if self.options.archive is None and wanted not in (None, answer.archive):
+        archive = self.options.archive
+        for entry in read_upstream_log(name, self.problems):
+            if self.options.archive is None and archive not in (None, entry.archive):
                 raise UsageError(
-                    f"{name}: answers of several archives, {wanted[:40]!a} and {answer.archive[:40]!a}: "
+                    f"{name}: answers of several archives, {archive[:40]!a} and {entry.archive[:40]!a}: "
                     "say by --archive which one the map is of"
                 )
-            wanted = wanted or answer.archive
-            # A failure is no answer: only an archive that says so holds nothing.
-            said = {"hit": True, "miss": False}.get(answer.outcome) if answer.archive == wanted else None
-            yield answer.uri, answer.time[:10], said
+            archive = archive or entry.archive
+            # A failure says nothing about holdings; only a miss does.
+            is_held = {"hit": True, "miss": False}.get(entry.outcome) if entry.archive == archive else None
+            yield entry.uri, entry.time[:10], is_held
 
     def _access_log_records(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
         options = self.options
-        for hit in read_access_log(name, self.problems, host=options.host, is_archive=options.replay):
-            said = None
-            if hit.method in ("GET", "HEAD") and hit.status is not None:
-                said = False if hit.status == _NOT_FOUND else True if 200 <= hit.status < 400 else None
-            yield hit.uri, f"{hit.datetime[:4]}-{hit.datetime[4:6]}-{hit.datetime[6:8]}", said
+        for request in read_access_log(name, self.problems, host=options.host, is_archive=options.replay):
+            is_held = None
+            if request.method in ("GET", "HEAD") and request.status is not None:
+                is_held = False if request.status == _NOT_FOUND else True if 200 <= request.status < 400 else None
+            yield request.uri, f"{request.datetime[:4]}-{request.datetime[4:6]}-{request.datetime[6:8]}", is_held
 
     def _listed_misses(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
         for line in read_urls(name, self.problems, column=self.options.column):
@@ -233,7 +246,7 @@ class MissLogReader:
 
 
 def _detect_miss_log_kind(name: str) -> MissLogKind:
-    """Detect what a file is from its first lines. Raises InputError if it cannot be read."""
+    """Detect the kind of a log from its first lines. Raises InputError if it cannot be read."""
     require_rereadable(name)
     kind = detect_query_format(name)
     return "answers" if kind == "json" else kind

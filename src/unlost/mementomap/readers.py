@@ -32,51 +32,9 @@ QUERY_KINDS: tuple[QueryKind, ...] = get_args(QueryKind)
 
 
 ProgressCallback = Callable[[int, int], None]
-"""Called now and then with the bytes and the lines that have been read."""
+"""Called now and then with the numbers of bytes and lines read."""
 T = TypeVar("T")
 _POLL_SECONDS = 0.1
-
-
-def run_with_progress(
-    work: Callable[[Progress], T], on_progress: ProgressCallback | None = None, progress: Progress | None = None
-) -> T:
-    """Return what `work` returns, or raise what it raises.
-
-    progress: what the work reports to and is cancelled by, if somebody has one already.
-
-    It runs in a thread of its own, so that this one sees Ctrl-C: the work is then told to end, which it does within
-    moments, and nothing of it is left behind.
-    """
-    reported = progress or Progress()
-    results: list[T] = []
-    failures: list[BaseException] = []
-    done = threading.Event()
-
-    def run() -> None:
-        try:
-            results.append(work(reported))
-        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
-            failures.append(error)
-        finally:
-            done.set()
-
-    thread = threading.Thread(target=run, name="unlost-work")
-    thread.start()
-    try:
-        while not done.wait(_POLL_SECONDS):
-            if on_progress is not None:
-                on_progress(reported.bytes, reported.lines)
-    except BaseException:
-        reported.cancel()
-        raise
-    finally:
-        thread.join()
-    if on_progress is not None:
-        on_progress(reported.bytes, reported.lines)
-    if failures:
-        raise failures[0]
-    return results[0]
-
 
 LINE_PROBLEM_MESSAGES = {
     "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES was left out",
@@ -90,18 +48,66 @@ LINE_PROBLEM_MESSAGES = {
     "trailing-garbage": "bytes behind the end of the compressed data were left out",
 }
 
+InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
+INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
+_BATCH = 10_000
+
+
+def run_with_progress(
+    work: Callable[[Progress], T], on_progress: ProgressCallback | None = None, progress: Progress | None = None
+) -> T:
+    """Run `work` in a thread, and return its result or raise its exception.
+
+    This thread stays responsive to Ctrl-C, which cancels the work within moments.
+
+    Args:
+        work: The function; it reports to the progress object and is cancelled by it.
+        on_progress: Called now and then with bytes and lines read.
+        progress: Progress object to use; a new one by default.
+    """
+    tracker = progress or Progress()
+    results: list[T] = []
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(work(tracker))
+        except BaseException as error:  # noqa: BLE001  re-raised in the calling thread
+            failures.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=run, name="unlost-work")
+    thread.start()
+    try:
+        while not done.wait(_POLL_SECONDS):
+            if on_progress is not None:
+                on_progress(tracker.bytes, tracker.lines)
+    except BaseException:
+        tracker.cancel()
+        raise
+    finally:
+        thread.join()
+    if on_progress is not None:
+        on_progress(tracker.bytes, tracker.lines)
+    if failures:
+        raise failures[0]
+    return results[0]
+
 
 @dataclass(slots=True)
 class InputReport:
-    """Counts of lines, and what could not be read.
+    """Counts of lines, and problems.
 
-    lines: that were read.
-    counted: that are holdings.
-    foreign: that are no web pages, such as `dns:` rows.
-    filtered: that were left out because of the options.
-    repaired: whose key column disagreed with their URL, so that the key was made from the URL.
-    problems: by kind, with the first of each.
-    shape: what the map's tree is like and what compacting did; None if it was not compacted.
+    Attributes:
+        lines: Lines read.
+        counted: Lines counted as holdings.
+        foreign: Lines that are not web pages, such as `dns:` rows.
+        filtered: Lines left out because of the options.
+        repaired: Lines whose key disagreed with their URL, so that the key was computed from the URL.
+        problems: Problems by kind.
+        shape: Shape of the map's tree, and the effect of compaction; None without compaction.
     """
 
     lines: int = 0
@@ -113,7 +119,7 @@ class InputReport:
     shape: "MapShape | None" = None
 
     def add_line_stats(self, tally: "Tally", name: str, damage: str | None = None) -> None:
-        """Add what the core counted in one file."""
+        """Add the statistics of one file from the Rust core."""
         lines, counted, foreign, filtered, repaired, problems = tally
         self.lines += lines
         self.counted += counted
@@ -121,27 +127,29 @@ class InputReport:
         self.filtered += filtered
         self.repaired += repaired
         for kind, count, line, offset, example in problems:
-            found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
+            excerpt = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
             message = LINE_PROBLEM_MESSAGES.get(kind, "no key can be made of it")
-            self.problems.add(Problem(kind, name, line, offset, f"{message}: `{found}`"), count)
+            self.problems.add(Problem(kind, name, line, offset, f"{message}: `{excerpt}`"), count)
         if damage is not None:
             self.problems.add(Problem(damage, name, lines, 0, LINE_PROBLEM_MESSAGES[damage]))
 
     @property
     def understood(self) -> int:
-        """How many lines were understood, whether they are counted or not."""
+        """Number of lines that were parsed, counted or not."""
         return self.counted + self.foreign + self.filtered
 
     def refuse_damage(self, *, allow_partial: bool, index: str | PathLike[str] | None = None) -> None:
-        """Raise InputError if an input is damaged and that is not allowed.
+        """Raise InputError if an input is damaged, unless that is allowed.
 
-        index: a CDX or CDXJ file, of which it is checked whether it ends in the middle of a row.
+        Args:
+            allow_partial: Accept damaged inputs.
+            index: A CDX or CDXJ file to check for a partial last row.
         """
         if allow_partial:
             return
         damage: object = self.problems.damage
         if damage is None and index is not None and self.problems.total:
-            from unlost.index.reader import ends_within_row  # noqa: PLC0415  start-up
+            from unlost.index.reader import ends_within_row  # noqa: PLC0415  start-up time
 
             if ends_within_row(index):
                 damage = f"{fspath(index)}: the file ends in the middle of a row"
@@ -158,7 +166,7 @@ class InputReport:
             raise InputError(f"{next(iter(reasons), 'no inputs')}: nothing was written")
 
     def refuse_bad(self, max_bad: float | None) -> None:
-        """Raise InputError if a larger share of the lines than `max_bad` was bad."""
+        """Raise InputError if the share of bad lines exceeds `max_bad`."""
         bad = self.problems.total
         if max_bad is not None and bad > max_bad * (self.understood + bad):
             share = f"{bad} of {self.understood + bad} lines are bad, more than {max_bad:g} of them"
@@ -166,38 +174,38 @@ class InputReport:
             raise InputError(f"{share}: nothing was written; first: {first}")
 
 
-InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
-INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
-_BATCH = 10_000
-
-
 class RowSink(Protocol):
-    """What counts: `unlost._core.MapBuilder`, or something that is fed the same way."""
+    """Counts rows: `unlost._core.MapBuilder`, or an object with the same methods."""
 
     def add_file(
         self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
     ) -> "tuple[Tally, str | None]":
-        """Count the rows of an index, or the addresses of a list."""
+        """Count the rows of an index, or the URLs of a list."""
 
     def add_rows(self, rows: "list[RowColumns]") -> "Tally":
-        """Count rows that were read elsewhere."""
+        """Count rows that were parsed in Python."""
 
     def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
-        """Add what another map says."""
+        """Add the rows of another map."""
 
 
 def refuse_pipes(paths: Iterable[str | PathLike[str]]) -> None:
-    """Raise InputError for a pipe, before anybody who reads twice waits for what never comes again."""
+    """Raise InputError for pipes, which cannot be read twice."""
     for path in paths:
         require_rereadable(path)
 
 
 def detect_input_kind(path: str | PathLike[str], name: str | None = None) -> InputKind:
-    """Detect what a file is from its contents; a ZipNum by its ending `.idx`. name: for messages, if not the path.
+    """Detect the kind of a file from its contents; a ZipNum from its extension `.idx`.
 
-    A pipe is taken for an index, since what is read of it is gone; the core refuses other lines. Raises
-    InputError if the file cannot be read, is in a format that is not read here, or has lines of no known kind, or of
-    several.
+    A pipe counts as an index, because bytes read from it are lost; the Rust core rejects other lines.
+
+    Args:
+        path: The file.
+        name: Name for messages, if not the path.
+
+    Raises:
+        InputError: The file cannot be read, has an unsupported format, or has lines of unknown or several kinds.
     """
     if Path(path).exists() and not Path(path).is_file():
         return "index"
@@ -205,15 +213,15 @@ def detect_input_kind(path: str | PathLike[str], name: str | None = None) -> Inp
         return "zipnum"
     reject_unsupported_formats(path, name)
     if _may_be_archive(path):
-        from unlost.index import warc_index as index_warc_index  # noqa: PLC0415  takes longer than a small map
+        from unlost.index import warc_index  # noqa: PLC0415  slow to import
 
-        if index_warc_index.is_archive_file(path):
+        if warc_index.is_archive_file(path):
             return "archive"
     return detect_line_kind(path, name)
 
 
 def refuse_mixed_kinds(kinds: Mapping[str, InputKind]) -> None:
-    """Raise InputError if some of the files are lists of URLs and others indexes or archive files."""
+    """Raise InputError if some files are URL lists and others indexes or archive files."""
     lists = [name for name, kind in kinds.items() if kind == "urls"]
     indexes = [name for name, kind in kinds.items() if kind in ("index", "zipnum", "archive")]
     if lists and indexes:
@@ -224,7 +232,7 @@ def refuse_mixed_kinds(kinds: Mapping[str, InputKind]) -> None:
 
 
 def _may_be_archive(path: str | PathLike[str]) -> bool:
-    """Return whether the first bytes leave it open that this is an archive. Raises InputError as `kind_of` does."""
+    """Return whether the first bytes could be those of an archive file. Raises InputError."""
     try:
         with Path(path).open("rb") as file:
             head = file.read(4)
@@ -247,34 +255,40 @@ def count_inputs(
     allow_partial: bool = False,
     max_bad: float | None = None,
 ) -> None:
-    """Count all that the files hold.
+    """Count the rows of files.
 
-    kind: what the files are; detected from their contents if not given. `mixed` is detected too, and allows lists of
-        URLs next to indexes.
-    column: from 1, the column of a table with tabs that holds the addresses of a list.
-    host: whose access log it is, where the log's lines do not tell.
-    map_like: the key fields and rules that a map among the files must have.
-    maps: gets the headers of the maps among the files.
-    allow_partial: count what can be read of damaged files, and skip files that cannot be read.
-    max_bad: at most this share of the lines of all files may be bad, from 0 to 1.
+    Args:
+        paths: The files.
+        sink: Counts the rows.
+        report: Gets counts and problems.
+        progress: Progress object of the Rust core.
+        kind: Kind of all files; detected if None. `mixed` is detected, too, and allows URL lists next to indexes.
+        column: Column of the URLs in a tab-separated list, from 1.
+        host: Host of an access log whose lines do not name it.
+        expected_header: Key fields and rules that a map among the files must have.
+        map_headers: Gets the headers of the maps among the files.
+        allow_partial: Count the readable part of damaged files, and skip unreadable files.
+        max_bad: Maximum share of bad lines in all files, from 0 to 1.
 
-    Raises InputError for a file that cannot be read or is damaged, unless that is allowed; for one with lines of which
-    none is good; and if too many lines are bad. Raises OSError if there is no room for what is written.
+    Raises:
+        InputError: A file cannot be read or is damaged (unless that is allowed), has no valid line, or too many lines
+            are bad.
+        OSError: The disk is full.
     """
     is_detected = kind in (None, "mixed")
     kinds = _detect_kinds(paths, kind, report, allow_partial=allow_partial) if is_detected else [kind] * len(paths)
-    for path, found in zip(paths, kinds, strict=True):
+    for path, file_kind in zip(paths, kinds, strict=True):
         name = fspath(path)
-        if found is None:
+        if file_kind is None:
             continue
-        before = report.understood
-        problems = report.problems.total
+        understood_before = report.understood
+        problems_before = report.problems.total
         try:
             _count_file(
-                name, found, sink, report, progress, column, host, expected_header, len(paths) == 1, map_headers
+                name, file_kind, sink, report, progress, column, host, expected_header, len(paths) == 1, map_headers
             )
         except OSError as error:
-            # Nobody reads those: they are about what is written meanwhile.
+            # These errors concern temporary files, not the input.
             if error.errno in DISK_FULL_ERRNOS:
                 raise
             raise unreadable_error(name, error) from error
@@ -284,11 +298,11 @@ def count_inputs(
             if isinstance(error, UnsortedError):
                 raise UnsortedError(f"{name}: {error}") from error
             raise InputError(f"{name}: {error}") from error
-        if report.understood == before and report.problems.total > problems:
+        if report.understood == understood_before and report.problems.total > problems_before:
             raise InputError(
                 f"{name}: no line of it can be read: {_last_problem(report.problems)}: nothing was written"
             )
-        report.refuse_damage(allow_partial=allow_partial, index=name if found == "index" else None)
+        report.refuse_damage(allow_partial=allow_partial, index=name if file_kind == "index" else None)
     report.refuse_bad(max_bad)
 
 
@@ -299,7 +313,7 @@ def _last_problem(problems: Problems) -> Problem:
 def _detect_kinds(
     paths: Sequence[str | PathLike[str]], kind: InputKind | None, report: InputReport, *, allow_partial: bool
 ) -> "list[InputKind | None]":
-    """Return what each file is, None for one that is skipped because it cannot be read."""
+    """Return the kind of each file; None for a skipped one."""
     kinds: dict[str, InputKind] = {}
     for path in paths:
         try:
@@ -316,50 +330,50 @@ def _detect_kinds(
 def _count_file(
     name: str,
     kind: InputKind,
-    counter: RowSink,
+    sink: RowSink,
     report: InputReport,
     progress: "Progress",
     column: int | None,
     host: str | None,
-    map_like: UkvsHeader,
+    expected_header: UkvsHeader,
     is_only: bool,
-    maps: list[UkvsHeader] | None,
+    map_headers: list[UkvsHeader] | None,
 ) -> None:
     if kind in ("index", "urls"):
         if kind == "urls" and column is None and Path(name).is_file() and is_table(name):
             raise InputError("a table with tabs: give the column of its URLs with --column")
-        at = None if column is None else column - 1
-        tally, damage = counter.add_file(name, progress, kind == "urls", at)
+        index = None if column is None else column - 1
+        tally, damage = sink.add_file(name, progress, kind == "urls", index)
         report.add_line_stats(tally, name, damage)
     elif kind == "zipnum" and (parts := _contiguous_zipnum_files(name)) is not None:
         for part in parts:
-            tally, damage = counter.add_file(part, progress)
+            tally, damage = sink.add_file(part, progress)
             report.add_line_stats(tally, part, damage)
     elif kind == "map":
-        header = read_compatible_map_header(name, map_like)
-        # What a map excludes, another input may hold: merging looks at that, counting cannot.
-        report.add_line_stats(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
-        if maps is not None:
-            maps.append(header)
+        header = read_compatible_map_header(name, expected_header)
+        # Exclusions count only if the map is the only input: another input may hold the pages.
+        report.add_line_stats(sink.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
+        if map_headers is not None:
+            map_headers.append(header)
     else:
         if kind == "log":
             rows = _access_log_rows(name, report.problems, host)
         else:
             rows = (_warc_rows if kind == "archive" else _index_rows)(name, report.problems)
         for batch in _batches(rows):
-            report.add_line_stats(counter.add_rows(batch), name)
+            report.add_line_stats(sink.add_rows(batch), name)
 
 
 def read_compatible_map_header(name: str, expected_header: UkvsHeader, *, is_whole: bool = True) -> UkvsHeader:
-    """Return the header of a map that is counted. Raises InputError if its rows would mean something else.
+    """Return the header of a map to be counted. Raises InputError if its rows have another meaning.
 
-    is_whole: as `read_map_header` has it.
+    `is_whole` is as in `read_map_header`.
     """
     header = read_map_header(name, is_whole=is_whole)
     if header.keys != expected_header.keys:
-        found, expected = ", ".join(header.keys), ", ".join(expected_header.keys)
+        fields, expected = ", ".join(header.keys), ", ".join(expected_header.keys)
         raise InputError(
-            f"has the key fields {found}, not {expected}: `--by year` goes with maps that were made by it, and only "
+            f"has the key fields {fields}, not {expected}: `--by year` goes with maps that were made by it, and only "
             "with those"
         )
     if "rules" in header.meta and header_rules(header) != header_rules(expected_header):
@@ -374,22 +388,22 @@ def read_compatible_map_header(name: str, expected_header: UkvsHeader, *, is_who
 
 
 def _contiguous_zipnum_files(name: str) -> list[str] | None:
-    """Return the files of a ZipNum in the order of their first blocks; None if they are more or less than its blocks.
+    """Return the files of a ZipNum in the order of their blocks; None if they are not exactly the listed blocks.
 
-    A file that is exactly the listed blocks in their order is read as it is, which is much faster than block by block.
+    Contiguous files are read directly, which is much faster than block by block.
     """
     from unlost.index.zipnum import ZipNumIndex  # noqa: PLC0415
 
-    ends: dict[Path, int] = {}
+    end_offsets: dict[Path, int] = {}
     problems = Problems()
     with ZipNumIndex(name) as index:
         for block in index.blocks(problems=problems):
-            if block.offset != ends.get(block.part, 0):
+            if block.offset != end_offsets.get(block.part, 0):
                 return None
-            ends[block.part] = block.offset + block.length
-    if problems.total or any(not part.is_file() or part.stat().st_size != end for part, end in ends.items()):
+            end_offsets[block.part] = block.offset + block.length
+    if problems.total or any(not part.is_file() or part.stat().st_size != end for part, end in end_offsets.items()):
         return None
-    return [fspath(part) for part in ends]
+    return [fspath(part) for part in end_offsets]
 
 
 def _index_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
@@ -399,7 +413,7 @@ def _index_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
 
 
 def to_row_columns(row: "IndexRow") -> "RowColumns":
-    """Return the columns of a row that holdings are counted by."""
+    """Return the columns of an index row that counting needs."""
     texts = (
         row.key,
         row.fields.get("url", ""),
@@ -412,9 +426,9 @@ def to_row_columns(row: "IndexRow") -> "RowColumns":
 
 
 def _warc_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
-    from unlost.index import warc_index as index_warc_index  # noqa: PLC0415
+    from unlost.index import warc_index  # noqa: PLC0415
 
-    for capture in index_warc_index.read_archive_captures(name, problems):
+    for capture in warc_index.read_archive_captures(name, problems):
         status = "" if capture.status is None else str(capture.status)
         yield (
             b"",
@@ -428,9 +442,9 @@ def _warc_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
 def _access_log_rows(name: str, problems: Problems, host: str | None) -> "Iterator[RowColumns]":
     from unlost.logs import access  # noqa: PLC0415
 
-    for hit in access.read_access_log(name, problems, host=host):
-        status = "" if hit.status is None else str(hit.status)
-        yield b"", hit.uri.encode(), hit.datetime.encode(), b"", status.encode()
+    for request in access.read_access_log(name, problems, host=host):
+        status = "" if request.status is None else str(request.status)
+        yield b"", request.uri.encode(), request.datetime.encode(), b"", status.encode()
 
 
 def _batches(rows: "Iterator[RowColumns]") -> "Iterator[list[RowColumns]]":
@@ -440,16 +454,21 @@ def _batches(rows: "Iterator[RowColumns]") -> "Iterator[list[RowColumns]]":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
-    """What maps, filters and statistics are all told about the rows that they are made of.
+    """Selection and format of the rows of maps, filters and statistics.
 
-    status, mime: only rows with one of these; an empty set is all.
-    exclude: kinds of pages to leave out, of `EXCLUDABLE`.
-    rules: by which addresses become keys.
-    kind, column, host: what the inputs are, where that cannot be told by looking at them; see
-    `unlost.mementomap.readers`.
-    allow_partial: use what can be read of damaged inputs, and skip those that cannot be read.
-    max_bad: at most this share of the lines may be bad, from 0 to 1; None for any share.
-    threads, memory, block: how many threads, how many bytes of entries at most, and how many bytes of text at a time.
+    Attributes:
+        status: Status codes of the rows to count; empty for all.
+        mime: Media types of the rows to count; empty for all.
+        exclude: Kinds of pages to leave out, of `EXCLUDABLE_PAGES`.
+        rules: Rule set of the keys.
+        kind: As in `count_inputs`.
+        column: As in `count_inputs`.
+        host: As in `count_inputs`.
+        allow_partial: As in `count_inputs`.
+        max_bad: As in `count_inputs`; None for any share.
+        threads: Maximum number of threads.
+        memory: Maximum bytes of entries in memory.
+        block: Bytes of text processed at a time.
     """
 
     status: frozenset[str] = frozenset()
@@ -466,9 +485,9 @@ class InputOptions:
     block: int | None = None
 
     def statuses(self) -> list[bytes]:
-        """Return the wanted status codes as the core takes them."""
+        """Return the status codes for the Rust core."""
         return sorted(status.encode() for status in self.status)
 
     def media_types(self) -> list[bytes]:
-        """Return the wanted media types as the core takes them."""
+        """Return the media types for the Rust core."""
         return sorted(mime.encode() for mime in self.mime)

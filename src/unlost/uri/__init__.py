@@ -1,4 +1,4 @@
-"""Addresses of web pages: one canonical form, SURT and back, URI-Keys, registered domains.
+"""URLs of web pages: canonical form, SURT and back, URI-Keys, registered domains.
 
     https://www.news.BBC.co.uk:443/images/Logo.png?width=200&height=80#top
     ╰─┬─╯   ╰┬╯╰──────┬─────╯ ╰┬─╯╰──────┬───────╯╰────────┬─────────╯╰┬─╯
@@ -10,8 +10,11 @@
 >>> surt("https://www.news.BBC.co.uk:443/images/Logo.png?width=200&height=80#top")
 'uk,co,bbc,news)/images/logo.png?height=80&width=200'
 
-Addresses are `str`, or `bytes` where they may not be UTF-8; results are ASCII. `*_many` take any iterable and return
-a list of the same length and order in which a bad address is answered by the `UriError` that it would have raised.
+URLs are `str`, or `bytes` where they may not be UTF-8; results are ASCII. The functions `*_many` accept any iterable
+and return a list of the same length and order, with a `UriError` in place of the result for an invalid URL.
+
+`keys` has the functions of this package, `names` page names (one name for all spellings of a page), and `normalize` the
+form in which archives are queried. The package must not import anything above the top level.
 """
 
 from unlost.uri.keys import (

@@ -1,6 +1,6 @@
 """Canonical form, SURT and key of a URL, key policies, and the Public Suffix List.
 
-One normaliser and one segmenter (in the Rust core), the same for building, compacting, filtering and looking up.
+The normalizer and the segmenter are in the Rust core, so that building, compacting, filtering and looking up agree.
 """
 
 from collections.abc import Iterable
@@ -10,19 +10,49 @@ from unlost import _core
 from unlost._core import KeyPolicies, SuffixList
 from unlost.errors import UriError
 
+__all__ = [
+    "DEFAULT_RULES",
+    "MAX_URI_BYTES",
+    "POLICIES",
+    "RULE_SETS",
+    "KeyPolicies",
+    "Segments",
+    "SuffixList",
+    "alternative_keys",
+    "canonical",
+    "canonical_many",
+    "foreign_scheme",
+    "key",
+    "key_many",
+    "policy_name",
+    "row_key",
+    "segments",
+    "spellings",
+    "surt",
+    "surt_many",
+    "unsurt",
+    "unsurt_many",
+]
+
 MAX_URI_BYTES = _core.MAX_URI_BYTES
-"""Longer addresses are refused as `too-long`. Chromium does not navigate past 2 MB."""
+"""Longer URLs are rejected as `too-long`. Chromium does not navigate to URLs of more than 2 MB."""
 RULE_SETS = _core.RULE_SETS
-"""The names of the rule sets; docs/uri.md says what each does."""
+"""Names of the rule sets; docs/uri.md describes them."""
 DEFAULT_RULES = RULE_SETS[0]
-"""`wayback`, what Wayback and pywb indexes use."""
+"""`wayback`, the rules of Wayback and pywb indexes."""
+POLICIES = _core.POLICIES
+"""The 23 key policies of the archive profiling paper; any other `HmPn` works, too."""
 
 
 def surt(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the sort-friendly form of an address: hosts reversed, then path and query, without scheme and fragment.
+    """Return the Sort-friendly URI Reordering Transform (SURT) of a URL.
 
-    Two addresses of one page have one SURT; that two different pages never share one is not promised.
-    Raises UriError, or ForeignSchemeError for `dns:`, `mailto:`, `ftp:` and the like.
+    It has the reversed host, the path and the query, without scheme and fragment. All spellings of a page's URL have
+    one SURT, but different pages may share one.
+
+    Raises:
+        UriError: The URL is invalid.
+        ForeignSchemeError: The URL has a scheme such as `dns:`, `mailto:` or `ftp:`.
 
     >>> surt("http://www.example.com:8080/A/?b=2&a=1")
     'com,example:8080)/a?a=1&b=2'
@@ -31,7 +61,7 @@ def surt(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
 
 
 def surt_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[str | UriError]:
-    """Return for each address its SURT, or the error that `surt` would have raised for it.
+    """Return for each URL its SURT, or the error that `surt` would raise.
 
     >>> surt_many(["http://example.com/", "dns:example.com"])
     ['com,example)/', ForeignSchemeError('not a web page: ...')]
@@ -40,7 +70,7 @@ def surt_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[s
 
 
 def canonical(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the canonical form of an address, with the scheme that it came with. Raises as `surt` does.
+    """Return the canonical form of a URL, with its scheme. Raises as `surt` does.
 
     >>> canonical("https://user@www.Example.com:443/a/../B/#top")
     'https://example.com/b'
@@ -49,16 +79,16 @@ def canonical(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
 
 
 def canonical_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[str | UriError]:
-    """Return for each address its canonical form, or the error that `canonical` would have raised for it."""
+    """Return for each URL its canonical form, or the error that `canonical` would raise."""
     return _core.canonical_many(uris, rules)
 
 
 def unsurt(surt: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return an address whose SURT is the given one: `surt(unsurt(s)) == surt(s)`, always.
+    """Return a URL with the given SURT: `surt(unsurt(s)) == surt(s)`.
 
-    A SURT does not tell http from https: the answer is http, but for port 80, which only https would have shown.
-    Every spelling in which indexes write SURTs is read. Raises UriError of kind `not-surt`, or `bad-host` where no
-    address can have that host.
+    A SURT does not distinguish http from https: the result is http, except for port 80, which only appears with https.
+    All spellings of SURTs in indexes are accepted. Raises UriError of kind `not-surt`, or `bad-host` for an invalid
+    host.
 
     >>> unsurt("uk,co,bbc,news)/images?height=80")
     'http://news.bbc.co.uk/images?height=80'
@@ -67,12 +97,12 @@ def unsurt(surt: str | bytes, rules: str = DEFAULT_RULES) -> str:
 
 
 def unsurt_many(surts: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[str | UriError]:
-    """Return for each SURT an address, or the error that `unsurt` would have raised for it."""
+    """Return for each SURT a URL, or the error that `unsurt` would raise."""
     return _core.unsurt_many(surts, rules)
 
 
 def foreign_scheme(uri: str | bytes) -> str | None:
-    """Return the scheme of an address that is not a web page, in lower case; None for http, https and none at all.
+    """Return the scheme of a URL that is not a web page, in lower case; None for http, https and no scheme.
 
     >>> foreign_scheme("dns:www.archive.org"), foreign_scheme("localhost:8080/x")
     ('dns', None)
@@ -80,27 +110,11 @@ def foreign_scheme(uri: str | bytes) -> str | None:
     return _core.foreign_scheme(uri)
 
 
-__all__ = [
-    "POLICIES",
-    "KeyPolicies",
-    "Segments",
-    "SuffixList",
-    "alternative_keys",
-    "key",
-    "key_many",
-    "policy_name",
-    "row_key",
-    "segments",
-    "spellings",
-]
-POLICIES = _core.POLICIES
-"""The 23 policies of the profiling paper; any other `HmPn` works too."""
-
-
 class Segments(NamedTuple):
-    """A key, cut: `uk,co,bbc:8080)/a/b?c` is labels uk, co and bbc:8080, path a and b, query c.
+    """Segments of a key.
 
-    An IP address is one label, since half of one means nothing. Empty path segments do not exist.
+    `uk,co,bbc:8080)/a/b?c` has the host `uk`, `co`, `bbc:8080`, the path `a`, `b` and the query `c`. An IP address is
+    one segment. There are no empty path segments.
     """
 
     host: tuple[str, ...]
@@ -109,9 +123,10 @@ class Segments(NamedTuple):
 
 
 def key(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the key of an address or of a SURT, in whatever spelling an index has it.
+    """Return the key of a URL, or of a SURT in any spelling.
 
-    A key is a SURT in which `*` is only ever a wildcard: an asterisk of the address is `%2a`. Raises as `surt` does.
+    A key is a SURT in which `*` is only used for wildcards: an asterisk in the URL becomes `%2a`. Raises as `surt`
+    does.
 
     >>> key("http://1.2.3.4/a/"), key("1.2.3.4)/a/"), key("4,3,2,1)/a")
     ('4,3,2,1)/a', '4,3,2,1)/a', '4,3,2,1)/a')
@@ -120,14 +135,14 @@ def key(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
 
 
 def key_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[str | UriError]:
-    """Return for each address or SURT its key, or the error that `key` would have raised for it."""
+    """Return for each URL or SURT its key, or the error that `key` would raise."""
     return _core.key_many(uris, rules)
 
 
 def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
-    """Return the keys that other tools give a URL where they disagree with `key`; nearly always none.
+    """Return the keys that other tools compute for a URL where they differ from `key`; usually none.
 
-    A look-up that does not find a page under its key tries these too. docs/uri.md lists the differences.
+    A look-up that finds nothing under a page's key should try these. docs/uri.md lists the differences.
 
     >>> alternative_keys("http://faß.de/"), alternative_keys("http://example.com/")
     (['de,fass)/'], [])
@@ -136,10 +151,10 @@ def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
 
 
 def row_key(key: str | bytes, uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the key of an index row: of its own key column, or where that is empty or `-`, of its URL.
+    """Return the key of an index row: from its key column, or from its URL if that is empty or `-`.
 
-    A key column of a shape on which tools disagree is compared with the URL, and the URL decides. The URL also has the
-    scheme: raises ForeignSchemeError for a `dns:` row even if its key is that of a host.
+    If tools disagree on keys of that form, the URL decides. The URL also determines the scheme: a `dns:` row raises
+    ForeignSchemeError even if its key is that of a host.
 
     >>> row_key("com,example)/a/", "http://www.example.com/A/")
     'com,example)/a'
@@ -148,7 +163,7 @@ def row_key(key: str | bytes, uri: str | bytes, rules: str = DEFAULT_RULES) -> s
 
 
 def segments(key: str | bytes) -> Segments:
-    """Cut a key. Every part of unlost that looks inside a key cuts it here.
+    """Split a key into segments. This is the only function that parses keys.
 
     >>> segments("com,example:81)/a/b?c=1")
     Segments(host=('com', 'example:81'), path=('a', 'b'), query='c=1')
@@ -158,10 +173,10 @@ def segments(key: str | bytes) -> Segments:
 
 
 def spellings(key: str | bytes) -> list[str]:
-    """Return the spellings under which indexes in the field keep this key, the usual one first.
+    """Return the spellings under which indexes may store this key, the usual one first.
 
-    With and without a trailing slash, IP addresses forwards and backwards. For asking an index that unlost did not
-    make: what unlost makes has one spelling only.
+    With and without a trailing slash, IP addresses forwards and backwards. For look-ups in foreign indexes; unlost
+    itself writes only one spelling.
 
     >>> spellings("4,3,2,1)/a")
     ['4,3,2,1)/a', '4,3,2,1)/a/', '1.2.3.4)/a', '1.2.3.4)/a/']
@@ -170,7 +185,7 @@ def spellings(key: str | bytes) -> list[str]:
 
 
 def policy_name(name: str) -> str:
-    """Return a policy's name as it is written in files. Raises UsageError if there is no such policy.
+    """Return the canonical name of a policy. Raises UsageError for an unknown policy.
 
     >>> policy_name("hxp1")
     'HxP1'

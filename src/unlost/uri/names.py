@@ -1,6 +1,6 @@
-"""Page names: what all spellings of a page's URL have in common.
+"""Page names: one name for all spellings of a page's URL.
 
-A name has no scheme, `www`, default page, session id or fragment. Two URLs with one name are the same page.
+A name has no scheme, `www`, default page, session ID or fragment. URLs with the same name are the same page.
 """
 
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from unlost import _core
 from unlost.errors import UriError
 
-# What servers show for a folder, as far as `name_of` does not drop it, the most frequent first: what Apache is set up
-# with by its packages (`index.cgi`, `index.pl`, `index.php`, `index.xhtml`), what IIS and ASP.NET look for
-# (`Default.asp`, `Default.aspx`; both spellings, since links to Windows servers have either), the pages of PHP, server
-# side includes, JSP and ColdFusion in the spellings of their time, and those of the CERN and Netscape servers.
+# Default pages of folders that `page_name` does not drop, the most frequent first: those of Apache's packages
+# (`index.cgi`, `index.pl`, `index.php`, `index.xhtml`), of IIS and ASP.NET (`Default.asp`, `Default.aspx`; in both
+# cases, since links to Windows servers use either), of PHP, server-side includes, JSP and ColdFusion, and of the CERN
+# and Netscape servers.
 _DEFAULT_PAGES = (
     "index.php",
     "default.asp",
@@ -43,12 +43,14 @@ _FOLDED_DEFAULT_PAGES = frozenset(root.lower() for root in _DEFAULT_PAGES)
 
 
 def page_name(uri: str, *, ignore_case: bool = False) -> str:
-    """Return the name of the page that an address leads to: ASCII, without scheme, with at least one slash.
+    """Return the name of the page at a URL: ASCII, without a scheme, with at least one slash.
 
-    docs/choice.md lists what does not count. Two addresses with one name are taken for one page; that one page has
-    only one name is not promised (`root_names`, `folded`). Raises UriError for what is no page.
+    docs/choice.md lists what is dropped. URLs with the same name are the same page, but a page may have several names
+    (see `default_page_names`, `fold_case`). Raises UriError for an invalid URL.
 
-    ignore_case: whether letter case does not count either: the name is `folded`.
+    Args:
+        uri: The URL.
+        ignore_case: Apply `fold_case`.
 
     >>> page_name("HTTPS://me@www.Example.com:443/A//b/../index.html?x=1#top")
     'example.com/A?x=1'
@@ -67,22 +69,22 @@ def path_depth(name: str) -> int:
     [0, 1, 2]
     """
     path = name.partition("?")[0]
-    if "//" not in path:  # nearly all names, and no list has to be made
+    if "//" not in path:  # fast path for nearly all names
         return path.count("/") - path.endswith("/")
     return sum(segment != "" for segment in path.partition("/")[2].split("/"))
 
 
 def page_names(uris: Iterable[str], *, ignore_case: bool = False) -> list[str | UriError]:
-    """Return for each address its name, or the error that `name_of` would have raised for it.
+    """Return for each URL its name, or the error that `page_name` would raise.
 
-    >>> names_of(["http://example.com/", "mailto:me@example.com"])
+    >>> page_names(["http://example.com/", "mailto:me@example.com"])
     ['example.com/', ForeignSchemeError('not a web page: ...')]
     """
     return _core.names_of(uris, ignore_case)
 
 
 def fold_case(name: str) -> str:
-    """Return a name in lower case: equal for names that differ only in letter case.
+    """Return a name in lower case.
 
     >>> fold_case("example.com/BAR.html")
     'example.com/bar.html'
@@ -91,7 +93,7 @@ def fold_case(name: str) -> str:
 
 
 def url_from_name(name: str) -> str:
-    """Return an address that has this name; which scheme, `www` or final slash the site used, the name has lost.
+    """Return a URL with this name. The site may have used another scheme, `www` or a trailing slash.
 
     >>> url_from_name("example.com/a?x=1")
     'http://example.com/a?x=1'
@@ -100,44 +102,52 @@ def url_from_name(name: str) -> str:
 
 
 def archive_lookup_url(uri: str, name: str) -> str:
-    """Return how archives are asked for an address: as it is spelled, without user, fragment and session ids.
+    """Return the URL with which archives are queried: as spelled, without userinfo, fragment and session IDs.
 
-    name: of that address.
+    Args:
+        uri: The URL.
+        name: Its page name.
 
-    >>> archive_lookup_url("https://me:secret@www.example.com/a/?b=1&sid=0123456789abcdef0123456789abcdef", "example.com/a?b=1")
+    >>> url = "https://me:secret@www.example.com/a/?b=1&sid=0123456789abcdef0123456789abcdef"
+    >>> archive_lookup_url(url, "example.com/a?b=1")
     'https://www.example.com/a/?b=1'
     """
-    place, _, query = uri.partition("#")[0].partition("?")
-    scheme, mark, rest = place.partition("://")
+    location, _, query = uri.partition("#")[0].partition("?")
+    scheme, separator, rest = location.partition("://")
     host, slash, path = rest.partition("/")
-    if not mark or ";" in path:
+    if not separator or ";" in path:
         return url_from_name(name)
-    # The name has the query in one spelling, and without what belongs to a single visit.
-    named = name.partition("?")[2]
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}" + (f"?{named}" if query and named else "")
+    # The query of the name is normalized and has no session IDs.
+    clean_query = name.partition("?")[2]
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}" + (f"?{clean_query}" if query and clean_query else "")
 
 
 def default_page_names(name: str) -> tuple[str, ...]:
-    """Return the names that the default page of a folder may have, the most frequent first, if this is a folder.
+    """Return the names that the default page of a folder may have, the most frequent first.
 
-    That it is one cannot be told from its name; look for these among what archives list. With `ignore_case`, fold them.
+    The name does not say whether it is a folder, so look these up among the archived pages. With `ignore_case`, fold
+    them.
 
     >>> default_page_names("example.com/a?x=1")[:2]
     ('example.com/a/index.php?x=1', 'example.com/a/default.asp?x=1')
     """
-    folder, mark, query = name.partition("?")
+    folder, separator, query = name.partition("?")
     folder = folder.removesuffix("/")
-    return tuple(f"{folder}/{root}{mark}{query}" for root in _DEFAULT_PAGES)
+    return tuple(f"{folder}/{page}{separator}{query}" for page in _DEFAULT_PAGES)
 
 
 def folder_of_default_page(name: str) -> str | None:
-    """Return the name of the folder whose default page this may be: the other way round; None if it is none.
+    """Return the name of the folder whose default page this is; None for other pages.
 
-    >>> folder_of_default_page("example.com/a/index.php?x=1"), folder_of_default_page("example.com/Default.asp"), folder_of_default_page("example.com/a")
-    ('example.com/a?x=1', 'example.com/', None)
+    The reverse of `default_page_names`.
+
+    >>> folder_of_default_page("example.com/a/index.php?x=1"), folder_of_default_page("example.com/a")
+    ('example.com/a?x=1', None)
+    >>> folder_of_default_page("example.com/Default.asp")
+    'example.com/'
     """
-    path, mark, query = name.partition("?")
+    path, separator, query = name.partition("?")
     folder, _, page = path.rpartition("/")
     if page.lower() not in _FOLDED_DEFAULT_PAGES:
         return None
-    return (folder if "/" in folder else f"{folder}/") + mark + query
+    return (folder if "/" in folder else f"{folder}/") + separator + query

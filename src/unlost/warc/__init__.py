@@ -1,8 +1,11 @@
-"""WARC, ARC and WACZ files: bytes to records and captures, and back.
+"""WARC, ARC and WACZ files: reading records and captures, and writing WARCs.
 
-Reading order: `records` (gzip members, header fields, payloads, single records written here), `reader` (captures and
-single records of WARC and ARC), `wacz` (the same of WACZ), `writer` (numbered WARC segments that survive kills and
-full disks).
+Modules in reading order:
 
-Imports the top level, `uri` and the Rust core; nothing of `index`, `archives` or above.
+- `records`: Gzip members, header fields, payloads and single records of the WARCs that unlost writes.
+- `reader`: Captures and single records of WARC and ARC files.
+- `wacz`: The same for WACZ files.
+- `writer`: Numbered WARC segments that survive kills and full disks.
+
+Imports the top level, `uri` and the Rust core. It must not import `index`, `archives` or anything above.
 """

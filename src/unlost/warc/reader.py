@@ -1,8 +1,7 @@
-"""Reads WARC 0.17 to 1.1 and ARC files, plain, gzip or zstd.
+"""Reads WARC 0.17 to 1.1 and ARC files (plain, gzip or zstd).
 
-Yields captures in bounded memory, and opens single records with their bodies.
-
-docs/warc.md says what is read and lists the kinds of problems.
+Yields captures in bounded memory, and opens single records with their bodies. docs/warc.md describes what is read, and
+the kinds of problems.
 """
 
 import io
@@ -23,21 +22,25 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-# Records that are about the file, and need no address.
+# Records about the file itself, which need no WARC-Target-URI.
 _TYPES_WITHOUT_URL = {"warcinfo"}
+
+CAPTURE_RECORD_TYPES = ("response", "revisit", "resource")
+"""Record types that are captures of a page or a page requisite."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
-    """The captures of one archive file.
+    """Iterates over the captures of one archive file.
 
-    scanner: what reads it.
-    file: its name in problems.
-    filename: its name in captures.
-    problems: where problems go.
-    wanted: the types of records that are captures.
-    tally: gets how many records there are of each type; the scanner must give them all.
-    on_read: is told how far the file was read, in bytes from its beginning.
+    Attributes:
+        scanner: Scanner of the Rust core.
+        file: Name of the file in problems.
+        filename: Name of the file in captures.
+        problems: Gets the problems.
+        record_types: Record types that are captures.
+        type_counts: Gets the number of records of each type; the scanner must then return all types.
+        on_read: Called now and then with the number of bytes read.
     """
 
     scanner: WarcScanner
@@ -49,12 +52,12 @@ class CaptureReader:
     on_read: Callable[[int], object] | None = None
 
     def __iter__(self) -> Iterator[Capture]:
-        """Yield them in the order of the file."""
+        """Yield the captures in the order of the file."""
         while (batch := self.scanner.next_batch()) is not None:
-            records, found = batch
+            records, scan_problems = batch
             if self.on_read is not None:
                 self.on_read(self.scanner.position)
-            for kind, offset, message in found:
+            for kind, offset, message in scan_problems:
                 self._report(kind, offset, message)
             if self.type_counts is not None:
                 self.type_counts.update(record.type for record in records)
@@ -71,8 +74,8 @@ class CaptureReader:
         if record.uri is None and record.type not in _TYPES_WITHOUT_URL:
             self._report("no-uri", record.offset, f"expected a WARC-Target-URI in a {record.type} record, found none")
             return None
-        moment = self._parse_date(record, record.date or "")
-        if moment is None:
+        timestamp = self._parse_date(record, record.date or "")
+        if timestamp is None:
             return None
         if record.uri and isinstance(key, UriError) and not isinstance(key, ForeignSchemeError):
             self._report("bad-uri", record.offset, str(key))
@@ -80,7 +83,7 @@ class CaptureReader:
         return Capture(
             uri=record.uri or "",
             key=None if isinstance(key, UriError) else key,
-            datetime=moment,
+            datetime=timestamp,
             status=record.status,
             mime=record.mime,
             digest=normalize_digest(record.digest) if record.digest else None,
@@ -103,12 +106,8 @@ class CaptureReader:
     def _revisit_of(self, record: WarcRecord) -> tuple[str, str] | None:
         if not record.refers_to_uri or not record.refers_to_date:
             return None
-        moment = self._parse_date(record, record.refers_to_date)
-        return None if moment is None else (record.refers_to_uri, moment)
-
-
-CAPTURE_RECORD_TYPES = ("response", "revisit", "resource")
-"""The types of records that are captures of a page or a part of one."""
+        timestamp = self._parse_date(record, record.refers_to_date)
+        return None if timestamp is None else (record.refers_to_uri, timestamp)
 
 
 def read_warc_captures(
@@ -122,19 +121,24 @@ def read_warc_captures(
     type_counts: Counter[str] | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
-    r"""Yield the captures of a WARC or ARC file in its order, in bounded memory.
+    r"""Yield the captures of a WARC or ARC file, in order, in bounded memory.
 
-    problems: gets everything that could not be read; reading goes on behind it wherever that can be found.
-    records: the types wanted; others are `request`, `metadata`, `warcinfo`, `conversion`, `continuation`.
-    digests: whether to compute the SHA-1 of payloads that come without a digest.
-    filename: the name to give in captures; the file's own by default.
-    within: where in the file it is, offset and length in bytes, if it is only a part of that. Offsets in captures are
-        from its own beginning.
-    tally: gets how many records of each type there are, wanted or not.
-    on_read: is told now and then how many bytes of the file have been read, as they are stored.
+    A truncated record is a capture and a problem. `length` is None where a compressed member contains more than the
+    record.
 
-    A record cut short is a capture, too, and a problem. `length` is None where a compressed member holds more than the
-    record. Raises OSError if the file cannot be opened or read.
+    Args:
+        path: The file.
+        problems: Gets everything that could not be read; reading resumes after it if possible.
+        record_types: Record types to yield; others are `request`, `metadata`, `warcinfo`, `conversion`, `continuation`.
+        compute_digests: Compute the SHA-1 of payloads without a digest.
+        filename: Name of the file in captures; its own by default.
+        byte_range: Offset and length of the WARC in the file, if it is only a part of it. Offsets in captures are
+            relative to it.
+        type_counts: Gets the number of records of each type, including types that are not yielded.
+        on_read: Called now and then with the number of bytes read, as stored.
+
+    Raises:
+        OSError: The file cannot be read.
 
     >>> import tempfile
     >>> text = b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://Example.com/A\r\n"
@@ -145,20 +149,21 @@ def read_warc_captures(
     >>> found[0].key, found[0].datetime, found[0].mime, found[0].length, problems.total
     ('com,example)/a', '20140210000001', 'text/plain', 152, 0)
     """
-    wanted = list(record_types)
+    types = list(record_types)
     start, length = byte_range or (0, None)
-    scanner = WarcScanner(path, compute_digests, wanted if type_counts is None else None, start, length)
-    return iter(CaptureReader(scanner, str(path), filename or Path(path).name, problems, wanted, type_counts, on_read))
+    scanner = WarcScanner(path, compute_digests, types if type_counts is None else None, start, length)
+    return iter(CaptureReader(scanner, str(path), filename or Path(path).name, problems, types, type_counts, on_read))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """One record with its body.
+    """A record with its body.
 
-    headers: the fields of its header in their order, as (name, value); of an ARC, what they would be in a WARC.
-    http_line: the first line of the HTTP message in it, without its end; None if it holds none.
-    http_headers: the fields of the HTTP message, as (name, value), in their order.
-    body: what comes after these, as it is stored: transfer and content codings are not undone.
+    Attributes:
+        headers: WARC header fields as (name, value), in order; for an ARC record, their WARC equivalents.
+        http_line: First line of the HTTP message, without its line end; None if there is none.
+        http_headers: Fields of the HTTP message as (name, value), in order.
+        body: The HTTP body or payload as stored, with transfer and content codings.
     """
 
     headers: tuple[tuple[str, str], ...]
@@ -169,17 +174,15 @@ class StoredRecord:
     _file: str
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a field of the record's header, in whatever case; None if there is none."""
+        """Return the first value of a header field, matched case-insensitively; None if there is none."""
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
     def problems(self) -> list[Problem]:
-        """Return what is wrong with the part that was read so far: read the body to its end first."""
+        """Return the problems of the part read so far. Read the body to its end first."""
         return [Problem(kind, self._file, None, offset, message) for kind, offset, message in self._source.problems()]
 
 
 class _WarcBodyStream(io.RawIOBase):
-    """The body as a file."""
-
     def __init__(self, source: WarcBody) -> None:
         self._source = source
 
@@ -194,12 +197,18 @@ class _WarcBodyStream(io.RawIOBase):
 
 
 def open_warc_record(path: str | PathLike[str], offset: int, skip: int = 0) -> StoredRecord:
-    r"""Return the record that is stored at an offset in bytes, as captures have it, ready to read its body.
+    r"""Open the record at an offset.
 
-    skip: how much text of the compressed member comes before it, where that holds several.
+    The body is read as far as it is present, in bounded memory; `problems()` says whether it is complete.
 
-    The body comes as far as it is there, in bounded memory; `problems()` tells whether that was all. Raises
-    ArchiveFileError if no record begins there, OSError if the file cannot be read.
+    Args:
+        path: The file.
+        offset: Offset in bytes, as in captures.
+        skip: Decompressed bytes before the record, if its compressed member contains several records.
+
+    Raises:
+        ArchiveFileError: There is no record at the offset.
+        OSError: The file cannot be read.
 
     >>> import tempfile
     >>> text = b"WARC/1.0\r\nWARC-Type: response\r\n"
@@ -215,7 +224,7 @@ def open_warc_record(path: str | PathLike[str], offset: int, skip: int = 0) -> S
 
 
 def wrap_record(source: WarcBody | None, file: str, offset: int) -> StoredRecord:
-    """Return what was opened in a file. Raises ArchiveFileError if that is nothing."""
+    """Return an opened record. Raises ArchiveFileError if there is none."""
     if source is None:
         raise ArchiveFileError(f"{file}: expected a record at byte {offset}, found none")
     headers = tuple((name, value.decode("utf-8", "replace")) for name, value in source.fields)
@@ -225,7 +234,7 @@ def wrap_record(source: WarcBody | None, file: str, offset: int) -> StoredRecord
 
 
 def _parse_http_head(head: bytes | None) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """Cut the head of an HTTP message into its first line and its fields. Latin-1 keeps every byte."""
+    """Split an HTTP head into its first line and its fields. Latin-1 preserves every byte."""
     if head is None:
         return None, ()
     first, *lines = head.decode("latin-1").split("\n")

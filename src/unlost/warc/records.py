@@ -1,6 +1,7 @@
-"""Parts of the WARC records that unlost writes: gzip members, header fields, HTTP heads, payloads; and their reader.
+"""Building blocks of the WARC records that unlost writes: gzip members, header fields, HTTP heads, payloads.
 
-Each record is one gzip member, so that it can be read alone. Header values may hold anything and never break a record.
+Each record is one gzip member, so that it can be read alone. Header values are escaped, so that none can break a
+record. `WrittenRecord` reads such records back.
 """
 
 import base64
@@ -23,38 +24,99 @@ if TYPE_CHECKING:
 
 
 TEXT_COMPRESSION_LEVEL = 6
-"""For texts: of a page of 10 KB, level 1 leaves 17 % more and saves 0.08 ms, level 9 takes 0.14 ms for 2 % less."""
+"""Level for text. For a page of 10 KB, level 1 is 0.08 ms faster and 17 % larger, level 9 is 0.14 ms slower and 2 %
+smaller."""
 NO_COMPRESSION_LEVEL = 0
-"""For what is compressed already: level 1 takes 0.2 ms for 10 KB and leaves as much."""
+"""Level for compressed formats: level 1 takes 0.2 ms for 10 KB and saves nothing."""
 _READ_BYTES = 1 << 16
-_GZIP = 16  # what zlib wants added to the size of the window for a header of gzip, with no time and no name in it
-_WINDOWS = range(10, 16)  # sizes of windows, as powers of two
+_GZIP = 16  # added to zlib's `wbits` for a gzip header, which then has no time and no name
+_WINDOWS = range(10, 16)  # window sizes (`wbits`), as powers of two
+
+MAX_VALUE_CHARS = 1 << 16
+"""Longest value in characters, and longest URL in bytes: tools that read WARCs fail on longer lines."""
+_PLAIN_VALUE = re.compile(r"[!#-~](?:[ -~]*[!-~])?")
+_UNSAFE_URI_CHARS = re.compile(r"[\x00-\x20<>\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000\ud800-\udfff\ufeff]")
+WarcFields = Iterable[tuple[str, str | None]]
+
+MAX_HEADER_BYTES = 1 << 16
+"""Maximum total size of the HTTP headers stored; a header that does not fit is left out."""
+ORIGINAL_HEADER_PREFIX = "X-Archive-Orig-"
+"""Prefix of headers that describe the body as transferred, not as stored."""
+# Codings, lengths and checksums of the transferred body. The body is stored without codings, so replay software must
+# not see these headers under their own names.
+_TRANSFER_HEADERS = {
+    "content-encoding",
+    "transfer-encoding",
+    "content-length",
+    "content-md5",
+    "content-range",
+    "digest",
+    "content-digest",
+    "repr-digest",
+    "trailer",
+}
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL_CHARS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+HttpHeaders = tuple[tuple[str, str], ...]
+
+_MAX_MEMORY_BYTES = 1 << 20  # larger bodies are read from their file twice
+_PAYLOAD_READ_BYTES = 1 << 16
+# Formats that are already compressed.
+_COMPRESSED_TYPES = (
+    "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
+    "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
+    "application/zip", "application/x-zip", "application/gzip", "application/x-gzip", "application/x-7z",
+    "application/x-rar", "application/vnd.rar", "application/x-bzip", "application/x-xz", "application/java-archive",
+    "application/vnd.openxmlformats", "application/vnd.oasis", "application/epub", "application/ogg",
+)  # fmt: skip
+
+WARC_VERSION = b"WARC/1.1\r\n"
+RECORD_END = b"\r\n\r\n"
+"""Two line ends after the block of every record."""
+HTTP_RESPONSE_TYPE = "application/http; msgtype=response"
+HTTP_REQUEST_TYPE = "application/http; msgtype=request"
+WARC_FIELDS_TYPE = "application/warc-fields"
+TRUNCATION_REASONS = frozenset({"length", "time", "disconnect", "unspecified"})
+"""Values of WARC-Truncated in WARC 1.1."""
+_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+# Namespace of record IDs, which are derived from the records, so that equal work writes equal files.
+_RECORD_ID_NAMESPACE = uuid.UUID("5b3b5e0c-8a0c-5d0e-9d7a-6d1f7f0c2a11")
+
+format_record_date = lru_cache(16)(dates.to_iso)
+"""Cached, because many records are stored in the same second, and page requisites often have equal dates."""
+
+_MAX_HEAD_BYTES = 1 << 20  # five URLs of 64 KiB at most, or 64 KiB of headers and two more
+_MAX_FIELDS_BLOCK_BYTES = 8 << 20  # a dozen values of 64 Ki characters, up to six bytes each in JSON
+_MAX_DRAINED_BYTES = 2 << 30  # twice the largest body
 
 
 class TruncatedRecordError(Exception):
-    """A member, or a record in it, that is not whole. Never seen by users: whoever reads says what that means."""
+    """A gzip member, or a record in it, is incomplete. Internal: callers translate it."""
 
 
 def compress_member(pieces: Iterable[bytes], size: int, level: int = TEXT_COMPRESSION_LEVEL) -> Iterator[bytes]:
-    r"""Yield a text as one gzip member, the same one for the same pieces.
+    r"""Yield a text as one gzip member. Equal pieces yield equal bytes.
 
-    size: bytes of the text, about: with a window that is no larger, a page of 10 KB takes two thirds of the time.
+    Args:
+        pieces: The text.
+        size: Approximate size of the text. A matching window size saves a third of the time for a page of 10 KB.
+        level: Compression level.
 
     >>> zlib.decompress(b"".join(compress_member([b"WARC/1.1", b"\r\n"], 10)), 31)
     b'WARC/1.1\r\n'
     """
     window = min(max(size.bit_length() - 1, _WINDOWS[0]), _WINDOWS[-1])
-    packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP + window, window - 7)
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP + window, window - 7)
     for piece in pieces:
-        if data := packer.compress(piece):
+        if data := compressor.compress(piece):
             yield data
-    yield packer.flush()
+    yield compressor.flush()
 
 
 class GzipMember:
-    """The text of the member at an offset of an open file, read piece by piece, in bounded memory.
+    """Decompresses the gzip member at an offset of an open file, in bounded memory.
 
-    It may be read while the file grows: what lies behind the member is not looked at.
+    The file may grow meanwhile: nothing after the member is used.
     """
 
     def __init__(self, file: int, offset: int) -> None:
@@ -63,7 +125,10 @@ class GzipMember:
         self._decompressor = zlib.decompressobj(_GZIP + _WINDOWS[-1])
 
     def read(self) -> bytes:
-        """Return some more of the text; nothing at its end. Raises TornError if the member breaks off, or is none."""
+        """Return the next part of the text; empty at its end.
+
+        Raises TruncatedRecordError if the member is incomplete or invalid.
+        """
         while not self._decompressor.eof:
             data = self._decompressor.unconsumed_tail
             if not data:
@@ -81,19 +146,12 @@ class GzipMember:
 
     @property
     def end(self) -> int:
-        """Where the next member begins, in bytes: once the text was read to its end."""
+        """Offset of the next member, once the text has been read to its end."""
         return self._position - len(self._decompressor.unused_data)
 
 
-MAX_VALUE_CHARS = 1 << 16
-"""The longest value, in characters, and of an address in bytes: tools that read WARCs give up at longer lines."""
-_PLAIN_VALUE = re.compile(r"[!#-~](?:[ -~]*[!-~])?")
-_UNSAFE_URI_CHARS = re.compile(r"[\x00-\x20<>\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000\ud800-\udfff\ufeff]")
-WarcFields = Iterable[tuple[str, str | None]]
-
-
 def format_fields(fields: WarcFields) -> bytes:
-    r"""Return fields as lines; those without a value are left out. Values must be of one line.
+    r"""Return fields as lines, without those that have no value. Values must be single lines.
 
     >>> format_fields([("WARC-Type", "response"), ("WARC-Truncated", None)])
     b'WARC-Type: response\r\n'
@@ -102,7 +160,7 @@ def format_fields(fields: WarcFields) -> bytes:
 
 
 def parse_fields(text: bytes) -> dict[str, str]:
-    """Return the values of fields by their names. Raises ValueError for what was not written so."""
+    """Return the values of fields by name. Raises ValueError if `format_fields` did not write them."""
     fields: dict[str, str] = {}
     for line in text.decode().split("\r\n"):
         if line:
@@ -114,9 +172,9 @@ def parse_fields(text: bytes) -> dict[str, str]:
 
 
 def encode_value(value: str) -> str:
-    r"""Return a text so that it is one line of ASCII: as it is if it can be, else as a string of JSON.
+    r"""Return a text as one line of ASCII: unchanged if possible, else as a JSON string.
 
-    Raises UriError for one of more than MAX_TEXT characters: only addresses come near that.
+    Raises UriError for more than MAX_VALUE_CHARS characters, which only URLs can reach.
 
     >>> encode_value("text/html"), encode_value("a\r\nb"), encode_value("")
     ('text/html', '"a\\r\\nb"', '""')
@@ -127,17 +185,17 @@ def encode_value(value: str) -> str:
 
 
 def decode_value(value: str) -> str:
-    """Return the text again. Raises ValueError if it is no such line."""
+    """Reverse `encode_value`. Raises ValueError."""
     text = json.loads(value) if value.startswith('"') else value
     if not isinstance(text, str):
-        raise ValueError(value[:40])  # noqa: TRY004  one kind of error for all that was not written here
+        raise ValueError(value[:40])  # noqa: TRY004  one exception type for all invalid values
     return text
 
 
 def escape_target_uri(uri: str) -> str:
-    """Return an address as a field of a record may have it: spaces, brackets and control characters are escaped.
+    """Return a URL for a header field: spaces, angle brackets and control characters are escaped.
 
-    Raises UriError for one that is empty or has more than MAX_TEXT bytes.
+    Raises UriError if it is empty or has more than MAX_VALUE_CHARS bytes.
 
     >>> escape_target_uri("http://example.com/a b"), escape_target_uri("http://example.com/é")
     ('http://example.com/a%20b', 'http://example.com/é')
@@ -155,62 +213,44 @@ def _too_long_error(size: int) -> UriError:
     return UriError(f"expected an address of at most {MAX_VALUE_CHARS} bytes, found {size}", "too-long")
 
 
-def _percent_encode(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
-
-
-MAX_HEADER_BYTES = 1 << 16
-"""Bytes of headers that are kept; a header that does not fit is left out."""
-ORIGINAL_HEADER_PREFIX = "X-Archive-Orig-"
-"""What stands before the name of a header that is true of what was sent, and not of the body that is kept."""
-# Codings, lengths and sums of what was sent: a body is kept without codings. Whoever serves it would believe them.
-_TRANSFER_HEADERS = {
-    "content-encoding",
-    "transfer-encoding",
-    "content-length",
-    "content-md5",
-    "content-range",
-    "digest",
-    "content-digest",
-    "repr-digest",
-    "trailer",
-}
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_CONTROL_CHARS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
-HttpHeaders = tuple[tuple[str, str], ...]
+def _percent_encode(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
 
 
 def format_http_head(
     status: int | None, headers: Sequence[tuple[str, str]], length: int | None, mime: str | None, redirect: str | None
 ) -> tuple[bytes, int]:
-    r"""Return the head of an answer, with the empty line at its end, and how many headers had to be left out.
+    r"""Return an HTTP head, including the empty line, and the number of headers left out.
 
-    status: if it is unknown, or none of three digits, the head says 200.
-    headers: in their order. Names that no header can have are left out; control characters in values become spaces.
-    length: of the body that is kept, in bytes; None if the record has none.
-    mime, redirect: `Content-Type` and `Location` where the headers have none.
+    Args:
+        status: If it is None or does not have three digits, the head says 200.
+        headers: In order. Headers with invalid names are left out; control characters in values become spaces.
+        length: Size of the stored body; None if the record has none.
+        mime: `Content-Type`, if the headers have none.
+        redirect: `Location`, if the headers have none.
 
-    >>> head, left_out = format_http_head(200, [("Content-Encoding", "gzip"), ("A", "b\r\nC: d"), ("E e", "f")], 5, None, None)
+    >>> headers = [("Content-Encoding", "gzip"), ("A", "b\r\nC: d"), ("E e", "f")]
+    >>> head, left_out = format_http_head(200, headers, 5, None, None)
     >>> head.splitlines(), left_out
     ([b'HTTP/1.1 200 OK', b'X-Archive-Orig-Content-Encoding: gzip', b'A: b C: d', b'Content-Length: 5', b''], 1)
     """
     lines: list[bytes] = []
     names: set[str] = set()
-    room, left_out = MAX_HEADER_BYTES, 0
+    remaining, left_out = MAX_HEADER_BYTES, 0
     for name, value in headers:
         line = _header_line(name, value)
-        if line is None or len(line) > room:
+        if line is None or len(line) > remaining:
             left_out += 1
             continue
-        room -= len(line)
+        remaining -= len(line)
         lines.append(line)
         names.add(name.lower())
-    # Ours stand behind the true length: so they can be told from those that came.
+    # Added headers follow Content-Length, so that `parse_http_head` can tell them from the received ones.
     if length is not None:
         lines.append(b"Content-Length: %d\r\n" % length)
-    for name, known in (("Content-Type", mime), ("Location", redirect)):
-        if known and name.lower() not in names:
-            lines.append(_header_line(name, known[:MAX_HEADER_BYTES]) or b"")
+    for name, default in (("Content-Type", mime), ("Location", redirect)):
+        if default and name.lower() not in names:
+            lines.append(_header_line(name, default[:MAX_HEADER_BYTES]) or b"")
     return b"".join([_status_line(status), *lines, b"\r\n"]), left_out
 
 
@@ -231,14 +271,14 @@ def _header_line(name: str, value: str) -> bytes | None:
         name = ORIGINAL_HEADER_PREFIX + name
     value = _CONTROL_CHARS.sub(" ", value).strip(" \t")
     try:
-        said = value.encode("latin-1")  # what came from a wire, byte for byte
+        encoded = value.encode("latin-1")  # received headers are preserved byte for byte
     except UnicodeEncodeError:
-        said = value.encode("utf-8", "replace")
-    return b"%b: %b\r\n" % (name.encode(), said)
+        encoded = value.encode("utf-8", "replace")
+    return b"%b: %b\r\n" % (name.encode(), encoded)
 
 
 def _strip_original_prefix(name: str) -> str:
-    """Return a name in lower case without what stands before names here, however often it does."""
+    """Return a name in lower case without our prefix, however often it occurs."""
     name = name.lower()
     while name.startswith(ORIGINAL_HEADER_PREFIX.lower()):
         name = name[len(ORIGINAL_HEADER_PREFIX) :]
@@ -246,7 +286,7 @@ def _strip_original_prefix(name: str) -> str:
 
 
 def parse_http_head(head: bytes) -> HttpHeaders:
-    """Return the headers that a head was made of: under their own names, without those that were added.
+    """Return the headers that `format_http_head` was given, without the added ones.
 
     >>> parse_http_head(format_http_head(301, [("content-length", "9")], 5, "text/html", "http://example.com/")[0])
     (('content-length', '9'),)
@@ -268,23 +308,8 @@ def _restore_names(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, st
         yield (name[len(ORIGINAL_HEADER_PREFIX) :] if is_renamed else name), value
 
 
-_MAX_MEMORY_BYTES = 1 << 20  # bytes of a body that is read once; a larger one is read from its file twice
-_PAYLOAD_READ_BYTES = 1 << 16
-# Types that are compressed by themselves: to do it again takes time and saves nothing.
-_COMPRESSED_TYPES = (
-    "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
-    "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
-    "application/zip", "application/x-zip", "application/gzip", "application/x-gzip", "application/x-7z",
-    "application/x-rar", "application/vnd.rar", "application/x-bzip", "application/x-xz", "application/java-archive",
-    "application/vnd.openxmlformats", "application/vnd.oasis", "application/epub", "application/ogg",
-)  # fmt: skip
-
-
 class Payload:
-    """A body that can be gone through several times.
-
-    length: how many bytes it has.
-    """
+    """A body that can be iterated over several times. `length` is its size in bytes."""
 
     def __init__(self, body: BinaryIO) -> None:
         body.seek(0)
@@ -294,7 +319,7 @@ class Payload:
             self._body, self.length = body, body.seek(0, os.SEEK_END)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all of it, however often that is asked for."""
+        """Yield the body from its beginning."""
         if isinstance(self._body, bytes):
             yield self._body
             return
@@ -304,17 +329,17 @@ class Payload:
 
 
 def compression_level(mime: str | None) -> int:
-    """Return how hard to try to make a body of this type smaller."""
+    """Return the compression level for a media type."""
     return NO_COMPRESSION_LEVEL if mime is not None and mime.startswith(_COMPRESSED_TYPES) else TEXT_COMPRESSION_LEVEL
 
 
 def format_sha1(hashed: "_Hash") -> str:
-    """Return a SHA-1 with its name in front, in base 32."""
+    """Return a SHA-1 as `sha1:` and base 32."""
     return f"sha1:{base64.b32encode(hashed.digest()).decode()}"
 
 
 def payload_and_block_digests(head: bytes, pieces: Iterable[bytes]) -> tuple[str, str]:
-    """Return the digest of all pieces together, and that of a head with them behind it.
+    """Return the digest of the payload, and that of the block: the head followed by the payload.
 
     >>> payload_and_block_digests(b"", [])[0]
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -326,44 +351,30 @@ def payload_and_block_digests(head: bytes, pieces: Iterable[bytes]) -> tuple[str
     return format_sha1(payload), format_sha1(block)
 
 
-WARC_VERSION = b"WARC/1.1\r\n"
-RECORD_END = b"\r\n\r\n"
-"""What stands behind the block of every record."""
-HTTP_RESPONSE_TYPE = "application/http; msgtype=response"
-HTTP_REQUEST_TYPE = "application/http; msgtype=request"
-WARC_FIELDS_TYPE = "application/warc-fields"
-TRUNCATION_REASONS = frozenset({"length", "time", "disconnect", "unspecified"})
-"""Why a body may be cut, as WARC knows it."""
-_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-# Record ids are made of what records hold, within this namespace: the same work makes the same file.
-_RECORD_ID_NAMESPACE = uuid.UUID("5b3b5e0c-8a0c-5d0e-9d7a-6d1f7f0c2a11")
-
-
 def make_record_id(*parts: str | None) -> str:
-    """Return the WARC-Record-ID of the record that these parts tell from all others."""
+    """Return the WARC-Record-ID of the record identified by these parts."""
     return f"<urn:uuid:{uuid.uuid5(_RECORD_ID_NAMESPACE, json.dumps(parts))}>"
 
 
-format_record_date = lru_cache(16)(dates.to_iso)
-"""Many records are kept in the same second, and copies of a page's parts were often stored in one."""
-
-
 def format_record_header(fields: WarcFields) -> bytes:
-    """Return the header of a record, up to its block. Fields without a value are left out."""
+    """Return the header of a record, up to its block, without fields that have no value."""
     return WARC_VERSION + format_fields(fields) + b"\r\n"
 
 
-def format_warcinfo(file: str, software: str, moment: str) -> bytes:
-    """Return the first record of a file: who wrote it, and in which format.
+def format_warcinfo(file: str, software: str, timestamp: str) -> bytes:
+    """Return the first record of a file, which names the software and the format.
 
-    moment: when it was begun, 14 digits.
+    Args:
+        file: Name of the file.
+        software: Name of the software.
+        moment: When the file was started, 14 digits.
     """
     about = [("software", encode_value(software)), ("format", "WARC File Format 1.1"), ("conformsTo", _CONFORMS_TO)]
     block = format_fields(about)
     fields = [
         ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", make_record_id("warcinfo", file, software, moment)),
-        ("WARC-Date", format_record_date(moment)),
+        ("WARC-Record-ID", make_record_id("warcinfo", file, software, timestamp)),
+        ("WARC-Date", format_record_date(timestamp)),
         ("WARC-Filename", file),
         ("Content-Type", WARC_FIELDS_TYPE),
         ("Content-Length", str(len(block))),
@@ -371,24 +382,18 @@ def format_warcinfo(file: str, software: str, moment: str) -> bytes:
     return format_record_header(fields) + block + RECORD_END
 
 
-_MAX_HEAD_BYTES = 1 << 20  # bytes: five addresses of 64 KiB at most, or 64 KiB of headers and two more
-_MAX_FIELDS_BLOCK_BYTES = (
-    8 << 20
-)  # bytes of fields: a dozen texts of 64 Ki characters, of which JSON makes six bytes each
-_MAX_DRAINED_BYTES = 2 << 30  # bytes: twice the largest body
-
-
 class ForeignRecordError(Exception):
-    """A member that is whole, and not of a WARC that unlost wrote. Never seen by users."""
+    """A gzip member is complete, but unlost did not write it. Internal: callers translate it."""
 
 
 class WrittenRecord:
-    """A record, read in its order: its fields, then its block, then its end.
+    """A record written by unlost, read sequentially: its fields, its block, its end.
 
-    fields: those of its header.
-    length: bytes of its block.
+    Attributes:
+        fields: Header fields.
+        length: Size of the block in bytes.
 
-    Raises TornError where a member is not whole, ForeignError where it is and nothing of ours: each of its methods.
+    All methods raise TruncatedRecordError if the member is incomplete, and ForeignRecordError if it is not one of ours.
     """
 
     def __init__(self, file: int, offset: int) -> None:
@@ -406,21 +411,22 @@ class WrittenRecord:
 
     @property
     def record_type(self) -> str:
-        """The type of the record: `response`, `revisit`, `metadata` or `warcinfo`."""
+        """Type of the record: `response`, `revisit`, `metadata` or `warcinfo`."""
         return self.fields.get("WARC-Type", "")
 
     def _foreign_error(self) -> ForeignRecordError:
-        """Return what to raise for a text that is not ours. Raises TornError if it is damage that made it so."""
+        """Return the exception for foreign data. Raises TruncatedRecordError if the data is damaged instead."""
         self._buffer = b""
-        left = _MAX_DRAINED_BYTES
-        while left > 0 and (text := self._member.read()):  # its checksum stands at its end
-            left -= len(text)
+        remaining = _MAX_DRAINED_BYTES
+        while remaining > 0 and (text := self._member.read()):  # up to the checksum at its end
+            remaining -= len(text)
         return ForeignRecordError()
 
     def _read_head(self, most: int | None) -> bytes:
-        """Return what stands before the next empty line, with the end of the line before it.
+        """Return the text before the next empty line, including the last line end.
 
-        most: how many bytes there can be, with the empty line.
+        Args:
+            most: Maximum size, including the empty line.
         """
         while (end := self._buffer.find(RECORD_END)) < 0:
             if len(self._buffer) > _MAX_HEAD_BYTES or (most is not None and len(self._buffer) >= most):
@@ -435,7 +441,7 @@ class WrittenRecord:
         return head
 
     def http_head(self) -> bytes:
-        """Return the head of the HTTP answer in its block, without the empty line; nothing if the block is empty."""
+        """Return the HTTP head of the block without its empty line; empty if the block is empty."""
         if not self._remaining:
             return b""
         head = self._read_head(self._remaining)
@@ -443,7 +449,7 @@ class WrittenRecord:
         return head
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield what is left of its block."""
+        """Yield the rest of the block."""
         while self._remaining:
             piece = self._buffer or self._member.read()
             if not piece:
@@ -453,20 +459,20 @@ class WrittenRecord:
             yield piece
 
     def block(self) -> bytes:
-        """Return a block of fields."""
+        """Return the block of a record of fields."""
         if self.length > _MAX_FIELDS_BLOCK_BYTES:
             raise self._foreign_error()
         return b"".join(self.pieces())
 
     def end(self) -> int:
-        """Pass over what is left of it, and return where the next record begins, in bytes."""
+        """Skip the rest of the record, and return the offset of the next one."""
         for _ in self.pieces():
             pass
-        rest = self._buffer
+        trailer = self._buffer
         while text := self._member.read():
-            rest += text
-            if len(rest) > len(RECORD_END):
+            trailer += text
+            if len(trailer) > len(RECORD_END):
                 break
-        if rest != RECORD_END:
+        if trailer != RECORD_END:
             raise self._foreign_error()
         return self._member.end

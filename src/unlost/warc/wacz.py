@@ -1,4 +1,4 @@
-"""WACZ files: the captures of all WARCs in a ZIP, and single records, without unpacking anything to disk."""
+"""WACZ files: captures of all WARCs in a ZIP file, and single records, without unpacking to disk."""
 
 import struct
 import zipfile
@@ -18,11 +18,11 @@ from unlost.warc.reader import CAPTURE_RECORD_TYPES, CaptureReader, StoredRecord
 _WACZ_ARCHIVE_FOLDER = "archive/"
 _ARCHIVE_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
-# A folder of the ZIP is held in memory: the largest collections published as one WACZ have some thousand WARCs.
+# The ZIP's directory is held in memory. The largest collections published as one WACZ have some thousand WARCs.
 _MAX_MEMBERS = 100_000
-_MAX_DIRECTORY_BYTES = 16 << 20  # so many members with names of a hundred bytes
+_MAX_DIRECTORY_BYTES = 16 << 20  # `_MAX_MEMBERS` members with names of a hundred bytes
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
-_DIRECTORY_END = struct.Struct("<12xI6x")  # of which only the length of the directory is read
+_DIRECTORY_END = struct.Struct("<12xI6x")  # only the size of the directory
 _DIRECTORY_END_64 = struct.Struct("<40xQ8x")
 _LOCATOR_64_BYTES = 20
 _MAX_COMMENT_BYTES = (1 << 16) - 1
@@ -40,30 +40,36 @@ def read_wacz_captures(
 ) -> Iterator[Capture]:
     """Yield the captures of every WARC in a WACZ, in the order of the ZIP's directory.
 
-    Their `filename` has no `archive/` in front, as in the indexes of WACZ files; offsets are those within the WARC.
-    Nothing is unpacked to disk, and nothing is held in memory but the ZIP's directory. Members that cannot be read
-    (encrypted, in an odd compression, with a name that leads elsewhere) are problems of kind `bad-member`. Arguments
-    are those of `unlost.warc.reader.read_captures`. Raises ArchiveFileError if it is no ZIP, or one made to exhaust
-    its reader, OSError if it cannot be read.
+    `filename` is without `archive/`, as in the indexes of WACZ files; offsets are relative to the WARC. Nothing is
+    unpacked to disk, and only the ZIP's directory is held in memory. Unreadable members (encrypted, with an unknown
+    compression or an unsafe name) are problems of kind `bad-member`. Arguments are those of
+    `unlost.warc.reader.read_warc_captures`.
+
+    Raises:
+        ArchiveFileError: The file is not a ZIP file, or is crafted to exhaust memory.
+        OSError: The file cannot be read.
 
     >>> list(read_wacz_captures("no.wacz", Problems()))
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """
-    wanted = list(record_types)
+    types = list(record_types)
     for member in list_wacz_members(path, problems):
-        types = wanted if type_counts is None else None
-        scanner = WarcScanner(path, compute_digests, types, member.start, member.length, member.inflated_length)
+        scanned_types = types if type_counts is None else None
+        scanner = WarcScanner(path, compute_digests, scanned_types, member.start, member.length, member.inflated_length)
         name, filename = f"{path}/{member.filename}", member.filename.removeprefix(_WACZ_ARCHIVE_FOLDER)
-        yield from CaptureReader(scanner, name, filename, problems, wanted, type_counts, on_read)
+        yield from CaptureReader(scanner, name, filename, problems, types, type_counts, on_read)
 
 
 @dataclass(frozen=True, slots=True)
 class WaczArchiveFile:
     """An archive file in a WACZ.
 
-    filename: its name in the ZIP. start, length: where it is stored in that, in bytes. inflated: how long it is, if it
-    is deflated; None if it is stored as it is.
+    Attributes:
+        filename: Name in the ZIP.
+        start: Offset of its data in the ZIP.
+        length: Stored size in bytes.
+        inflated_length: Size after decompression if it is deflated; None if it is stored.
     """
 
     filename: str
@@ -73,11 +79,11 @@ class WaczArchiveFile:
 
 
 def list_wacz_members(path: str | PathLike[str], problems: Problems) -> list[WaczArchiveFile]:
-    """Return the archive files in a WACZ, in the order of its directory; what cannot be read is a `bad-member`.
+    """Return the archive files in a WACZ, in the order of its directory; unreadable ones are `bad-member` problems.
 
-    Raises ArchiveFileError, OSError as `read_captures` does.
+    Raises ArchiveFileError and OSError as `read_wacz_captures` does.
     """
-    found = []
+    archive_files = []
     with Path(path).open("rb") as file:
         for member in _read_members(file, str(path)):
             try:
@@ -87,34 +93,42 @@ def list_wacz_members(path: str | PathLike[str], problems: Problems) -> list[Wac
                 problems.add(Problem("bad-member", name, None, member.header_offset, str(error)))
                 continue
             inflated = member.file_size if member.compress_type == zipfile.ZIP_DEFLATED else None
-            found.append(WaczArchiveFile(member.filename, start, member.compress_size, inflated))
-    return found
+            archive_files.append(WaczArchiveFile(member.filename, start, member.compress_size, inflated))
+    return archive_files
 
 
 def check_wacz_directory(path: str | PathLike[str]) -> None:
-    """Raise ArchiveFileError if a file is no ZIP that `read_captures` reads, OSError if it cannot be read."""
+    """Raise ArchiveFileError if a file is not a valid WACZ, OSError if it cannot be read."""
     with Path(path).open("rb") as file:
         _read_members(file, str(path))
 
 
 def open_wacz_record(path: str | PathLike[str], filename: str, offset: int, skip: int = 0) -> StoredRecord:
-    """Return a record of a WARC in a WACZ, by the WARC's name and the offset that captures have.
+    """Open a record of a WARC in a WACZ.
 
-    skip and what is returned: as `unlost.warc.reader.open_record` has them. The WARC must be stored in the ZIP as it
-    is, as WACZ demands: a place in a deflated one cannot be found without reading everything before it. Raises
-    ArchiveFileError if there is no such WARC, if it is deflated or cannot be read, or if no record begins there;
-    OSError if the file cannot be read.
+    The WARC must be stored uncompressed in the ZIP, as the WACZ specification demands: an offset in a deflated member
+    cannot be found without reading everything before it.
+
+    Args:
+        path: The WACZ.
+        filename: Name of the WARC, as in captures.
+        offset: Offset in the WARC, as in captures.
+        skip: As in `unlost.warc.reader.open_warc_record`.
+
+    Raises:
+        ArchiveFileError: The WARC is missing, deflated or unreadable, or has no record at the offset.
+        OSError: The file cannot be read.
 
     >>> open_wacz_record("no.wacz", "a.warc.gz", 0)
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """
     with Path(path).open("rb") as file:
-        wanted = _WACZ_ARCHIVE_FOLDER + filename
-        member = next((each for each in _read_members(file, str(path)) if each.filename == wanted), None)
+        member_name = _WACZ_ARCHIVE_FOLDER + filename
+        member = next((each for each in _read_members(file, str(path)) if each.filename == member_name), None)
         if member is None:
-            raise ArchiveFileError(f"{path}: expected a member {ascii(wanted)[:100]}, found none")
-        name = f"{path}/{wanted}"
+            raise ArchiveFileError(f"{path}: expected a member {ascii(member_name)[:100]}, found none")
+        name = f"{path}/{member_name}"
         try:
             start = _data_offset(file, member)
         except _MemberError as error:
@@ -127,11 +141,11 @@ def open_wacz_record(path: str | PathLike[str], filename: str, offset: int, skip
 
 
 class _MemberError(Exception):
-    """A member that is not read; the message says why. Never seen by users."""
+    """A member cannot be read; the message says why. Internal."""
 
 
 def _read_members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
-    """Return the archive files of a ZIP. Members that overlap, as only those of bombs do, are refused."""
+    """Return the archive files of a ZIP. Overlapping members, which only ZIP bombs have, are rejected."""
     if _directory_bytes(file) > _MAX_DIRECTORY_BYTES:
         raise ArchiveFileError(
             f"{name}: expected a directory of at most {_MAX_DIRECTORY_BYTES} bytes, found a larger one"
@@ -152,12 +166,12 @@ def _read_members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
 
 
 def _directory_bytes(file: BinaryIO) -> int:
-    """Return how long the directory of a ZIP is said to be, which is read as a whole; 0 if it is not said."""
+    """Return the declared size of the ZIP's directory, which is read completely; 0 if there is none."""
     size = file.seek(0, SEEK_END)
     file.seek(max(size - _DIRECTORY_END.size - _MAX_COMMENT_BYTES - _LOCATOR_64_BYTES - _DIRECTORY_END_64.size, 0))
     tail = file.read()
     lengths = [0]
-    # A comment may hold the mark, too: the longest counts, whichever is taken for the end of the directory.
+    # A comment may contain the signature, too; the largest size counts, whichever record is used.
     end = tail.find(b"PK\5\6")
     while end >= 0:
         if end + _DIRECTORY_END.size <= len(tail):
@@ -166,7 +180,7 @@ def _directory_bytes(file: BinaryIO) -> int:
         if large >= 0 and tail[large:].startswith(b"PK\6\6"):
             lengths += _DIRECTORY_END_64.unpack_from(tail, large)
         end = tail.find(b"PK\5\6", end + 1)
-    # More than the file has says that it stands in the larger form, or that this is no ZIP at all.
+    # A size beyond that of the file is the ZIP64 placeholder, or the file is not a ZIP.
     return max(length for length in lengths if length <= size)
 
 
@@ -175,7 +189,7 @@ def _is_archive_member(member: zipfile.ZipInfo) -> bool:
 
 
 def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
-    """Return where the member's data begins: behind a header whose length only the header itself tells."""
+    """Return the offset of a member's data, after the local header, which has a variable length."""
     path = PurePosixPath(member.filename)
     if not member.filename.startswith(_WACZ_ARCHIVE_FOLDER) or ".." in path.parts or "\\" in member.filename:
         raise _MemberError("expected a name below `archive/`, found one that leads elsewhere")

@@ -1,7 +1,7 @@
-"""Writes numbered WARC segments (`unlost-00001.warc.gz`, …) into one folder; one segment is open at a time.
+"""Writes numbered WARC segments (`unlost-00001.warc.gz`, …) into a folder. One segment is open at a time.
 
-A record is in the file whole or not at all: a failed append is cut back, and a segment gets its final name only when
-it is complete and on the disk. Links in the place of files or folders are refused.
+A record is written completely or not at all: a failed append is truncated, and a segment gets its final name only when
+it is complete and synced. Symbolic links in place of files or folders are rejected.
 """
 
 import errno
@@ -20,13 +20,17 @@ from unlost.errors import InputError, UnwrittenError
 from unlost.warc.records import compress_member, format_warcinfo
 
 OPEN_SUFFIX = ".open"
-"""What stands behind the name of a file that is being written."""
+"""Suffix of a segment that is being written."""
 _SEGMENT_NAME = re.compile(r"unlost-([0-9]{5,})\.warc\.gz", re.ASCII)
-_SAFE_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe of that name must not keep us waiting
+_SAFE_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # O_NONBLOCK: do not wait on a pipe of that name
+
+_WRITE_BYTES = 1 << 20  # smaller records are appended with one write
+
+_GZIP_OVERHEAD_BYTES = 1 << 13  # with 1 in 1024 bytes, more than gzip adds to incompressible data
 
 
 def segment_name(number: int) -> str:
-    """Return the final name of a file.
+    """Return the final name of a segment.
 
     >>> segment_name(1)
     'unlost-00001.warc.gz'
@@ -35,15 +39,15 @@ def segment_name(number: int) -> str:
 
 
 def segment_number(name: str) -> int | None:
-    """Return the number in a final name; None if it is none of ours."""
-    found = _SEGMENT_NAME.fullmatch(name)
-    return int(found[1]) if found and segment_name(int(found[1])) == name else None
+    """Return the number in a final name; None if it is not a segment's name."""
+    match = _SEGMENT_NAME.fullmatch(name)
+    return int(match[1]) if match and segment_name(int(match[1])) == name else None
 
 
 class WarcFolder:
-    """A folder, and the files in it that have names of ours.
+    """A folder and the segments in it.
 
-    Everything raises InputError, which says what to do, for a folder or a file that is a link or cannot be used.
+    All methods raise InputError for a folder or a file that is a symbolic link or cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,7 +55,7 @@ class WarcFolder:
 
     @contextmanager
     def _open(self) -> Iterator[int]:
-        """Give the folder itself: whatever its name comes to mean meanwhile."""
+        """Yield a descriptor of the folder, so that a later rename has no effect."""
         try:
             folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
@@ -63,26 +67,26 @@ class WarcFolder:
 
     @staticmethod
     def _refused_error(path: Path, error: OSError, expected: str) -> InputError:
-        # A link is ELOOP, or ENOTDIR where a folder was asked for.
+        # A symbolic link yields ELOOP, or ENOTDIR with O_DIRECTORY.
         if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and path.is_symlink()):
             return InputError(f"{path}: a link, which is not followed: put {expected} in its place")
         return InputError(f"{path}: expected {expected}: {error.strerror}")
 
     def create(self) -> None:
-        """Make the folder if it is not there."""
+        """Create the folder unless it exists."""
         try:
             self.path.mkdir()
         except FileExistsError:
-            pass  # whatever it is: it is looked at when it is opened
+            pass  # checked when it is opened
         except OSError as error:
             raise UnwrittenError(f"{self.path}: cannot be made: {error.strerror}") from error
 
     def list_segments(self) -> list[tuple[str, bool]]:
-        """Return the final names of its files in their order, and of each whether it is still open."""
+        """Return the final names of the segments, in order, each with whether it is still open."""
         with self._open() as folder:
-            found = os.listdir(folder)  # noqa: PTH208  of the folder that was opened, whatever its name means now
+            entries = os.listdir(folder)  # noqa: PTH208  of the opened descriptor
         numbers: dict[int, bool] = {}
-        for name in found:
+        for name in entries:
             final = name.removesuffix(OPEN_SUFFIX)
             number = segment_number(final)
             if number is not None:
@@ -95,13 +99,13 @@ class WarcFolder:
 
     @contextmanager
     def open_to_read(self, name: str) -> Iterator[int]:
-        """Give a file to read, by its final name, whether or not it has it already."""
-        if segment_number(name) is None:  # a state may say anything
+        """Open a segment for reading, by its final name, whether or not it is finished."""
+        if segment_number(name) is None:  # the state file is untrusted
             raise InputError(f"{self.path}: `{name[:80]}` is no file of these: delete state.sqlite to begin without")
         with self._open() as folder:
-            for each in (name, name + OPEN_SUFFIX, name):  # it may be renamed between two looks
+            for candidate in (name, name + OPEN_SUFFIX, name):  # it may be renamed between two attempts
                 try:
-                    file = self._open_regular_file(each, os.O_RDONLY, folder)
+                    file = self._open_regular_file(candidate, os.O_RDONLY, folder)
                     break
                 except FileNotFoundError:
                     pass
@@ -113,7 +117,7 @@ class WarcFolder:
             os.close(file)
 
     def open_to_append(self, name: str, *, new: bool) -> int:
-        """Return a file that is not ended, open to append to it. `new`: it must not be there yet."""
+        """Open an unfinished segment for appending. With `new`, it must not exist yet."""
         flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0)
         with self._open() as folder:
             if new and _exists(name, folder):
@@ -146,7 +150,7 @@ class WarcFolder:
         return file
 
     def finalize(self, name: str) -> None:
-        """Give a file that was open its final name, for good: also if the power goes."""
+        """Give an open segment its final name, durably."""
         with self._open() as folder:
             if _exists(name, folder):
                 raise InputError(f"{self.path / name}: there already: another process works here")
@@ -157,7 +161,7 @@ class WarcFolder:
             _sync_folder(folder)
 
     def reopen(self, name: str) -> None:
-        """Say that a file is not ended after all: something at its end was lost."""
+        """Mark a finished segment as open, because records at its end were lost."""
         with self._open() as folder:
             try:
                 os.rename(name, name + OPEN_SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
@@ -165,12 +169,12 @@ class WarcFolder:
                 raise self.write_error(name, error) from error
 
     def remove(self, name: str) -> None:
-        """Remove a file that is open and holds nothing."""
+        """Remove an open segment without captures."""
         with self._open() as folder, suppress(OSError):
             os.unlink(name + OPEN_SUFFIX, dir_fd=folder)
 
     def write_error(self, name: str, error: OSError) -> UnwrittenError:
-        """Return what to raise for a file that could not be written."""
+        """Return the exception for a file that could not be written."""
         if error.errno in DISK_FULL_ERRNOS:
             return UnwrittenError(f"{self.path / name}: no room on the disk: make some, and the same command goes on")
         return UnwrittenError(
@@ -188,39 +192,38 @@ def _exists(name: str, folder: int) -> bool:
 
 
 def _sync_folder(folder: int) -> None:
-    """Have names on the disk, where a file system can do that. If not, what a loss of power takes is only the name."""
+    """Sync a folder, if the file system supports it. Otherwise a power failure may only lose the name."""
     with suppress(OSError):
         os.fsync(folder)
 
 
-_WRITE_BYTES = 1 << 20  # bytes: what is smaller is appended by one write
-
-
 class WarcSegment:
-    """A file that is not ended, open to append to it.
+    """An unfinished segment, open for appending.
 
-    Nothing is forced to the disk with each record: a kill loses nothing that was written, and what a loss of power
-    takes, the last seconds, is missed when the work goes on, and asked for again.
+    Records are not synced one by one: a kill loses nothing that was written. What a power failure loses, the last
+    seconds, is detected on resume and requested again.
 
-    name: its final name.
-    size: bytes that are whole; what lies behind them is cut off before anything is appended.
-    has_copies: whether it has a copy already, and not only its first record.
+    Attributes:
+        name: Final name.
+        size: Size of the complete records; anything after them is truncated before the next append.
+        has_captures: Whether it contains a capture, not only the warcinfo record.
 
-    Raises InputError for whatever the system refuses.
+    Raises:
+        InputError: Any operation failed.
     """
 
     def __init__(self, folder: WarcFolder, name: str, size: int | None = None, *, has_captures: bool = False) -> None:
-        """Open a file that has so many whole bytes, or without a size make one that is not there yet."""
+        """Open a segment with `size` valid bytes, or create it if `size` is None."""
         self._folder = folder
         self.name = name
         self.size = size or 0
         self.has_captures = has_captures
         self._file = folder.open_to_append(name, new=size is None)
-        # Whoever gives it up without ending it, as after a failure, leaves no file open.
+        # Closes the file also if the segment is abandoned after a failure.
         self._close = weakref.finalize(self, os.close, self._file)
 
     def append(self, pieces: Iterator[bytes]) -> None:
-        """Append all pieces or none: if that fails, the file is cut back, and the next call finds it as it was."""
+        """Append all pieces or none: after a failure the file is truncated to its previous size."""
         self.truncate_torn()
         end = self.size
         try:
@@ -238,7 +241,7 @@ class WarcSegment:
         self.size = end
 
     def truncate_torn(self) -> int:
-        """Cut off what lies behind the last whole record, and return how many bytes that was."""
+        """Truncate the file after its last complete record, and return the number of bytes removed."""
         try:
             torn = os.fstat(self._file).st_size - self.size
             if torn > 0:
@@ -248,14 +251,14 @@ class WarcSegment:
         return max(0, torn)
 
     def sync(self) -> None:
-        """Return when everything in it is on the disk."""
+        """Sync the file to disk."""
         try:
             os.fsync(self._file)
         except OSError as error:
             raise self._folder.write_error(self.name, error) from error
 
     def finalize(self) -> None:
-        """Give it its final name, once it is on the disk; one without a copy goes. It is closed in any case."""
+        """Sync and rename the segment, or remove it if it has no captures. It is closed in any case."""
         try:
             self.truncate_torn()
             if self.has_captures:
@@ -268,27 +271,29 @@ class WarcSegment:
 
 
 def _batch_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield pieces together, as much as is written at once."""
-    gathered: list[bytes] = []
+    """Yield pieces joined to about `_WRITE_BYTES`."""
+    batch: list[bytes] = []
     size = 0
     for piece in pieces:
-        gathered.append(piece)
+        batch.append(piece)
         size += len(piece)
         if size >= _WRITE_BYTES:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    yield b"".join(gathered)
-
-
-_GZIP_OVERHEAD_BYTES = 1 << 13  # bytes: more than gzip adds to what it cannot make smaller, beside one in a thousand
+            yield b"".join(batch)
+            batch, size = [], 0
+    yield b"".join(batch)
 
 
 class WarcSegments:
-    """Files `unlost-00001.warc.gz`, … to append to; each begins with a record that says who wrote it.
+    """Writes segments `unlost-00001.warc.gz`, …, each of which begins with a warcinfo record.
 
-    software: who writes. max_bytes: how large a file may grow; one that has a single copy may be larger.
+    Args:
+        folder: The folder.
+        clock: Source of time.
+        software: Name of the software, for the warcinfo record.
+        max_bytes: Maximum size of a segment; one with a single capture may be larger.
 
-    Everything it raises is an InputError; a call that raises has kept nothing.
+    Raises:
+        InputError: Any operation failed; it has then stored nothing.
     """
 
     def __init__(self, folder: WarcFolder, clock: Clock, software: str, max_bytes: int) -> None:
@@ -300,55 +305,58 @@ class WarcSegments:
         self._last_number = 0
 
     def skip_to(self, name: str) -> None:
-        """Say that a file is there: what is written from now on comes behind it."""
+        """Continue the numbering after an existing segment."""
         self._last_number = segment_number(name) or 0
 
     def resume(self, name: str, size: int, *, has_captures: bool) -> int:
-        """Write a file further that is not ended, behind so many whole bytes; return how many were cut off.
+        """Reopen an unfinished segment with `size` valid bytes; return the number of bytes truncated.
 
-        has_copies: whether it has a copy already, and not only its first record.
+        Args:
+            name: Final name.
+            size: Size of the complete records.
+            has_captures: Whether it contains a capture, not only the warcinfo record.
         """
-        self.close()  # only the last one is written further
+        self.close()  # only the last segment can be open
         self.skip_to(name)
         self._open_segment = WarcSegment(self._folder, name, size, has_captures=has_captures)
         return self._open_segment.truncate_torn()
 
     def append(self, pieces: Iterator[bytes], size: int) -> tuple[str, int, int]:
-        """Append members as one; return the name of the file, where in it they begin, and their size, in bytes.
+        """Append gzip members together; return the name of the segment, and their offset and size in it.
 
-        size: of their texts, about.
+        `size` is the approximate uncompressed size.
         """
-        file = self._segment_for(size + (size >> 10) + _GZIP_OVERHEAD_BYTES)
-        offset = file.size
-        file.append(pieces)
-        file.has_captures = True
-        return file.name, offset, file.size - offset
+        segment = self._segment_for(size + (size >> 10) + _GZIP_OVERHEAD_BYTES)
+        offset = segment.size
+        segment.append(pieces)
+        segment.has_captures = True
+        return segment.name, offset, segment.size - offset
 
     def now(self) -> str:
-        """Return the time, 14 digits."""
+        """Return the current time as 14 digits."""
         return dates.from_epoch(str(int(self._clock.now())))
 
     def _segment_for(self, size: int) -> WarcSegment:
-        """Return the file that so many bytes go to, with its first record in it."""
-        file = self._open_segment
-        if file is not None and file.has_captures and file.size + size > self._max_bytes:
+        """Return the segment for `size` more bytes, with its warcinfo record written."""
+        segment = self._open_segment
+        if segment is not None and segment.has_captures and segment.size + size > self._max_bytes:
             self.close()
-            file = None
-        if file is None:
-            file = self._open_segment = WarcSegment(self._folder, segment_name(self._last_number + 1))
+            segment = None
+        if segment is None:
+            segment = self._open_segment = WarcSegment(self._folder, segment_name(self._last_number + 1))
             self._last_number += 1
-        if file.size == 0:
-            info = format_warcinfo(file.name, self._software, self.now())
-            file.append(compress_member([info], len(info)))
-        return file
+        if segment.size == 0:
+            info = format_warcinfo(segment.name, self._software, self.now())
+            segment.append(compress_member([info], len(info)))
+        return segment
 
     def sync(self) -> None:
-        """Return when everything that was appended is on the disk."""
+        """Sync everything appended so far to disk."""
         if self._open_segment is not None:
             self._open_segment.sync()
 
     def close(self) -> None:
-        """End the open file: it gets its final name. What is appended next would begin another one."""
-        file, self._open_segment = self._open_segment, None
-        if file is not None:
-            file.finalize()
+        """Finish the open segment; the next append starts a new one."""
+        segment, self._open_segment = self._open_segment, None
+        if segment is not None:
+            segment.finalize()
