@@ -44,7 +44,7 @@ def _name(node: ast.expr) -> str | None:
 def _kinds_in_rust() -> Iterator[tuple[str, Path]]:
     said = re.compile(r'(?:report|problem|refuse|Problem::new)\(\s*"([a-z]+(?:-[a-z]+)*)",')
     named = re.compile(r'=> "([a-z]+(?:-[a-z]+)*)",')
-    for folder in ("formats", "holdings", "uri"):
+    for folder in ("checksum", "index", "input", "memento", "mementomap", "uri", "warc"):
         for file in sorted((ROOT / "rust" / "unlost-core" / "src" / folder).rglob("*.rs")):
             text = file.read_text()
             yield from ((kind, file) for kind in said.findall(text))
