@@ -1,4 +1,4 @@
-"""HTTP clients for archives, with the rate limits that all commands of a user share."""
+"""HTTP clients for archives, with rate limits shared by all commands of a user."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -12,16 +12,19 @@ from unlost.http.limit_store import FileLimitStore
 from unlost.registry.models import Archive
 
 LIMIT_WAIT_SECONDS = 900.0
-"""For which a question of long work is kept waiting by rates; quotas and blocks end it at once."""
+"""How many seconds a request of a long-running command may wait for the rate limit.
+
+Exhausted quotas and blocks fail the request at once.
+"""
 
 
 def reset_hint(archive: str) -> str:
-    """Return what to do about a block that is none, such as of a server of one's own that was not running."""
+    """Return a hint for a block that has a local cause, such as the user's own server that was not running."""
     return f"If it was only not running, `unlost archives reset {archive}` clears the block"
 
 
 def open_limit_store() -> FileLimitStore:
-    """Return where all commands of this user on this machine count what they ask."""
+    """Return the store in which all commands of this user on this machine count their requests."""
     return FileLimitStore(config.state_folder() / "limits", warn=partial(say, level="warning"))
 
 
@@ -32,10 +35,14 @@ def open_http_client(
     proxies: bool = False,
     network: Connectivity | None = None,
 ) -> ArchiveHttpClient:
-    """Return a courier that asks in somebody's name, and keeps limits together with all other commands.
+    """Return an HTTP client that shares rate limits with all other commands of the user.
 
-    patience: how many seconds a question may be kept waiting for limits. connections: to one host, at once.
-    proxies: whether to go through those of the environment. network: records which archives can be reached.
+    Args:
+        contact: Email address or URL that the User-Agent names, if any.
+        patience: Seconds that a request may wait for rate limits.
+        connections: Simultaneous connections per host.
+        proxies: Whether to use the proxies named in the environment.
+        network: Records which archives can be reached.
     """
     return ArchiveHttpClient(
         open_limit_store(),
@@ -50,9 +57,9 @@ def open_http_client(
 
 
 def track_connectivity(archives: Iterable[Archive]) -> Connectivity:
-    """Return a record that ends a run with OfflineError once none of the archives can be reached.
+    """Return a tracker that ends a run with OfflineError once no archive can be reached.
 
-    Where some of them are on this machine's disk, the run goes on with those.
+    If some of the archives are on this machine's disk, the tracker is empty and the run continues with those.
     """
     every = list(archives)
     is_remote = all(each.folder is None for each in every)

@@ -1,4 +1,4 @@
-"""Options that choose archives and say how they are queried: registry, contact, delay and routing.
+"""Options that choose archives and control requests to them: registry, contact, delay and routing.
 
 Imports no HTTP client: see `archive_clients`.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def _parse_ids(
     _ctx: click.Context, _param: click.Parameter, value: str | list[str] | tuple[str, ...] | None
 ) -> tuple[str, ...]:
-    """Return the ids in a text with commas, or in a list of a file of settings; none if nothing is said."""
+    """Return the archive ids of a comma-separated value or of a list in the settings file; empty if not given."""
     if value is None:
         return ()
     ids = tuple(part.strip() for part in (value.split(",") if isinstance(value, str) else value))
@@ -52,7 +52,11 @@ only_option = click.option(
 
 
 def read_registry(file: Path | None) -> Registry:
-    """Return the registry in a file, or the one that is shipped, and say what was passed over. Raises InputError."""
+    """Return the registry in a file, by default the one shipped with unlost. Prints its notes as warnings.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
     found = load_registry(file)
     for note in found.notes:
         say(note, level="warning")
@@ -60,7 +64,12 @@ def read_registry(file: Path | None) -> Registry:
 
 
 def select_archives(file: Path | None, only: tuple[str, ...]) -> dict[str, Archive]:
-    """Return the archives to ask, by id: those that are named, else all that are on. Raises InputError, UsageError."""
+    """Return the archives to query, by id: those named in `only`, else all that are enabled.
+
+    Raises:
+        InputError: The registry cannot be read.
+        UsageError: No archive is enabled, or an id is unknown.
+    """
     known = read_registry(file)
     if only:
         return {each.id: replace(each, enabled=True) for each in known.only(only)}
@@ -70,11 +79,11 @@ def select_archives(file: Path | None, only: tuple[str, ...]) -> dict[str, Archi
     return found
 
 
-_MAX_CONTACT = 200  # characters: a mail address, or that of a page
+_MAX_CONTACT = 200  # characters: an email address or a URL
 
 
 def _validate_contact(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Refuse what would not stay inside the brackets of a header."""
+    """Reject a contact that could break out of the parentheses of the User-Agent header."""
     if value is None or not value.strip():
         return None
     contact = value.strip()
@@ -130,7 +139,7 @@ deadline_option = click.option(
 
 @dataclass(frozen=True, slots=True)
 class AggregatorOptions:
-    """What somebody says of whom to ask, and how: the options by their names."""
+    """Values of the options that select archives and control routing, by option name."""
 
     archives: Path | None
     only: tuple[str, ...]
@@ -142,10 +151,10 @@ class AggregatorOptions:
 
 
 def aggregator_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all of them; it gets them as one argument, `asking`."""
+    """Add the archive and routing options to a command, which gets them as one argument, `asking`."""
 
     @wraps(command)
-    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
+    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  click's parameters
         asking = AggregatorOptions(**{each.name: values.pop(each.name) for each in fields(AggregatorOptions)})
         command(*arguments, asking=asking, **values)
 
@@ -164,14 +173,14 @@ def aggregator_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def list_selected_archives(asking: AggregatorOptions) -> "Sequence[Archive]":
-    """Return the archives of the registry as it is now; with --only, no others. Raises as `registry` does."""
+    """Return the archives of the registry as it is now; with --only, just those. Raises as `read_registry` does."""
     known = read_registry(asking.archives)
-    # Those that are named are on.
+    # Archives that are named by --only are enabled.
     return [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
 
 
 def build_service_options(asking: AggregatorOptions, **more: Any) -> "ServiceOptions":  # noqa: ANN401  as `Options` has them
-    """Return what a service is told. With --only, there are no other archives."""
+    """Return the options of the aggregator service. With --only, its registry has no other archives."""
     from unlost.aggregate.models import RoutingOptions  # noqa: PLC0415  start-up
     from unlost.web.factory import ServiceOptions  # noqa: PLC0415
 

@@ -117,13 +117,13 @@ def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # no
 
 
 def _clear_blocks(ledger: RateLimitState) -> tuple[RateLimitState, bool]:
-    """Return an account without blocks and waits, and whether it had any."""
+    """Return the state without blocks and waits, and whether it changed."""
     after = rate_limit.clear_backoff(ledger)
     return after, after != ledger
 
 
 def _current_hold(archive: Archive) -> ArchiveBackoff | None:
-    """Return what holds requests to an archive back at present; None if nothing does."""
+    """Return the backoff of an archive in effect now, or None."""
     return rate_limit.current_backoff(open_limit_store().read(archive.id), archive, SystemClock().now())
 
 
@@ -137,12 +137,12 @@ def _state(archive: Archive) -> str:
 
 
 def _format_hold(hold: ArchiveBackoff) -> str:
-    """Return why, and until when in local time, an archive is not queried."""
+    """Return the reason of a backoff and when it ends, in local time."""
     return f"{hold.reason} until {dates.to_local(hold.until, round_up=True)}"
 
 
 def _archive_object(archive: Archive) -> dict[str, Any]:
-    """Return everything that is known about an archive, and its state."""
+    """Return the JSON object of an archive: its registry entry and its state."""
     hold = _current_hold(archive)
     until = None if hold is None else dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))
     return {**asdict(archive), "state": None if hold is None else hold.reason, "until": until}
@@ -222,7 +222,7 @@ def test(
     Without ids, all archives are asked that are on. The exit code is 4 if any did not answer. If none can be reached,
     one message says so.
     """
-    parse_argument(uri, uris.key, "--uri")  # refuses what is no address, before anybody is asked
+    parse_argument(uri, uris.key, "--uri")  # rejects an invalid URL before any request
     if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
         raise UsageError("expected ids, or --only, found both")
     chosen = read_registry(archives).only(ids or only)
@@ -237,7 +237,10 @@ async def _probe_archives(
 ) -> int:
     """Print the result of each archive; return how many did not respond.
 
-    Lines are held back until one archive is reached. Raises OfflineError if none is.
+    Results are buffered until one archive has been reached.
+
+    Raises:
+        OfflineError: No archive can be reached.
     """
     silent = 0
     network = Connectivity()
@@ -255,7 +258,7 @@ async def _probe_archives(
 
 
 def _print_probes(probes: list[ProbeResult], json: bool) -> None:
-    """Print the results that were held back."""
+    """Print the buffered results and empty the buffer."""
     for probe in probes:
         write_lines([_probe_object(probe) if json else _probe_line(probe)])
         if probe.outcome == "blocked":

@@ -1,4 +1,4 @@
-"""`unlost check`: what would come back if a site were lost now."""
+"""`unlost check`: estimates how much of a site could be recovered if it were lost now."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,11 +39,11 @@ DEPTH_OPTIONS = (
     contact_option,
     click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
 )
-"""How much of a site is visited, and how much archives are asked: `watch` has them, too."""
+"""Options for how much of a site is crawled and how many requests archives get. `watch` has them, too."""
 
 
 def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]]) -> Callable[..., Callable[..., None]]:
-    """Return what gives a command options, in this order."""
+    """Return a decorator that adds options to a command, in this order."""
 
     def given(command: Callable[..., None]) -> Callable[..., None]:
         for option in reversed(options):

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 async def open_archive_access(
     archives: "Mapping[str, Archive]", options: Mapping[str, Any], clock: Clock
 ) -> AsyncIterator[ArchiveAccess]:
-    """Yield what asks archives; close everything afterwards. given: the options of the command, by their names."""
+    """Yield the clients that query archives, and close them afterwards. `options`: the command's options by name."""
     registry = Registry(tuple(archives.values()))
     network = track_connectivity(archives.values())
     async with open_http_client(
@@ -91,11 +91,11 @@ def _map_cache_folder() -> Path:
     return config.cache_folder() / "maps"
 
 
-_BATCH_LINES = 500  # written at once
+_BATCH_LINES = 500  # lines per write
 
 
 def print_report(figures: CheckStats) -> None:
-    """Print what would come back: a sentence, the states, the tables, and what would help."""
+    """Print the report: a headline, the counts per state, the tables, and the advice."""
     lines = [check_headline(figures.score), *check_remarks(figures), ""]
     states = [state for state in STATE_ORDER if figures.states[state]]
     lines += [f"{figures.states[state]:>7,}  {state.value}: {STATE_TEXTS[state]}" for state in states]
@@ -129,7 +129,7 @@ def print_report(figures: CheckStats) -> None:
 
 
 def print_json(what: str, checked: CheckResult, standings: Iterable[ResourceAvailability]) -> None:
-    """Print an object for each resource, then the summary."""
+    """Print a JSON object per resource, then the summary."""
     waiting: list[str] = []
     for standing in standings:
         waiting.append(dumps(availability_to_json(standing)) + "\n")
@@ -141,7 +141,7 @@ def print_json(what: str, checked: CheckResult, standings: Iterable[ResourceAvai
 
 
 class CheckRun:
-    """A check, with the options that were given, by their names."""
+    """One run of `unlost check`, with the command's options by name."""
 
     def __init__(self, options: Mapping[str, Any], clock: Clock | None = None) -> None:
         self._options = options
@@ -153,7 +153,11 @@ class CheckRun:
         )
 
     def run(self) -> tuple[bool, float | None]:
-        """Check, print and write; return whether all archives answered, and the share that would come back."""
+        """Run the check, print the result and write the files.
+
+        Returns:
+            Whether all archives responded, and the share of the site that could be recovered.
+        """
         archives = select_archives(self._options["archives"], self._options["only"])
         with (
             self._folder() as folder,
@@ -171,7 +175,7 @@ class CheckRun:
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """Give the folder for what is known so far of just this check."""
+        """Yield the folder that holds the state of this check, by its target and options, so that it can be resumed."""
         names = ("sitemap", "subdomains", "limit", "sample", "all", "thorough", "beside", "judge", "only")
         plan = dumps([self._target, [str(self._options[name]) for name in names], str(self._options["archives"])])
         host = (urlsplit(self._target).hostname or Path(self._target).name)[:60]
@@ -193,7 +197,7 @@ class CheckRun:
             except (InputError, OfflineError) as error:
                 offline = await self._offline_error(error, site, archives)
                 if visit.stage is VisitStage.BEGUN and offline is not None:
-                    shutil.rmtree(folder, ignore_errors=True)  # what was not reached is not what the site lacks
+                    shutil.rmtree(folder, ignore_errors=True)  # unreachable is not the same as missing
                 raise (offline or error) from None
         if isinstance(site, CrawledSite):
             say_crawl_gaps(site.result, "--limit sets how many")
@@ -204,7 +208,7 @@ class CheckRun:
     async def _offline_error(
         self, error: Exception, site: SiteSource, archives: Mapping[str, Any]
     ) -> OfflineError | None:
-        """Return that there is no network, if that is why a site did not respond; None if it is not."""
+        """Return an OfflineError if the network is down and the site failed to respond because of it, else None."""
         if isinstance(error, OfflineError):
             return error
         if not isinstance(site, CrawledSite):
@@ -247,7 +251,7 @@ class CheckRun:
             self._say_next(checked)
 
     def _say_next(self, checked: CheckResult) -> None:
-        """Say what to do about URLs that no archive has; else, how to notice a loss."""
+        """Print the next step: what to do about URLs that no archive has, or else how to watch the site for loss."""
         if checked.stats.states[AvailabilityState.VULNERABLE]:
             where = self._options["save"]
             listed = f"the URLs in {where}" if where else "--save FILE writes the URLs that no archive has: these"
@@ -256,7 +260,7 @@ class CheckRun:
             say_next(f"{command_line('watch', self._target)} notices when the site is lost")
 
     def _save(self, file: Path, checked: CheckResult) -> None:
-        """Write the addresses that no archive has; nobody else gets them."""
+        """Write the URLs that no archive has. They are written only to this file, and sent to no service."""
         count = 0
         with atomic_file(file) as output:
             for standing in checked.current.availabilities(checked.archives):
@@ -267,27 +271,33 @@ class CheckRun:
 
 
 class _CheckProgress:
-    """Shows how far archives were asked."""
+    """Shows the progress of the archive queries."""
 
     def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar
 
     def listing_finished(self, listed: ListingResult) -> None:
-        """Take how a list ended."""
+        """Do nothing: the bar counts single queries."""
 
     def queries_done(self, done: int, total: int) -> None:  # noqa: ARG002  a bar has no room for it
-        """Take how many single questions were asked."""
+        """Update the bar with the number of queries done."""
         self._bar.update(done, lines=done)
 
 
 def check_depth(options: Mapping[str, Any]) -> CheckOptions:
-    """Return how thoroughly archives are asked, by the options."""
+    """Return how many queries archives get, by the command's options."""
     sample = None if options["all"] else options["sample"]
     return CheckOptions(sample, options["thorough"], options.get("beside", 0), options.get("judge", 0))
 
 
 def crawl_plan(url: str, options: Mapping[str, Any], known: tuple[str, ...] = ()) -> CrawlConfig:
-    """Return how a site is crawled, by the options. known: addresses that are visited, whatever leads to them."""
+    """Return the crawl configuration for a site.
+
+    Args:
+        url: URL of the site. A folder in its path limits the crawl to that folder.
+        options: The command's options by name.
+        known: URLs that are visited even if no page links to them.
+    """
     has_folder = urlsplit(folder_url(url)).path != "/"
     reach = ScopeType.DOMAIN if options["subdomains"] else ScopeType.PREFIX if has_folder else ScopeType.HOST
     is_sitemap = bool(options.get("sitemap"))
@@ -303,6 +313,6 @@ def crawl_plan(url: str, options: Mapping[str, Any], known: tuple[str, ...] = ()
 
 
 def say_unanswered(checked: CheckResult) -> None:
-    """Say which archives did not answer."""
+    """Print a warning for each archive whose queries are incomplete."""
     for archive, message in checked.incomplete.items():
         say(f"{archive}: not asked to the end: {message}", level="warning", archive=archive)

@@ -1,4 +1,4 @@
-"""The table of commands, and click groups that import a command's module only when it is called.
+"""Table of commands, and click groups that import a command's module only when it is called.
 
 This keeps `unlost --help` fast: it imports this module, `main`, `config` and `messages`, and nothing else.
 """
@@ -10,7 +10,7 @@ import click
 
 
 class CommandEntry(NamedTuple):
-    """Where a command lives, and its line in `unlost --help` (a test compares it with the command's own)."""
+    """The module of a command, and its line in `unlost --help` (a test compares it with the command's own)."""
 
     module: str
     summary: str
@@ -99,11 +99,11 @@ def lazy_group(**modules: str) -> type[click.Group]:
 
     class Group(click.Group):
         def list_commands(self, ctx: click.Context) -> list[str]:
-            """Return the names in their order."""
+            """Return the names in order of definition."""
             return sorted([*super().list_commands(ctx), *modules])
 
         def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-            """Import it if it is one of them."""
+            """Return the command, importing its module if it is a lazy one."""
             if cmd_name not in modules:
                 return super().get_command(ctx, cmd_name)
             found: click.Command = getattr(import_module(f"unlost.cli.{modules[cmd_name]}"), cmd_name)
@@ -113,7 +113,7 @@ def lazy_group(**modules: str) -> type[click.Group]:
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands' names and summaries without importing them."""
+    """A group that lists its commands by name and summary without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""

@@ -1,4 +1,4 @@
-"""`unlost compare`: how much of a site came back."""
+"""`unlost compare`: measures how much of a site was recovered."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unlost.comparison.difference import PenaltyRules
 
 NOTHING_IN_COMMON = 1
-"""The exit code if no resource of the original is in the other site."""
+"""Exit code if no resource of the original is in the other site."""
 
 _FILE = cli_types.AnyPath()
 
@@ -109,7 +109,7 @@ def command(
 
 
 def _penalty_rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...]) -> "PenaltyRules | None":
-    """Return the penalties to weigh by; None if none were given. Raises UsageError."""
+    """Return the penalties to weigh differences with, or None if none were given. Raises UsageError."""
     if penalties is None and not types and not uris:
         return None
     from unlost.comparison.difference import (  # noqa: PLC0415
@@ -126,7 +126,7 @@ def _penalty_rules(penalties: str | None, types: tuple[str, ...], uris: tuple[st
 
 
 def _check_paths(original: Path, recovered: Path, html: Path | None) -> None:
-    """Refuse before any work what cannot come to anything."""
+    """Raise an error before any work if the paths cannot be compared or the HTML page cannot be written."""
     if original.samefile(recovered):
         raise UsageError(f"{original} and {recovered} are the same: name the original and what was recovered")
     check_output_file(html)
@@ -136,7 +136,10 @@ def _check_paths(original: Path, recovered: Path, html: Path | None) -> None:
 
 
 def _is_part_of(page: Path, site: Path) -> bool:
-    """Return whether a page would take the place of a part of a site, or become one; beside a recovery's it may be."""
+    """Return whether writing `page` would overwrite a part of a site or add one.
+
+    A new page at the top level of a recovery folder is allowed, unless its name begins with that of the state file.
+    """
     from unlost.comparison.site import SiteKind, detect_site_kind  # noqa: PLC0415  start-up
     from unlost.sqlite import STATE_FILE_NAME  # noqa: PLC0415
 

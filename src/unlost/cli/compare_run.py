@@ -1,4 +1,4 @@
-"""Runs `unlost compare`: reads both sites at once, compares them, and prints the report, lists or JSON."""
+"""Runs `unlost compare`: reads both sites in parallel, compares them, and prints the report, lists or JSON."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ from unlost.report.format import escape_unprintable, format_share
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRun:
-    """Two sites that were compared, what they were called, and what came of it."""
+    """Two sites, their names, and the result of comparing them."""
 
     names: tuple[str, str]
     sites: tuple[Site, Site]
@@ -43,10 +43,16 @@ class ComparisonRun:
 def compare_paths(
     paths: tuple[Path, Path], bases: tuple[str | None, str | None], similar_at: float, *, ignore_case: bool
 ) -> ComparisonRun:
-    """Read two sites and compare them: the original, then the recovered one.
+    """Read two sites and compare them.
 
-    bases: the address of the top of each, if it is a folder whose name is not that of a host. Raises InputError if one
-    cannot be read, or there is nothing to compare with.
+    Args:
+        paths: The original site, then the recovered one.
+        bases: Base URL of each, if it is a folder that is not named after its host.
+        similar_at: Similarity from 0 to 1 from which two texts count as similar.
+        ignore_case: Whether URLs that differ only in case are the same.
+
+    Raises:
+        InputError: A site cannot be read, or the original has no resources.
     """
     sites = _read(paths, bases, ignore_case=ignore_case)
     names = (str(paths[0]), str(paths[1]))
@@ -61,9 +67,11 @@ def compare_paths(
 def resolve_bases(
     paths: tuple[Path, Path], own: tuple[str | None, str | None], both: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the address of the top of each: its own, else the one for both if it is a folder that needs one.
+    """Return the base URL of each site: its own, else `both` if the site is a folder that needs one.
 
-    Raises UsageError if the one for both is for neither, InputError for what is no site.
+    Raises:
+        UsageError: `both` is given and neither site needs it.
+        InputError: A path is not a site.
     """
     if both is None:
         return own
@@ -74,13 +82,13 @@ def resolve_bases(
 
 
 def needs_base(path: Path) -> bool:
-    """Return whether a site does not tell the URLs of its files: a folder or package without a manifest."""
+    """Return whether the URLs of a site's files are unknown: a folder, or a package without a manifest."""
     kind = detect_site_kind(path)[0]
     return kind is SiteKind.FOLDER or (kind is SiteKind.PACKAGE and not has_manifest(path))
 
 
 def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ignore_case: bool) -> tuple[Site, Site]:
-    """Read both sites, each in a thread of its own."""
+    """Read both sites, each in its own thread."""
     stop = Event()
     total = sum(readable_bytes(path) for path in paths) if is_progress_visible() else None
     with progress("reading", total) as bar, ThreadPoolExecutor(2, "read") as pool:
@@ -90,16 +98,16 @@ def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ign
                 pool.submit(open_site, path, base=bases[number], ignore_case=ignore_case, on_read=told(number))
                 for number, path in enumerate(paths)
             ]
-            # What is wrong with the original is said first, whichever is read faster.
+            # Errors of the original are reported first, whichever site is read faster.
             first, second = (each.result() for each in waiting)
         except BaseException:
-            stop.set()  # the other one need not be read to its end
+            stop.set()  # the other site need not be read to its end
             raise
     return first, second
 
 
 def _read_progress(bar: ProgressBar, stop: Event) -> Callable[[int], Callable[[int], None]]:
-    """Return who is told how far each of the two has come: what the bar shows is the sum."""
+    """Return a function that creates a progress callback for each site; the bar shows the sum of both."""
     done = [0, 0]
 
     def of(number: int) -> Callable[[int], None]:
@@ -115,7 +123,7 @@ def _read_progress(bar: ProgressBar, stop: Event) -> Callable[[int], Callable[[i
 
 
 def _check_resources(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
-    """Say what makes numbers meaningless: nothing in one of the two, or nothing in common."""
+    """Print what makes the comparison meaningless: a site without resources, or no URL in common."""
     for name, site in zip(names, sites, strict=True):
         if site.skipped:
             reasons = ", ".join(describe_skipped(*each) for each in sorted(site.skipped.items()))
@@ -133,13 +141,13 @@ def _check_resources(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
 
 
 def say_next_step(both: ComparisonRun) -> None:
-    """Say how to learn which resources are missing."""
+    """Print the command that lists missing resources."""
     if both.comparison.counts.missing and both.comparison.counts.back:
         say_next(f"{command_line('compare', *both.names, '--list', 'missing')} names what is missing")
 
 
 def say_unread(both: ComparisonRun) -> int:
-    """Say what could not be read of the sites, and which texts could not be compared; return how much of the former."""
+    """Print what could not be read and which texts could not be compared; return the number of unreadable items."""
     total = 0
     for name, site in zip(both.names, both.sites, strict=True):
         total += site.problems.total
@@ -157,18 +165,18 @@ def say_unread(both: ComparisonRun) -> int:
 
 
 def write_page(file: Path, both: ComparisonRun, weighed: SiteDifference | None) -> None:
-    """Write the page, whole or not at all."""
+    """Write the HTML page atomically."""
     damage = [(name, site.problems.total) for name, site in zip(both.names, both.sites, strict=True)]
     page = render_comparison_page(both.comparison, *both.names, weighed, [each for each in damage if each[1]])
     with atomic_file(file) as output:
         output.write(page.encode())
 
 
-_BATCH_LINES = 1_000  # written at once
+_BATCH_LINES = 1_000  # lines per write
 
 
 def print_report(comparison: Comparison, weighed: SiteDifference | None) -> None:
-    """Print what came back: a sentence, the difference, the levels, and the tables."""
+    """Print the report: a headline, the difference, the levels, and the tables."""
     lines = [comparison_headline(comparison.counts), *comparison_remarks(comparison), ""]
     rows = [("difference", *_vector(comparison.difference))]
     rows += [("with penalties", *_vector(weighed))] if weighed is not None else []
@@ -198,7 +206,7 @@ def _cells(row: BreakdownRow, *, has_formats: bool) -> tuple[str, ...]:
 
 
 def print_list(comparison: Comparison, listed: Sequence[str]) -> None:
-    """Print a line with tabs for each resource with such an outcome: outcome, share of the text, type, address."""
+    """Print a TSV line for each resource with one of these outcomes: outcome, text similarity, media type, URL."""
     wanted = set(ComparisonOutcome) if "all" in listed else {ComparisonOutcome(word) for word in listed}
     out: list[str] = []
     for each in comparison.resources():
@@ -222,7 +230,7 @@ def _likeness(each: ComparedResource) -> str:
 
 
 def print_json(both: "ComparisonRun", weighed: SiteDifference | None) -> None:
-    """Print an object for each resource, then the summary."""
+    """Print a JSON object per resource, then the summary."""
     out: list[str] = []
     for each in both.comparison.resources():
         out.append(dumps({"event": "resource", **_resource(each)}) + "\n")

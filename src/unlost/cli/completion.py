@@ -1,4 +1,4 @@
-"""`unlost completion`: what a shell needs to complete commands and options."""
+"""`unlost completion`: prints the script that makes a shell complete commands and options."""
 
 import click
 from click.shell_completion import get_completion_class

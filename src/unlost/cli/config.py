@@ -1,4 +1,4 @@
-"""The user's own files: `config.toml`, `state/` and `cache/` in UNLOST_HOME, else in the XDG folders for such."""
+"""The user's settings, state and cache: `config.toml`, `state/` and `cache/` in UNLOST_HOME or the XDG folders."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ __all__ = ["COMMON", "cache_folder", "check", "load", "path", "state_folder"]
 _MAX_BYTES = 1 << 20
 
 COMMON = ("archives", "only", "contact", "jobs", "database", "token")
-"""Options that several commands have and that can be set for all of them, in the table `common`."""
+"""Options shared by several commands, which the table `common` sets for all of them."""
 
 _EXPECTED = {
     "switch": "true or false",
@@ -25,7 +25,7 @@ _EXPECTED = {
 
 
 def path() -> Path:
-    """Return where the settings are, whether or not the file exists."""
+    """Return the path of the settings file, whether or not it exists."""
     if home := os.environ.get("UNLOST_HOME"):
         return Path(home) / "config.toml"
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
@@ -33,7 +33,11 @@ def path() -> Path:
 
 
 def load() -> dict[str, Any]:
-    """Return the settings, nested like the commands: `[uri.surt]` with `rules = "papers"`. Empty without a file."""
+    """Return the settings, nested like the commands: `[uri.surt]` with `rules = "papers"`. Empty without a file.
+
+    Raises:
+        InputError: The file cannot be read, is too large or is not TOML.
+    """
     file = path()
     try:
         with file.open("rb") as opened:
@@ -49,7 +53,7 @@ def load() -> dict[str, Any]:
         raise InputError(f"{file}: not TOML: expected UTF-8: {error.reason}") from error
     if len(data) > _MAX_BYTES:
         raise InputError(f"{file}: more than {_MAX_BYTES} bytes: not settings")
-    import tomllib  # noqa: PLC0415  only who has settings pays for it
+    import tomllib  # noqa: PLC0415  not loaded without a settings file
 
     try:
         return tomllib.loads(text)
@@ -58,9 +62,10 @@ def load() -> dict[str, Any]:
 
 
 def check(settings: dict[str, Any], group: click.Group) -> None:
-    """Raise InputError for a setting that no command has: a misspelt one would otherwise be passed over in silence.
+    """Check settings against the commands, and convert numbers to text in place, as flags and variables are.
 
-    Numbers become text in place, as flags and variables are.
+    Raises:
+        InputError: A setting exists in no command (a misspelt one would otherwise be ignored), or has the wrong type.
     """
     common = settings.get("common", {})
     if not isinstance(common, dict):
@@ -97,7 +102,7 @@ def _check(settings: dict[str, Any], command: click.Command, context: click.Cont
 
 
 def _option_kind(option: click.Option) -> str:
-    """Return what an option takes: a `switch`, `one` value, a `list` of them, or `ids`, as a list or with commas."""
+    """Return the kind of value an option takes: `switch`, `one`, `list`, or `ids` (a list or comma-separated)."""
     if option.is_flag:
         return "switch"
     return "list" if option.multiple else "ids" if option.name == "only" else "one"

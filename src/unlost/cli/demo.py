@@ -1,4 +1,4 @@
-"""`unlost demo`: the whole story on a made-up site."""
+"""`unlost demo`: loses, recovers and compares a synthetic site."""
 
 import sys
 from pathlib import Path
@@ -78,7 +78,7 @@ def _print_line(line: str) -> None:
 
 
 def _print_nothing(_: str) -> None:
-    """Say nothing."""
+    """Ignore the message."""
 
 
 def _print_json(story: "DemoStory", pages: int, address: str | None, keep: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""`unlost evaluate`: how well profiles, maps, budgets and filters of an index route."""
+"""`unlost evaluate`: measures how well profiles, maps, budgets and filters of an index route queries."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def command(
 
 @contextmanager
 def _makers(cluster: SparkConfig | None, columns: Mapping[str, str] | None) -> Iterator[IndexBuilders]:
-    """Give who reads indexes: this machine, or a cluster while the block runs."""
+    """Yield the functions that build profiles and maps, on this machine or on a cluster."""
     if cluster is None:
         yield LOCAL_BUILDERS
         return
@@ -162,7 +162,7 @@ def _makers(cluster: SparkConfig | None, columns: Mapping[str, str] | None) -> I
 
 
 def _archives(index: Sequence[str], archive: Sequence[str]) -> dict[str, list[str]]:
-    """Return the index files of each archive by its name; without names, of the only one."""
+    """Return the index files of each archive by name; with --index, of one archive with an empty name."""
     if bool(index) == bool(archive):
         raise UsageError("give what is held: --index for one archive, or --archive NAME=FILE for each of several")
     if index:
@@ -239,7 +239,7 @@ def _print(found: Sequence[ArchiveEvaluation], growth: IndexGrowth | None, *, as
 
 
 def _say_problems(found: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> int:
-    """Name what was missed and what could not be read, and return the exit code."""
+    """Print false negatives and unreadable input, and return the exit code."""
     problems = [each.index_report.problems for each in found] + [each.query_report.problems for each in found[:1]]
     if growth is not None:
         problems.append(growth.problems)

@@ -1,4 +1,4 @@
-"""`unlost export`: a site that works again, of what was recovered."""
+"""`unlost export`: turns a recovery into a working site, a WACZ package or WARC files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,7 +40,7 @@ _ARCHIVE_SUFFIXES = (".wacz", ".warc.gz")
 @click.option("--windows-names", is_flag=True, help="Names that Windows takes.")
 @click.option("--json", is_flag=True, help="What was done, as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noqa: ANN401  `as` can be no argument
+def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noqa: ANN401  `as` is a keyword
     """Make a site of a recovery again: files to open offline or to host, or archive files for replay.
 
     RECOVERY is the folder of a recovery, which may be going on. The exit code is 5 if a copy in it could not be read;
@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noq
 
 
 def _check_archive(name: str, given: Mapping[str, Any]) -> None:
-    """Refuse what makes no sense where captures stay captures. --no-rewrite does: it is what happens."""
+    """Raise UsageError for options that WACZ and WARC do not support. --no-rewrite is valid: nothing is rewritten."""
     kind = "WACZ" if name.endswith(".wacz") else "WARC"
     refused = {
         "--as hosting": given["as"] == "hosting",

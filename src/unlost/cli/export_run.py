@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _ExportBars(ExportProgress):
-    """Shows two bars, one after the other: copies that are looked at, files that are written."""
+    """Shows two bars in sequence: captures scanned, then files written."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -39,15 +39,15 @@ class _ExportBars(ExportProgress):
         self._bar = self._stack.enter_context(progress(label, total, "files"))
 
     def on_scanned(self) -> None:
-        """Count one more."""
+        """Count a scanned capture."""
         self._step()
 
     def on_total(self, files: int) -> None:
-        """Begin the second."""
+        """Begin the second bar."""
         self._begin("writing", files)
 
     def on_file(self) -> None:
-        """Count one more."""
+        """Count a written file."""
         self._step()
 
     def _step(self) -> None:
@@ -108,7 +108,7 @@ def _say_summary(done: ExportResult, to: Path) -> None:
 
 
 def _say_how_to_open(done: ExportResult, to: Path) -> None:
-    """Say how to look at the files."""
+    """Print how to open the exported files."""
     is_packed = not to.is_dir()
     if done.hosting:
         serve = "unpack it on the server" if is_packed else f"copy {to} to the server"
@@ -119,7 +119,7 @@ def _say_how_to_open(done: ExportResult, to: Path) -> None:
 
 
 def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
-    """Write a WACZ or a WARC, and return the exit code. Raises what writing raises."""
+    """Write a WACZ or WARC file, and return the exit code. Raises what the writer raises."""
     from unlost.export.wacz import write_wacz  # noqa: PLC0415  only here
     from unlost.export.warc import write_warc  # noqa: PLC0415
 

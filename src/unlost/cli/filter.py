@@ -1,4 +1,4 @@
-"""`unlost filter`: filters, which say whether an archive holds a page in about a byte for each page held."""
+"""`unlost filter`: filters that tell whether an archive has a page, at about one byte per page."""
 
 from collections.abc import Callable
 from json import dumps
@@ -52,7 +52,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _reading_options(command: _Command) -> _Command:
-    """Give a command the options that say what its inputs are and how they are read."""
+    """Add the options that describe the inputs and how they are read."""
     options = (
         click.option(
             "--input", type=click.Choice(INPUT_KINDS), help="What the files are, if looking at them does not tell."
@@ -123,7 +123,7 @@ def build(
     columns: str | None,
     force: bool,
     json: bool,
-    **reading: Any,  # noqa: ANN401  what `_reading` gives
+    **reading: Any,  # noqa: ANN401  see `_reading_options`
 ) -> None:
     """Make a filter of what indexes hold.
 
@@ -183,7 +183,7 @@ def add(
     target = output or file
     _reject_stdout_conflict(target, json)
     options = FilterOptions(bits=bits, **_parse_reading_options(**reading))
-    # Without -o the filter is meant to be replaced; the indexes never are.
+    # Without -o the filter is replaced on purpose; an index never is.
     inputs = files if output is None else (file, *files)
     with open_output(target, inputs, force=force) as path, progress("reading", total_size(files)) as bar:
         report = add_to_filter(file, files, options, bar.update, output=path)
@@ -280,7 +280,7 @@ def _parse_reading_options(
     date: str | None,
     threads: int | None,
 ) -> dict[str, Any]:
-    """Return what `_reading` gave as the options of the library."""
+    """Return the values of `_reading_options` as options of the library."""
     kind = next((kind for kind in INPUT_KINDS if kind == input), None)
     partial = {"allow_partial": allow_partial, "max_bad": max_bad}
     return {
@@ -294,13 +294,13 @@ def _parse_reading_options(
 
 
 def _reject_stdout_conflict(output: Path, json: bool) -> None:
-    """Raise UsageError, before any work, if the filter and the result would be written to the same place."""
+    """Raise UsageError, before any work, if both the filter and the result would go to standard output."""
     if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the filter a name")
 
 
 def _print_report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
-    """Say what was done; return the exit code. is_all: whether what was counted is all that the filter has."""
+    """Print the result and return the exit code. `is_all`: whether the counts cover the whole filter."""
     if json:
         result = {
             "lines": report.lines,
@@ -357,6 +357,6 @@ def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], ba
 
 
 def _lookup_key(line: InputLine, opened: Filter) -> str:
-    """Return the key that was looked for."""
+    """Return the key that is looked up."""
     key = uri.key(line.text, opened.rules)
     return key.partition("?")[0] if opened.key == "hxpx" else key

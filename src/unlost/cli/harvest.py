@@ -1,4 +1,4 @@
-"""`unlost harvest`: visits pages again, and downloads what changed."""
+"""`unlost harvest`: revisits pages and downloads those that changed."""
 
 from typing import Any
 

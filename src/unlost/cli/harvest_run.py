@@ -50,7 +50,7 @@ _MIN_AUDIT = 0.01
 
 
 class HarvestRun:
-    """A harvest, with the options that were given, by their names."""
+    """One run of `unlost harvest`, with the command's options by name."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
@@ -58,11 +58,11 @@ class HarvestRun:
         self._problems = Problems()
         self._urls = [parse_argument(url, normalize_visit_url) for url in options["url"]]
         self._policy = Policy() if options["scheme"] is None else read_policy(options["scheme"])
-        # Without audits, liars would stay unseen.
+        # Without audits, hosts whose ETag or Last-Modified cannot be trusted would stay undetected.
         self._policy.audit_share = options["audit"] or max(self._policy.audit_share, _MIN_AUDIT)
 
     def run(self) -> int:
-        """Harvest, print and write; return the exit code."""
+        """Run the harvest, print the outcomes and write the files; return the exit code."""
         folder: Path = self._options["output"]
         folder.mkdir(exist_ok=True)
         with HarvestState(folder) as state:
@@ -90,7 +90,7 @@ class HarvestRun:
         return EXIT_SKIPPED_INPUT if self._problems.total else 0
 
     def _enqueue_pages(self, state: HarvestState) -> bool:
-        """Take the pages that were given; return whether any were."""
+        """Add the pages given by arguments and --urls to the state; return whether any were given."""
         if not self._urls and self._options["urls"] is None:
             return False
         state.clear_listed()
@@ -169,13 +169,13 @@ class HarvestRun:
 
 
 class _HarvestProgress:
-    """Shows how far a harvest has come."""
+    """Shows the progress of a harvest."""
 
     def __init__(self, bar: ProgressBar, *, is_json: bool) -> None:
         self._bar, self._is_json, self._done = bar, is_json, 0
 
     def on_event(self, event: str, fields: Mapping[str, object]) -> None:
-        """Take what happened."""
+        """Count an outcome, and print it with --json."""
         if event in _OUTCOME_WORDS:
             self._done += 1
             self._bar.update(self._done, lines=self._done)
@@ -186,7 +186,7 @@ class _HarvestProgress:
 
 
 def _policy_digest(policy: Policy) -> str:
-    """Return what tells one scheme from another."""
+    """Return a digest that identifies the policy."""
     hashed = hashlib.sha256()
     for line in serialize_policy(policy):
         hashed.update(line)

@@ -1,4 +1,4 @@
-"""`unlost index`: the files in which archives list what they hold."""
+"""`unlost index`: reads, builds, checks and converts CDX and CDXJ indexes of archives."""
 
 import sys
 from collections import Counter
@@ -66,7 +66,7 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
     """
     paths = [Path(file) for file in files]
     reject_in_place([output], paths, force=force)
-    # Before hours of work, and all of them at once.
+    # Report all unreadable files before hours of work.
     problems = Problems()
     unreadable = {path: error for path in paths if (error := _unreadable_error(path))}
     if allow_partial and len(unreadable) < len(paths):
@@ -152,7 +152,7 @@ def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
     captures, foreign, unsorted = 0, 0, None
     last: bytes | None = None
     for row in read_index_rows(file, problems):
-        # Files without keys are sorted by address.
+        # Files without keys are sorted by URL.
         line = f"{row.key or row.fields.get('url', '')} {row.timestamp}".encode("utf-8", "surrogateescape")
         if unsorted is None and last is not None and line < last:
             unsorted = row.number
@@ -172,7 +172,7 @@ def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
 
 
 def _report_empty(file: Path, problems: Problems, *, is_empty: bool) -> None:
-    """Add a problem for a file without rows or records in which nothing else is wrong."""
+    """Add a problem for a file without rows or records that has no other problem."""
     if is_empty and not problems.total:
         problems.add(Problem("no-rows", str(file), None, 0, "nothing in it: expected rows of an index, or records"))
 
@@ -227,7 +227,7 @@ def convert(
         raise UsageError(f"{output}: a ZipNum, and nothing else, has a name that ends in .idx")
     read = warc_index.read_archive_rows if warc_index.is_archive_file(file) else read_index_rows
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
-    # The list of a ZipNum says nothing about how much there is to read.
+    # The size of a ZipNum's .idx file does not tell how much there is to read.
     with progress("converting", None if file.suffix == ".idx" else _size(file) or None) as bar:
         rows = _reject_damage(
             bar.lines(read(file, problems, bar.update_bytes)),
@@ -265,7 +265,10 @@ def _reject_damage(
     max_bad: float | None = None,
     index: Path | None = None,
 ) -> Iterator[_Item]:
-    """Yield the rows; raise InputError at their end if an input is damaged, has too many bad lines or none is good."""
+    """Yield the rows, and raise InputError at their end if the input is damaged.
+
+    Input is damaged if it is truncated or corrupt, has too many bad lines, or has no good one.
+    """
     report = InputReport(problems=problems)
     for row in rows:
         report.counted += 1
@@ -286,7 +289,7 @@ def _unreadable_error(file: Path) -> InputError | None:
 
 
 def _size(file: Path) -> int:
-    """Return a file's size in bytes; nothing for what has none, or is not there: whoever reads it says so."""
+    """Return a file's size in bytes; 0 if it has none or does not exist, which the reader reports."""
     try:
         return file.stat().st_size
     except OSError:
@@ -318,5 +321,5 @@ def _fields(capture: Capture) -> dict[str, object]:
 
 
 def _format_value(value: object) -> str:
-    """Return a value as it is printed, without the quotes of a text."""
+    """Return a value as printed: strings without quotes."""
     return value if isinstance(value, str) else dumps(value)

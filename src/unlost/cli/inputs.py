@@ -1,7 +1,4 @@
-"""URL arguments, lists of URLs and standard input, read as batches of lines in bounded memory.
-
-Reports of invalid URLs.
-"""
+"""URL arguments, URL lists and standard input, read in batches with bounded memory, and reports of invalid URLs."""
 
 import os
 import sys
@@ -22,25 +19,25 @@ from unlost.problems import Problems
 from unlost.text_lines import read_lines
 from unlost.uri import MAX_URI_BYTES
 
-_READ_BYTES = 1 << 18  # at a time: large enough for speed, small enough that a pipe's reader sees results at once
+_READ_BYTES = 1 << 18  # per read: large enough for speed, small enough that a pipe's reader sees results at once
 _BOM = b"\xef\xbb\xbf"
 
 
 class InputLine(NamedTuple):
-    """One input: where it came from (empty for an argument), and its bytes."""
+    """One input line: its location (empty for an argument) and its bytes."""
 
     location: str
     text: bytes
 
     def decode(self) -> str:
-        """Return the bytes as text that can be turned back, also where they are not UTF-8."""
+        """Return the line as text that can be encoded again: bytes that are not UTF-8 become surrogate escapes."""
         return self.text.decode("utf-8", "surrogateescape")
 
 
 def read_batches(arguments: tuple[str, ...]) -> Iterator[list[InputLine]]:
-    """Yield the arguments, and in the place of each `-` the lines of standard input, blank ones left out.
+    """Yield the arguments, with each `-` replaced by the non-blank lines of standard input.
 
-    A line that is too long to be an address comes cut, one byte longer than allowed, so that it is refused.
+    A line that is too long for a URL is cut to one byte more than the limit, so that the parser rejects it.
     """
     for argument in arguments:
         if argument == "-":
@@ -80,9 +77,15 @@ _Parsed = TypeVar("_Parsed")
 
 
 def parse_argument(text: str, parse: Callable[[str], _Parsed], option: str = "") -> _Parsed:
-    """Return what somebody means who wrote an address or a date on the command line. option: where, if in one.
+    """Parse a URL or date given on the command line.
 
-    read: returns it, or raises UriError or DateError. Raises UsageError then: the command is wrong, not a file.
+    Args:
+        text: The argument.
+        parse: Returns the value, or raises UriError or DateError.
+        option: Name of the option to show in the message, if it was not a plain argument.
+
+    Raises:
+        UsageError: `parse` failed. The command is wrong, not a file.
     """
     try:
         return parse(text)
@@ -91,14 +94,14 @@ def parse_argument(text: str, parse: Callable[[str], _Parsed], option: str = "")
 
 
 def _with_subject(what: str, error: Exception) -> str:
-    """Return what is wrong behind what it is wrong with, if that can be seen at all."""
+    """Prefix an error message with its subject, unless that is empty."""
     return f"{what}: {error}" if what else str(error)
 
 
 def report_uri_error(line: InputLine, error: UriError) -> int:
-    """Say in one line what is wrong with an address; return the exit code that it calls for.
+    """Print a message about an invalid URL, and return the exit code for it.
 
-    On the command line it is a mistake of usage, in what was read one of the input.
+    On the command line it is a usage error; in a file or on standard input it is skipped input.
     """
     foreign = isinstance(error, ForeignSchemeError)
     level = "note" if foreign else "error"
@@ -110,19 +113,19 @@ def report_uri_error(line: InputLine, error: UriError) -> int:
 
 
 def uri_error_line(field: str, line: InputLine, error: UriError) -> str:
-    """Return the line that stands for a bad address in JSON."""
+    """Return the JSON line that reports an invalid URL."""
     problem = {"kind": error.kind, "message": str(error)}
     if isinstance(error, ForeignSchemeError):
         problem["scheme"] = error.scheme
     return json_line(**{field: line.decode(), "error": problem})
 
 
-_BATCH_SIZE = 20_000  # addresses at a time: enough to keep all processors busy, and little memory
+_BATCH_SIZE = 20_000  # URLs per batch: enough to keep all processors busy, with little memory
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def url_arguments(command: _Command) -> _Command:
-    """Give a command the arguments `addresses` and the option `batch`."""
+    """Add the argument `addresses` and the option `batch` to a command."""
     with_batch = click.option(
         "--batch",
         type=FILE_OR_STDIN,
@@ -132,7 +135,7 @@ def url_arguments(command: _Command) -> _Command:
 
 
 def read_url_batches(addresses: tuple[str, ...], batch: Path | None, problems: Problems) -> Iterator[list[InputLine]]:
-    """Return the pages in batches, as soon as they come. Raises UsageError, at once, if there is nothing to ask for."""
+    """Return the URLs in batches, as soon as they are read. Raises UsageError at once if there are none to look up."""
     if not addresses and batch is None:
         raise UsageError("nothing to look up: expected URLs, or a list of them with --batch")
     return _iterate_batches(addresses, batch, problems)
@@ -149,7 +152,7 @@ def _iterate_batches(addresses: tuple[str, ...], batch: Path | None, problems: P
 
 
 def _read_list(file: Path, problems: Problems) -> Iterator[InputLine]:
-    """Yield the addresses of a list; blank lines and those that begin with `#` are passed over."""
+    """Yield the URLs of a list, without blank lines and lines that begin with `#`."""
     for line in read_lines(file, problems):
         text = (line.text.removeprefix(_BOM) if line.number == 1 else line.text).strip()
         if text and not text.startswith(b"#"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 DATABASE_VARIABLE = "UNLOST_DATABASE"
-"""The variable for all commands: an address may have a password in it, which a command line would show to everybody."""
+"""The environment variable of all job commands. A URL with a password on the command line would be visible to all."""
 jobs_option = click.option(
     "--jobs",
     cls=CommonOption,
@@ -59,7 +59,7 @@ max_jobs_size_option = click.option(
 
 
 def open_database(folder: Path, url: str | None, *, is_durable: bool = True) -> "Database":
-    """Return the database of jobs, with its tables in the newest form. Raises as `Database` does, and OSError."""
+    """Return the jobs database, with its schema up to date. Raises as `Database` does, and OSError."""
     from unlost.jobs.database import Database, file_url  # noqa: PLC0415  start-up
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -69,14 +69,14 @@ def open_database(folder: Path, url: str | None, *, is_durable: bool = True) -> 
 
 
 def worker_environment(folder: Path, url: str | None) -> dict[str, str]:
-    """Return the environment of a worker that is started for the same jobs."""
+    """Return the environment of a worker process for the same jobs."""
     return {**os.environ, "UNLOST_JOBS": str(folder.absolute()), **({DATABASE_VARIABLE: url} if url else {})}
 
 
 def open_job_limit_store(database: "Database") -> "LimitStore":
-    """Return where the limits of archives are counted, for all who do jobs together.
+    """Return the limit store shared by all workers that process these jobs.
 
-    With SQLite all of them are on this machine, and count with every other command here, in the user's own files.
+    With SQLite all of them run on this machine, and share the user's own limit files with every other command.
     """
     from unlost.cli.archive_clients import open_limit_store  # noqa: PLC0415  start-up
     from unlost.jobs.rate_limit_store import DatabaseLimitStore  # noqa: PLC0415
@@ -88,17 +88,17 @@ _LOG_FIELDS = ("job", "generation", "worker", "letter")
 
 
 class _StderrHandler(logging.Handler):
-    """Says records as messages are said. is_json is settled once: threads have no context of click."""
+    """Writes log records as messages. `is_json` is fixed at creation: other threads have no click context."""
 
     def __init__(self, *, is_json: bool) -> None:
         super().__init__()
         self._is_json = is_json
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line."""
+        """Write one record."""
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
-            # The whole way to a fault is for whoever mends it: in the object, or below the line.
+            # The whole traceback is for developers: in the JSON object, or below the line.
             text = f"{text}: {record.exc_info[1]!r}"
         if not self._is_json:
             say(text)
@@ -124,7 +124,7 @@ def _format_traceback(
 
 
 def log_to_stderr() -> None:
-    """Have everything said that unlost logs, from notes on."""
+    """Write everything that unlost logs to stderr, from level INFO."""
     context = click.get_current_context()
     log = logging.getLogger("unlost")
     log.setLevel(logging.INFO)

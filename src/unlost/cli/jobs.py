@@ -1,4 +1,4 @@
-"""`unlost jobs`: orders recoveries from a service over HTTP, and manages them, their tokens and the service's clock."""
+"""`unlost jobs`: submits recoveries to a service over HTTP, and manages them, their tokens and the service's clock."""
 
 import json
 import urllib.error
@@ -24,7 +24,7 @@ _MAX_BYTES = 64 << 20
 
 
 class JobServiceClient:
-    """Asks one service. token: of an administrator, or nothing."""
+    """HTTP client of one job service. `token`: of an administrator, or None."""
 
     def __init__(self, server: str, token: str | None) -> None:
         parts = urlsplit(server)
@@ -41,10 +41,12 @@ class JobServiceClient:
         is_post: bool = False,
         query: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """Return the object that comes back.
+        """Send a request and return the JSON object of the response.
 
-        Raises JobError for what cannot be done with a job, UsageError for what the service says is wrong with the
-        request, and InputError where it does not answer.
+        Raises:
+            JobError: The service cannot do this with the job.
+            UsageError: The service says that the request is wrong.
+            InputError: The service does not respond.
         """
         url = f"{self._base}{path}"
         if query:
@@ -53,7 +55,7 @@ class JobServiceClient:
         headers = {"User-Agent": f"unlost/{VERSION}", "Accept": "application/json", "Content-Type": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        request = urllib.request.Request(url, data, headers)  # noqa: S310  its scheme was looked at
+        request = urllib.request.Request(url, data, headers)  # noqa: S310  its scheme was checked
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
                 found = json.loads(answer.read(_MAX_BYTES))

@@ -1,4 +1,4 @@
-"""`unlost`: finds the command, and turns what it raises into a message and an exit code."""
+"""`unlost`: runs the command, and turns its errors into messages and exit codes."""
 
 import errno
 import os
@@ -54,7 +54,7 @@ def app(log: str) -> None:
 
 
 def _errno_hint(number: int | None) -> str:
-    """Return what to do about what the system says, for what happens to everybody one day."""
+    """Return a hint for common operating system errors; empty if there is none."""
     if number in (errno.ENOSPC, errno.EDQUOT):
         return ": make room there, then give the same command again"
     if number == errno.EROFS:
@@ -65,9 +65,9 @@ def _errno_hint(number: int | None) -> str:
 
 
 def _with_suggestion(error: click.ClickException) -> click.ClickException:
-    """Return the error, for a command that does not exist with the question after the one whose name is nearest.
+    """Return the error; for an unknown command, with a suggestion of the most similar name.
 
-    click asks by itself, but only after commands that are loaded, and ours are not; it tells the name since 8.4.
+    click suggests only commands that are loaded, and ours are loaded lazily. It reports the name since 8.4.
     """
     name, context = getattr(error, "command_name", None), getattr(error, "ctx", None)
     if name is None or context is None or getattr(error, "possibilities", None):
@@ -79,23 +79,23 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
 
 
 def _say_why_it_ended(context: click.Context | None, text: str) -> None:
-    """Say why it ended, as `--log` has it: whoever reads messages as objects reads this one above all."""
+    """Print the final error as `--log` says. JSON consumers need this message above all."""
     with nullcontext() if context is None else context.scope(cleanup=False):
         messages.say(text)
 
 
-def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way to end
-    """Run one command and return its exit code; nothing is raised that a user could cause."""
+def run(arguments: list[str]) -> int:  # noqa: PLR0911  one return for each kind of end
+    """Run one command and return its exit code. Raises nothing that a user could cause."""
     context = None
     try:
-        # Bad settings must not keep anybody from reading the help.
+        # Invalid settings must not prevent reading the help.
         asks_for_help = not {"-h", "--help", "--version"}.isdisjoint(arguments)
         defaults: dict[str, Any] = {} if asks_for_help else config.load()
         if defaults:
             config.check(defaults, app)
         if "_UNLOST_COMPLETE" in os.environ:
             app.main(arguments, prog_name="unlost")  # click's own shell completion; ends the process
-        # Not through `main` otherwise: it would end the process itself when a pipe breaks.
+        # Otherwise not through `app.main`: it would end the process itself when a pipe breaks.
         with app.make_context("unlost", arguments, default_map=defaults) as context:
             app.invoke(context)
         sys.stdout.flush()
@@ -113,17 +113,17 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
         _say_why_it_ended(context, str(error))
         return error.exit_code
     except BrokenPipeError:
-        # Python flushes stdout once more at exit: give it somewhere to go.
+        # Python flushes stdout once more at exit: point it to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        # A full disk, a folder that may not be written: the system's words, and the file's name where it gives one.
+        # Such as a full disk or a read-only folder: the system's message, with the file's name if it has one.
         _say_why_it_ended(
             context, f"{error.filename or 'input or output'}: {error.strerror or error}{_errno_hint(error.errno)}"
         )
         return 3
     except (KeyboardInterrupt, click.Abort):
-        click.echo(err=True)  # past the ^C
+        click.echo(err=True)  # new line after the ^C
         _say_why_it_ended(context, "interrupted")
         return 130
     return 0

@@ -1,6 +1,6 @@
-"""`unlost map`: MementoMaps, which say what an archive holds: merge, diff, check and look-up.
+"""`unlost map`: MementoMaps, which summarise the holdings of an archive: merge, diff, check and look-up.
 
-build, compact, exclude and sample are in modules of their own.
+The subcommands build, compact, exclude and sample are in modules of their own.
 """
 
 from dataclasses import asdict

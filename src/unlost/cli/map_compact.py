@@ -24,7 +24,7 @@ from unlost.mementomap.readers import QUERY_KINDS, QueryKind
 
 
 def write_trace(trace: Path | None, shape: MapShape) -> None:
-    """Write lines read against lines left, if that is wanted."""
+    """Write lines read against lines left as CSV, if a file is given."""
     if trace is not None:
         with atomic_file(trace) as curve:
             rows = [("lines_in", "lines_out"), *shape.trace]
@@ -32,13 +32,13 @@ def write_trace(trace: Path | None, shape: MapShape) -> None:
 
 
 def rollups_by_level(rollups: Sequence[int], host_levels: int) -> dict[str, int]:
-    """Return how many nodes were rolled up at which depth, as the papers name them: H2, P0 and so on."""
+    """Return how many nodes were rolled up at each depth, named as in the papers: H2, P0 and so on."""
     names = [f"H{level + 1}" if level < host_levels else f"P{level - host_levels}" for level in range(len(rollups))]
     return {name: count for name, count in zip(names, rollups, strict=True) if count}
 
 
 def format_compaction(shape: MapShape) -> str:
-    """Return what compacting did, for people."""
+    """Return a summary of the compaction as text."""
     rolled = ", ".join(f"{name} {count}" for name, count in rollups_by_level(shape.rollups, shape.host_levels).items())
     return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
 
@@ -61,7 +61,7 @@ def run_budget_compaction(
     trace: Path | None,
     json: bool,
 ) -> int:
-    """Compact to a budget, say what came of it, and return the exit code. The options are those of the command."""
+    """Compact to a budget, print the result, and return the exit code. The parameters are the command's options."""
     options = BudgetOptions(
         queries=queries,
         query_options=QueryLogOptions(kind=query_kind, column=query_column, host=query_host),
@@ -86,7 +86,7 @@ def run_budget_compaction(
             say(format_compaction(report.shape), level="info")
             say(_format_budget(budget, report), level="info")
     if beside is not None and not report.filter_bits:
-        # Of another map, it would deny what this one holds.
+        # A filter of another map would deny pages that this one lists.
         old = f"; what is there, {beside}, is of another map" if Path(beside).exists() else ""
         say(f"no filter is worth its bytes, so none was written{old}", level="warning")
     say_problems(report.problems)
@@ -284,7 +284,7 @@ def compact(
 
 
 def _compact_on_cluster(cluster: SparkConfig, file: str, output: Path, how: Compaction, json: bool) -> int:
-    """Compact a map on a cluster; return the exit code. What was rolled up at which depth nobody there knows."""
+    """Compact a map on a cluster; return the exit code. Roll-ups per depth are not known there."""
     from unlost.research.spark import maps  # noqa: PLC0415  start-up
 
     with open_output(output) as target, cluster.engine() as engine:
@@ -298,7 +298,7 @@ def _compact_on_cluster(cluster: SparkConfig, file: str, output: Path, how: Comp
 
 
 def reject_conflicting_options(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:
-    """Raise UsageError if one of the options was given that go only with, or only without a budget."""
+    """Raise UsageError if an option was given that is only valid with a budget, or only without one."""
     for name in options:
         if ctx.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
             flag = name.replace("_", "-")

@@ -24,7 +24,7 @@ from unlost.mementomap.exclude import (
 from unlost.mementomap.query_logs import MISS_LOG_KINDS
 
 _FILE = types.AnyPath()
-_MAX_DAYS_DIGITS = 5  # what is longer is a date
+_MAX_DAYS_DIGITS = 5  # a longer value is a date
 
 
 @click.command()

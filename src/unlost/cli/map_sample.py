@@ -40,7 +40,7 @@ from unlost.text_lines import read_lines
 
 
 def page_sample_result(state: SampleState, limit: int | None) -> dict[str, object]:
-    """Return what came of asking for the pages of a list, with the names that `--json` has."""
+    """Return the result of querying the pages of a list, with the field names of `--json`."""
     outcomes = state.count_outcomes(limit)
     return {
         "addresses": state.count_pages(limit),
@@ -54,7 +54,7 @@ def page_sample_result(state: SampleState, limit: int | None) -> dict[str, objec
 
 
 def search_sample_result(state: SampleState) -> dict[str, object]:
-    """Return what came of searching."""
+    """Return the result of searching, with the field names of `--json`."""
     done, waiting, failed = state.count_terms()
     mementos, found = state.count_mementos()
     return {
@@ -68,7 +68,7 @@ def search_sample_result(state: SampleState) -> dict[str, object]:
 
 
 def format_sample_result(result: dict[str, object], kind: str) -> str:
-    """Return the same for people."""
+    """Return the result as text."""
     failed = result["failed"]
     kinds = ", ".join(f"{each} {count}" for each, count in failed.items()) if isinstance(failed, dict) else ""
     failures = f"failed: {kinds}" if kinds else "none failed"
@@ -84,7 +84,7 @@ def format_sample_result(result: dict[str, object], kind: str) -> str:
 
 
 def say_how_to_resume(stop: EarlyStop | None, result: dict[str, object]) -> None:
-    """Say why not all was asked, and how to go on."""
+    """Print why the sample is incomplete, and how to resume it."""
     go_on = "The same command goes on; the map has what came back so far"
     if stop is None:
         say(f"some could not be asked for. {go_on}", level="warning")
@@ -104,7 +104,7 @@ def say_how_to_resume(stop: EarlyStop | None, result: dict[str, object]) -> None
         )
 
 
-_MAX_TERM = 500  # characters: what is longer is no search
+_MAX_TERM = 500  # characters: a longer text is not a search term
 _DEFAULT_REQUESTS = 100
 
 
@@ -262,7 +262,7 @@ def _begin_search(
 
 
 def _read_terms(searches: tuple[str, ...], file: Path | None, problems: Problems) -> list[str]:
-    """Return all searches, in their order, without white space around them."""
+    """Return all search terms in order, without duplicates and with white space normalised. Raises InputError."""
     lines = [] if file is None else [line.text.decode("utf-8", "replace") for line in read_lines(file, problems)]
     terms = list(dict.fromkeys(" ".join(term.split()) for term in (*searches, *lines)))
     for term in terms:
@@ -273,14 +273,14 @@ def _read_terms(searches: tuple[str, ...], file: Path | None, problems: Problems
 
 @dataclass(frozen=True, slots=True)
 class _ArchiveSampler:
-    """Asks one archive in somebody's name."""
+    """Queries one archive."""
 
     archive: Archive
     contact: str | None
     patience: float
 
     def sample_pages(self, state: SampleState, concurrency: int, limit: int | None, language: bool) -> EarlyStop | None:
-        """Ask for the pages of a list that were not answered yet."""
+        """Query the pages of a list that have no response yet."""
         outcomes = state.count_outcomes(limit)
         left = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERED_OUTCOMES)
 
@@ -300,7 +300,7 @@ class _ArchiveSampler:
     def sample_search(
         self, state: SampleState, pages: int, requests: int, seed: int | None, problems: Problems
     ) -> EarlyStop | None:
-        """Search for what was not searched for yet."""
+        """Run the searches that are not done yet."""
 
         async def ask(bar: ProgressBar) -> EarlyStop | None:
             async with open_http_client(self.contact, self.patience) as courier:

@@ -1,4 +1,4 @@
-"""Messages to people and logs, on stderr. Results go to stdout and never pass through here."""
+"""Human-readable messages and logs, on stderr. Results go to stdout and never pass through here."""
 
 from typing import TYPE_CHECKING
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STANDARD_INPUT_FILE = "unlost.standard_input_file"
-"""The key in the meta of a click context of the temporary file that holds standard input."""
+"""Key in the meta of a click context: path of the temporary file that holds standard input."""
 
-_MAX_INPUT_CHARS = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
-_MAX_MESSAGE = 1000  # characters: no message of ours comes near it, whatever a name in it is
+_MAX_INPUT_CHARS = 100  # characters of user input in a message: enough to recognise it, short enough for one line
+_MAX_MESSAGE = 1000  # characters: no message is that long, unless a name in it is
 
 
 def escape_untrusted(text: bytes, limit: int | None = _MAX_INPUT_CHARS) -> str:
@@ -32,12 +32,12 @@ def _escape_unprintable(text: str) -> str:
 
 
 def say_next(text: str) -> None:
-    """Write what the user can do next with what a command made. Commands leave it out with `--json`."""
+    """Print the suggested next step after a command. Commands omit it with `--json`."""
     say(f"next: {text}", level="info")
 
 
 def command_line(*words: "str | Path") -> str:
-    """Return a command of ours as it is typed into a shell, in backquotes.
+    """Return a command of ours as typed into a shell, in backquotes.
 
     >>> command_line("report", "my site.recovery")
     "`unlost report 'my site.recovery'`"
@@ -48,7 +48,7 @@ def command_line(*words: "str | Path") -> str:
 
 
 def _strip_userinfo(text: str) -> str:
-    """Remove user names and passwords from URLs. Few messages have any, and those do without the import."""
+    """Remove user names and passwords from URLs. Few messages have any; the others avoid the import."""
     if "@" not in text and "%40" not in text:
         return text
     from unlost.redaction import strip_userinfo  # noqa: PLC0415  start-up
@@ -57,16 +57,16 @@ def _strip_userinfo(text: str) -> str:
 
 
 def say(text: str, *, level: str = "error", **fields: str | int) -> None:
-    """Write one message; with `--log json`, as an object with the fields beside it.
+    """Write one message; with `--log json`, as an object that includes the fields.
 
-    Text comes out as `unlost: ` and the message, fields left out: the message has to say it all. Whatever is in it, it
-    is one line that no terminal acts on, and URLs in it have no user name or password.
+    As text, it is `unlost: ` and the message without the fields, so the message must be complete in itself. It is
+    always a single line without terminal control characters, and URLs in it have no user name or password.
     """
     context = click.get_current_context(silent=True)
     if context is not None and STANDARD_INPUT_FILE in context.meta:
         text = text.replace(context.meta[STANDARD_INPUT_FILE], "standard input")
     if len(text) > _MAX_MESSAGE:
-        # The end says what is wrong, and what to do.
+        # The end of a message says what is wrong and what to do, so the middle is cut.
         text = f"{text[: _MAX_MESSAGE // 2]}…{text[-_MAX_MESSAGE // 2 :]}"
     text = _escape_unprintable(_strip_userinfo(text))
     if context is not None and context.find_root().params.get("log") == "json":

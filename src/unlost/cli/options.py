@@ -51,7 +51,7 @@ def damage_options(command: _Command) -> _Command:
     return allow_partial_option(max_bad_option(force_option(command)))
 
 
-_MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
+_MAX_LIST_BYTES = 16 << 20  # the Public Suffix List has a third of a megabyte
 rules_option = click.option(
     "--rules",
     type=click.Choice(uri.RULE_SETS),
@@ -70,7 +70,7 @@ suffixes_option = click.option(
 
 
 def load_suffix_list(file: Path | None, section: str) -> uri.SuffixList:
-    """Return the list in a file, or the one of unlost. Raises InputError if it is none."""
+    """Return the suffix list in a file, by default the one shipped with unlost. Raises InputError if it is invalid."""
     if file is None:
         return uri.SuffixList(section=section)
     try:
@@ -87,7 +87,7 @@ def load_suffix_list(file: Path | None, section: str) -> uri.SuffixList:
 
 
 def resolve_date(text: str | None) -> date:
-    """Return the day that `--date` names, else the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
+    """Return the day of `--date`, else of the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
     from unlost import dates  # noqa: PLC0415  start-up
 
     told = resolve_timestamp(text)
@@ -95,14 +95,17 @@ def resolve_date(text: str | None) -> date:
 
 
 def resolve_build_time(text: str | None) -> str:
-    """Return what `--date` names, else the variable SOURCE_DATE_EPOCH, else now, as 14 digits. Raises UsageError."""
+    """Return `--date`, else the variable SOURCE_DATE_EPOCH, else now, as 14 digits. Raises UsageError."""
     return resolve_timestamp(text) or build_time()
 
 
 def resolve_timestamp(text: str | None) -> str | None:
-    """Return what `--date` names, else the variable SOURCE_DATE_EPOCH, as 14 digits; None if neither says anything.
+    """Return `--date`, else the variable SOURCE_DATE_EPOCH, as 14 digits; None if neither is set.
 
-    For headers: what is made of the same files is the same on every day, unless it is told the day. Raises UsageError.
+    Used for file headers, so that output is reproducible: the same input gives the same file on any day.
+
+    Raises:
+        UsageError: The date is invalid.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if text is None and not epoch:
@@ -127,7 +130,7 @@ _COLUMNS = ("key", "url", "date", "mime", "status", "length")
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
-    """Where the work is done: the master of a cluster, settings of Spark, where to keep what was read, if anywhere."""
+    """Configuration of the cluster: master URL, Spark settings, and where to store checkpoints, if anywhere."""
 
     master: str
     conf: Mapping[str, str]
@@ -135,7 +138,7 @@ class SparkConfig:
 
     @contextmanager
     def engine(self) -> "Iterator[SparkEngine]":
-        """Give the engine of the cluster while the block runs."""
+        """Yield the engine of the cluster. Checkpoints are deleted if the block succeeds."""
         from unlost.research.spark.checkpoint import CheckpointStore  # noqa: PLC0415
         from unlost.research.spark.engine import SparkEngine  # noqa: PLC0415  an extra, and slow to import
         from unlost.research.spark.session import spark_session  # noqa: PLC0415
@@ -148,7 +151,7 @@ class SparkConfig:
 
 
 def engine_options(command: _Command) -> _Command:
-    """Give a command the options that say where it works; `place` makes one thing of them."""
+    """Add the options that choose the engine, which `spark_config` turns into one object."""
     options = (
         click.option(
             "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Where to work."
@@ -187,14 +190,14 @@ def spark_config(engine: str, master: str | None, spark_conf: tuple[str, ...], k
     for setting in spark_conf:
         name, found, value = setting.partition("=")
         if not found or not name.startswith("spark."):
-            # What stands behind the sign may be a secret.
+            # The value after the equals sign may be a secret.
             raise UsageError(f"{name[:60]}: expected a setting such as spark.executor.memory=4g")
         conf[name] = value
     return SparkConfig(master, conf, keep)
 
 
 def parquet_columns(text: str | None, cluster: SparkConfig | None) -> Mapping[str, str] | None:
-    """Return the columns of Parquet files, by our names for them; None if they are none. Raises UsageError."""
+    """Return the Parquet columns by our names for them, or None if the files are not Parquet. Raises UsageError."""
     if text is None:
         return None
     if cluster is None:

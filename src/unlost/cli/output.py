@@ -1,4 +1,4 @@
-"""Standard output and output files: lines, tables, JSON Lines, and files that appear whole or not at all."""
+"""Standard output and output files: lines, tables, JSON Lines, and files that are written atomically."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from unlost.report.format import ReportTable, escape_unprintable
 
 
 def is_standard_output(output: Path) -> bool:
-    """Return whether `-` was given."""
+    """Return whether the output is `-`."""
     return fspath(output) == "-"
 
 
@@ -34,17 +34,23 @@ def reject_in_place(outputs: Iterable[Path], inputs: Iterable[str | PathLike[str
 
 @contextmanager
 def open_output(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force: bool = False) -> Iterator[Path]:
-    """Give the path of a file to make, and for `-` print what it holds when the block ends well.
+    """Yield the path of the file to write; for `-`, print its content when the block succeeds.
 
-    inputs: what it is made of, which it replaces only with `force`. Raises UsageError before any work if it would,
-    InputError if it is a folder, or its folder does not exist.
+    Args:
+        output: The file, or `-` for standard output.
+        inputs: The files it is made from.
+        force: Whether it may replace one of the inputs.
+
+    Raises:
+        UsageError: The output would replace an input. Raised before any work.
+        InputError: The output is a folder, or its folder does not exist.
     """
     reject_in_place([output], inputs, force=force)
     if is_standard_output(output):
         import shutil  # noqa: PLC0415  start-up
         import tempfile  # noqa: PLC0415
 
-        # Not by the name of standard output: opened anew, a file that it was sent to is written from its beginning.
+        # Not via /dev/stdout: opening it again would overwrite a redirected file from its beginning.
         with tempfile.TemporaryDirectory(prefix="unlost-") as folder:
             aside = Path(folder, "output")
             yield aside
@@ -57,30 +63,30 @@ def open_output(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, for
 
 
 def check_output_file(file: Path | None) -> None:
-    """Refuse before any work a file that cannot be written, if there is to be one. Raises InputError."""
+    """Raise InputError, before any work, if a file is given that cannot be written."""
     if file is not None and file.is_dir():
         raise InputError(f"{file}: cannot be written: it is a folder: name a file in it")
     if file is not None and not file.absolute().parent.is_dir():
         raise InputError(f"{file}: cannot be written: no such folder: make it first")
 
 
-def json_line(**fields: Any) -> str:  # noqa: ANN401  whatever JSON can hold
-    """Return an object as a line."""
+def json_line(**fields: Any) -> str:  # noqa: ANN401  any JSON value
+    """Return an object as a line of JSON."""
     return dumps(fields) + "\n"
 
 
 def write_lines(lines: list[str]) -> None:
-    """Write lines to standard output, at once."""
+    """Write lines to standard output in one call."""
     if lines:
-        # Bytes, whatever the terminal's encoding: an address that is not UTF-8 leaves as it came.
+        # Bytes, whatever the terminal's encoding: a URL that is not UTF-8 is printed verbatim.
         sys.stdout.buffer.write("".join(lines).encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under their headers on a terminal; elsewhere a line each, with tabs and without headers.
+    """Print rows as a table with headers on a terminal, and elsewhere as TSV without headers.
 
-    Whatever is in them, no terminal acts on it and no row takes two lines.
+    Control characters are escaped, so that no cell affects the terminal or spans two lines.
     """
     safe = [[escape_untrusted(os.fsencode(cell), None) for cell in row] for row in rows]
     if not sys.stdout.isatty():
@@ -99,7 +105,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def format_columns(
     heads: Sequence[str], rows: Sequence[Sequence[str]], left_aligned: Collection[int] = frozenset({0})
 ) -> list[str]:
-    """Return a table as lines of text: columns of words, by default the first, at the left, numbers at the right."""
+    """Return a table as lines of text: columns of words aligned left (by default the first), numbers right."""
     widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
     return [
         "  ".join(
@@ -111,7 +117,7 @@ def format_columns(
 
 
 def format_tables(tables: Iterable[ReportTable]) -> Iterator[str]:
-    """Yield tables as lines of text, with an empty line before each; whatever is in them, no terminal acts on it."""
+    """Yield tables as lines of text, each after an empty line. Control characters are escaped."""
     for table in tables:
         heads = [escape_unprintable(head) for head in table.heads]
         rows = [[escape_unprintable(cell) for cell in row] for row in table.rows]
@@ -119,6 +125,6 @@ def format_tables(tables: Iterable[ReportTable]) -> Iterator[str]:
 
 
 def reject_stdout_conflict(output: Path, json: bool) -> None:
-    """Raise UsageError, before any work, if the map and the result would be written to the same place."""
+    """Raise UsageError, before any work, if both the map and the result would go to standard output."""
     if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the map a name")

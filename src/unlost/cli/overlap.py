@@ -1,4 +1,4 @@
-"""`unlost overlap`: who holds the pages of a list."""
+"""`unlost overlap`: measures which archives hold the pages of a list."""
 
 from pathlib import Path
 

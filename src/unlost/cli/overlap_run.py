@@ -1,4 +1,4 @@
-"""Runs `unlost overlap`: queries what is left, and prints and writes the result."""
+"""Runs `unlost overlap`: sends the remaining queries, and prints and writes the result."""
 
 import asyncio
 import math
@@ -43,7 +43,7 @@ from unlost.research.plots import plot_overlap
 
 @dataclass(frozen=True, slots=True)
 class OverlapOptions:
-    """What somebody wants, by the names of the options."""
+    """Values of the command's options, by name."""
 
     urls: Path
     archives: Path | None
@@ -71,7 +71,7 @@ class OverlapOptions:
 
 
 def run_overlap(options: OverlapOptions) -> int:
-    """Ask, print, write; return the exit code. Raises UsageError, InputError, OSError."""
+    """Query the archives, print and write the result; return the exit code. Raises UsageError, InputError, OSError."""
     chosen = read_registry(options.archives).only(options.only)
     if not chosen:
         raise UsageError("no archive is on: name some by --only")
@@ -106,7 +106,7 @@ def run_overlap(options: OverlapOptions) -> int:
 
 @contextmanager
 def _open_state(wanted: OverlapOptions) -> Iterator[OverlapState]:
-    """Give the state; for a dry run of what was not begun, one that goes."""
+    """Yield the state; for a dry run that has none yet, a temporary one."""
     if wanted.state is None and wanted.is_stdin and not wanted.dry_run:
         raise UsageError("--urls - leaves no place for the answers: say by --state where to keep them")
     place = wanted.state or wanted.urls.with_name(f"{wanted.urls.name}.overlap")
@@ -119,15 +119,15 @@ def _open_state(wanted: OverlapOptions) -> Iterator[OverlapState]:
 
 
 def _say_request_count(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> None:
-    """Say how many questions are left, at most but for lists that come in parts."""
+    """Print how many requests are left: an upper bound, except that a TimeMap in several pages takes more."""
     rows = []
     for archive in archives:
         lists = state.count_unanswered(archive.id)
-        # What is held is not known of those that have not been asked for.
+        # It is not yet known which of the unqueried pages have captures.
         copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
         rows.append({"archive": archive.id, "lists": lists, "copies": copies})
     total = sum(int(str(row["lists"])) + int(str(row["copies"])) for row in rows)
-    # Each with its robots.txt; of which pages there are copies is not known of those that have not been asked for.
+    # Plus a robots.txt per site. It is not yet known which of the unqueried pages have captures.
     live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
     if wanted.json:
         write_lines([dumps({"pages": state.size, "archives": rows, "questions": total, "live_pages": live}) + "\n"])
@@ -144,7 +144,7 @@ def _say_request_count(state: OverlapState, archives: Sequence[Archive], wanted:
 
 
 def _query_archives(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> dict[str, EarlyStop]:
-    """Ask what is left; return which archives were not asked to the end."""
+    """Send the remaining queries; return the archives that stopped early, and why."""
     left = sum(
         state.count_unanswered(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives
     )
@@ -191,7 +191,7 @@ def _print_result(figures: OverlapStats, wanted: OverlapOptions) -> None:
 
 
 def _say_remaining(figures: OverlapStats, stops: dict[str, EarlyStop], postponed: int) -> bool:
-    """Say why not all was asked, and how to go on; return whether all was."""
+    """Print why the result is incomplete and how to resume; return whether it is complete."""
     for archive, stop in stops.items():
         _say_stop(archive, stop)
     left = postponed + sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)

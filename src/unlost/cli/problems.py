@@ -5,7 +5,7 @@ from unlost.crawl.models import CrawlResult
 from unlost.problems import Problem, Problems
 
 PROBLEM_DESCRIPTIONS = {
-    # of addresses
+    # URLs
     "bad-address": "an address that is none",
     "bad-host": "an address whose host cannot exist",
     "bad-name": "a file whose name is in another encoding than UTF-8",
@@ -18,7 +18,7 @@ PROBLEM_DESCRIPTIONS = {
     "no-uri": "a record without an address",
     "not-surt": "a key in a form that no index has",
     "nested": "an address with session ids within session ids",
-    # of lines and fields
+    # lines and fields
     "bad-column": "a column whose values cannot be used",
     "bad-date": "a date that is none",
     "bad-entry": "an entry that is damaged",
@@ -42,7 +42,7 @@ PROBLEM_DESCRIPTIONS = {
     "not-replay": "a request to an archive for something else than a copy of a page",
     "too-long": "a line or an address that is too long",
     "unknown-header": "a header that nobody knows",
-    # of maps and profiles
+    # maps and profiles
     "bad-frequency": "a count that is none",
     "bad-key": "a key that no address has",
     "bad-ports": "counts by port that do not fit",
@@ -56,7 +56,7 @@ PROBLEM_DESCRIPTIONS = {
     "nothing-held": "a key under which nothing is held",
     "unknown-rules": "a header with rules that do not exist",
     "unsorted": "a line that belongs before the one above it",
-    # of compressed files
+    # compressed files
     "bad-block": "a block of a compressed index that cannot be read",
     "bad-checksum": "a compressed part that is not what its checksum says",
     "bad-gzip": "a compressed part that is damaged",
@@ -69,7 +69,7 @@ PROBLEM_DESCRIPTIONS = {
     "truncated": "a file that breaks off",
     "truncated-gzip": "a compressed file that breaks off",
     "truncated-zstd": "a compressed file that breaks off",
-    # of archive files and caches
+    # archive files and caches
     "bad-coding": "a copy that is packed in a way that it is not",
     "bad-http": "a copy without the beginning that answers of servers have",
     "bad-member": "a file in a WACZ that cannot be read",
@@ -88,7 +88,7 @@ PROBLEM_DESCRIPTIONS = {
     "short-header": "a record whose header breaks off",
     "too-large": "something that is too large",
     "unreadable": "a file or copy that cannot be read",
-    # of what archives send
+    # responses of archives
     "bad-crawl": "a crawl whose description makes no sense",
     "bad-parameter": "a link with a property that makes no sense",
     "bad-quote": "a link with quotes that do not end",
@@ -107,11 +107,11 @@ PROBLEM_DESCRIPTIONS = {
 
 
 EXIT_SKIPPED_INPUT = 5
-"""The exit code of a command that is done, but skipped some of its input."""
+"""Exit code of a command that succeeded, but skipped some of its input."""
 
 
 def format_problem(kind: str, count: int, first: Problem) -> str:
-    """Return how often something of a kind happened, in plain words, with the first of them.
+    """Return the number of problems of a kind, its description, and the first of them.
 
     >>> format_problem("bad-date", 3, Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `x`"))
     '3 times a date that is none, first: a.cdx:7 (byte 512): bad-date: expected 14 digits, found `x`'
@@ -121,26 +121,33 @@ def format_problem(kind: str, count: int, first: Problem) -> str:
 
 
 def say_problems(problems: Problems, about: str = "", level: str = "error", **fields: str) -> None:
-    """Say how many there are of each kind, with the first of each. about: whose they are, if that is not plain."""
+    """Print the number of problems of each kind, with the first of each.
+
+    Args:
+        problems: The problems.
+        about: Subject to prefix the messages with, unless it is obvious.
+        level: Log level of the messages.
+        fields: Additional fields of the JSON log.
+    """
     for kind, count in problems.counts.items():
         line = format_problem(kind, count, problems.first[kind])
         say(f"{about}: {line}" if about else line, level=level, kind=kind, count=count, **fields)
 
 
 def say_crawl_gaps(result: CrawlResult | None, hint: str) -> None:
-    """Say what a crawl did not see; nothing if there was none. more: what to do about a limit that ended it."""
+    """Print what a crawl did not visit; nothing if it is complete. `hint`: what to do about a limit that ended it."""
     if result is None:
         return
     if result.limit is not None:
         say(f"the site has more than was visited: {result.queued:,} addresses are left; {hint}", level="note")
     for reason, count in result.excluded_links.items():
         if reason == "too-far":
-            continue  # which nobody wanted
+            continue  # out of scope, as configured
         say(f"{count:,} links were not followed: {reason}", level="note")
     for host in result.suspended_hosts:
         say(f"{host}: it said to come back later, or does not answer: not all of it was seen", level="warning")
 
 
 def repaired_keys_note(count: int) -> str:
-    """Return the end of a message that says how many key columns were repaired; nothing if none was."""
+    """Return the suffix of a message with the number of repaired key columns; empty if there are none."""
     return f", {count} keys repaired by their URLs" if count else ""

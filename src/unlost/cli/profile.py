@@ -1,4 +1,4 @@
-"""`unlost profile`: what an archive holds, counted under URI-Keys."""
+"""`unlost profile`: counts what an archive holds per URI-Key."""
 
 import sys
 from contextlib import ExitStack, suppress
@@ -322,7 +322,7 @@ def _policy_names(text: str) -> list[str]:
 
 
 def _make_folder(path: Path) -> bool:
-    """Make a folder unless there is one; return whether it was made."""
+    """Create a folder if it does not exist; return whether it was created."""
     if path.exists():
         return False
     _check_folder(path.parent, path)

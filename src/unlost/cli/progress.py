@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on the terminal, nothing anywhere else."""
+"""Progress of long work: a bar on the terminal, and nothing elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
 
 _T = TypeVar("_T")
-_LINES_PER_UPDATE = 1000  # lines between two looks at the bar: each costs as much as reading some lines
+_LINES_PER_UPDATE = 1000  # lines between two updates of the bar: an update costs as much as reading some lines
 
 
 class ProgressBar:
-    """What long work tells about itself. Both methods cost next to nothing where no bar is shown."""
+    """Receives the progress of long work. Its methods cost next to nothing if no bar is shown."""
 
     def __init__(self, shown: "Progress | None", task: "TaskID | None") -> None:
         self._display = shown
@@ -25,22 +25,22 @@ class ProgressBar:
         self._lines = 0
 
     def update_bytes(self, done: int) -> None:
-        """Say how many bytes of the present file have been read; readers take this method as `on_read`."""
+        """Set the number of bytes read of the current file. Readers take this method as `on_read`."""
         if self._display is not None and self._task is not None:
             self._display.update(self._task, completed=self._finished_bytes + done, lines=self._lines)
 
     def update(self, done: int, lines: int) -> None:
-        """Say how many bytes and lines have been read, of all files together."""
+        """Set the number of bytes and lines read, of all files together."""
         self._lines = lines
         self.update_bytes(done)
 
     def finish_file(self, size: int) -> None:
-        """Say that a file of so many bytes is done, and that what is read from now on is of the next."""
+        """Record that a file of `size` bytes is finished; later calls of `update_bytes` refer to the next one."""
         self._finished_bytes += size
         self.update_bytes(0)
 
     def lines(self, lines: Iterable[_T]) -> Iterator[_T]:
-        """Yield the lines, or whatever is counted like them, and count them."""
+        """Yield the lines (or other items) and count them."""
         if self._display is None or self._task is None:
             yield from lines
             return
@@ -53,12 +53,15 @@ class ProgressBar:
 
 @contextmanager
 def progress(label: str, total: int | None = None, counted: str = "lines") -> Iterator[ProgressBar]:
-    """Show a bar on stderr while the block runs: bytes of `total`, lines, lines a second, and the time that is left.
+    """Show a bar on stderr while the block runs: bytes of `total`, lines, lines per second, and the remaining time.
 
-    label: what is being done. total: bytes to read; None if nobody knows, and then lines are all that is shown.
-    counted: what is counted in the place of lines; then the total is of these, and there are no bytes.
-    The bar goes when the block ends, also when it is interrupted. Without a terminal, and with `--log json`, there is
-    none.
+    The bar disappears when the block ends, also when it is interrupted. Without a terminal, and with `--log json`,
+    none is shown.
+
+    Args:
+        label: Description of the work.
+        total: Bytes to read; None if unknown, and then only lines are shown.
+        counted: Unit that is counted. If it is not lines, `total` is in this unit, and no bytes are shown.
 
     >>> with progress("reading a.cdxj", 512) as bar:
     ...     list(bar.lines([b"a", b"b"]))
@@ -73,7 +76,7 @@ def progress(label: str, total: int | None = None, counted: str = "lines") -> It
 
 
 def item_counter(bar: ProgressBar) -> Callable[[], None]:
-    """Return what is to be called for each thing that is done, where these are counted."""
+    """Return a function to call for each finished item, for bars that count items."""
     done = 0
 
     def count() -> None:
@@ -85,7 +88,7 @@ def item_counter(bar: ProgressBar) -> Callable[[], None]:
 
 
 def crawl_progress(bar: ProgressBar) -> Callable[[str, Mapping[str, object]], None]:
-    """Return what moves a bar by what a crawl tells."""
+    """Return a crawl event callback that updates a bar."""
 
     def tell(word: str, about: Mapping[str, object]) -> None:
         fetched = about.get("fetched")
@@ -96,7 +99,7 @@ def crawl_progress(bar: ProgressBar) -> Callable[[str, Mapping[str, object]], No
 
 
 def total_size(files: Sequence[Path]) -> int | None:
-    """Return how many bytes there are to read; None if that cannot be known."""
+    """Return the total size of files in bytes; None if it cannot be determined."""
     try:
         return sum(file.stat().st_size for file in files) if all(file.is_file() for file in files) else None
     except OSError:
@@ -104,7 +107,7 @@ def total_size(files: Sequence[Path]) -> int | None:
 
 
 def is_progress_visible() -> bool:
-    """Return whether anybody would see a bar."""
+    """Return whether a bar is shown: stderr is a terminal, and messages are not JSON."""
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().params.get("log") == "json":
         return False
@@ -112,16 +115,16 @@ def is_progress_visible() -> bool:
 
 
 def _create_display(total: int | None, counted: str) -> "Progress":
-    # Here, so that nobody else waits for it.
+    # Imported here, so that commands without a bar do not pay for it.
     from rich import progress as parts  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     class Lines(parts.ProgressColumn):
-        """How many lines, and how many a second."""
+        """Column with the number of lines, and lines per second."""
 
         def render(self, task: "Task") -> Text:
-            """Return both, with commas."""
+            """Return both, with thousands separators."""
             count = int(task.fields["lines"])
             speed = count / task.elapsed if task.elapsed else 0
             return Text(f"{count:,} {counted}, {speed:,.0f}/s")
@@ -130,7 +133,7 @@ def _create_display(total: int | None, counted: str) -> "Progress":
     if total is not None:
         columns[1:1] = [parts.BarColumn(), parts.DownloadColumn() if counted == "lines" else parts.MofNCompleteColumn()]
         columns.append(parts.TimeRemainingColumn(compact=True))
-    # Not more: stdout is the user's, and what is written there must come out as it is.
+    # stdout and stderr are not redirected: the command's results must be printed verbatim.
     return parts.Progress(
         *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
     )

@@ -34,7 +34,7 @@ _AUTO = "auto"  # `--browser-cache` without a value
 
 
 def _check_profiles(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str | Path, ...]:
-    """Check the folders of profiles. Raises InputError for one that is not there."""
+    """Check the folders of browser profiles. Raises InputError for a missing one."""
     checked: list[str | Path] = []
     for value in values:
         if value == _AUTO:
@@ -45,7 +45,7 @@ def _check_profiles(_ctx: click.Context, _param: click.Parameter, values: tuple[
         try:
             checked.append(READABLE_FOLDER.convert(Path(value).expanduser() if value else "", None, None))
         except InputError as error:
-            # It may be a URL without a scheme, which an option with an optional value takes for its own.
+            # It may be a URL without a scheme, which click took for the optional value of this option.
             raise InputError(f"{error}; to search for profiles, write --browser-cache after the URL") from None
     return tuple(checked)
 
@@ -85,9 +85,11 @@ source_options = (
 
 
 def select_sources(ctx: click.Context, given: Mapping[str, Any], plan: "RecoverOptions") -> "dict[str, Archive]":
-    """Return what to recover from, by id: local sources, then archives, then the live site.
+    """Return the sources to recover from, by id: local sources, then archives, then the live site.
 
-    Raises UsageError for options that contradict each other, InputError for a source that cannot be read.
+    Raises:
+        UsageError: Options contradict each other.
+        InputError: A source cannot be read.
     """
     from unlost.archives.local_sources import local_source_archives  # noqa: PLC0415  start-up
     from unlost.recover.sources import LIVE_ARCHIVE  # noqa: PLC0415
@@ -122,7 +124,7 @@ _COUNT = click.IntRange(min=1)
 
 
 def _parse_date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Check a date of 1 to 14 digits, also with the dashes of ISO."""
+    """Return a date of 1 to 14 digits, also for one with the dashes of ISO 8601."""
     if value is None:
         return None
     digits = value.replace("-", "")
@@ -135,7 +137,7 @@ def _parse_date(_ctx: click.Context, _param: click.Parameter, value: str | None)
 
 
 def _removed_option(name: str, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return an option of an earlier version that is refused with a hint, also as a setting or variable."""
+    """Return an option of an earlier version that is rejected with a hint, also as a setting or variable."""
 
     def refuse(ctx: click.Context, param: click.Parameter, _value: bool) -> None:
         source = ctx.get_parameter_source(param.name or "")
@@ -261,7 +263,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     plan = _recover_options(url, given)
     folder = given["output"] or Path(_default_folder(plan.url))
     if (folder / STATE_FILE_NAME).is_file():
-        # Before anything is said about archives.
+        # Report conflicts with the state before anything about archives.
         with explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
             state.check_options(plan)
             plan = _inherit_options(ctx, plan, state.inherited_options())
@@ -276,7 +278,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
 
 
 def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOptions | None) -> RecoverOptions:
-    """Return a plan with the options of a recovery made by a version with other defaults, unless others are given."""
+    """Return a plan with the defaults of the version that began the recovery, unless options override them."""
     if before is None:
         return plan
     options = {
@@ -332,7 +334,7 @@ def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
     )
     if plan.first and plan.last and plan.first > plan.last:
         raise UsageError("--from is later than --to: nothing lies between")
-    RecoveryScope.of(plan)  # raises for expressions that are none
+    RecoveryScope.of(plan)  # raises for invalid expressions
     return plan
 
 
@@ -351,7 +353,7 @@ def _read_urls(file: Path | None) -> tuple[str, ...]:
 
 
 def _read_expressions(file: Path | None) -> list[str]:
-    """Return the lines of a file without those that are empty or begin with `#`. Raises InputError."""
+    """Return the lines of a file, except those that are empty or begin with `#`. Raises InputError."""
     import re  # noqa: PLC0415  start-up
 
     from unlost.problems import Problems  # noqa: PLC0415

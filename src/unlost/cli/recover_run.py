@@ -45,14 +45,15 @@ if TYPE_CHECKING:
 
 
 _FAILURE_EVENTS = ("failed", "waiting")
-_MAX_BUFFERED = 1000  # events; without a network a run ends after a few for each archive
+_MAX_BUFFERED = 1000  # events; without a network, a run ends after a few per archive
 _SILENT_EVENTS = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
 
 
 class RecoverDisplay:
-    """Tells people, or programs, what happens. Use it as a context manager.
+    """Shows what happens: a progress display, messages, or JSON events. A context manager.
 
-    sent: the requests so far; to be set once there is who counts them.
+    Attributes:
+        sent: Requests sent so far; set once the client that counts them exists.
     """
 
     def __init__(self, *, is_json: bool) -> None:
@@ -62,14 +63,14 @@ class RecoverDisplay:
         self.sent: RequestsSent = {}
 
     def __enter__(self) -> Self:
-        """Begin to draw, on a terminal."""
+        """Start the display, on a terminal."""
         if is_progress_visible() and not self._is_json:
             self._display = _create_display()
             self._display.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Take it away; say to whoever interrupts that nothing is lost."""
+        """Stop the display. After Ctrl-C, say that nothing is lost."""
         if self._display is not None:
             self._display.stop()
         if kind is KeyboardInterrupt:
@@ -77,7 +78,7 @@ class RecoverDisplay:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Draw nothing meanwhile, so that a question can be answered."""
+        """Pause the display, so that the user can be prompted."""
         if self._display is not None:
             self._display.stop()
         try:
@@ -87,7 +88,7 @@ class RecoverDisplay:
                 self._display.start()
 
     def on_event(self, event: str, fields: Mapping[str, object]) -> None:
-        """Show what happened."""
+        """Show an event."""
         if self._is_json:
             if event == "waiting":
                 fields = {**fields, "until": int(float(str(fields["until"]))) + 1}
@@ -118,7 +119,7 @@ class RecoverDisplay:
 
 
 class BufferedEvents:
-    """Holds back what fails until an archive is reached: without a network, one message replaces them all."""
+    """Buffers failures until an archive has been reached: without a network, one message replaces them all."""
 
     def __init__(self, on_event: EventCallback, network: Connectivity) -> None:
         self._on_event = on_event
@@ -126,7 +127,7 @@ class BufferedEvents:
         self._buffer: list[tuple[str, Mapping[str, object]]] = []
 
     def on_event(self, event: str, fields: Mapping[str, object]) -> None:
-        """Pass an event on, now or once an archive is reached."""
+        """Forward an event, or buffer it until an archive has been reached."""
         if event in _FAILURE_EVENTS and self._network.is_undecided:
             if len(self._buffer) < _MAX_BUFFERED:
                 self._buffer.append((event, fields))
@@ -153,7 +154,7 @@ def _format_event(event: str, fields: Mapping[str, object]) -> str:
 
 
 def _create_display() -> "Progress":
-    from rich import progress as parts  # noqa: PLC0415  nobody else waits for it
+    from rich import progress as parts  # noqa: PLC0415  only for the display
     from rich.console import Console  # noqa: PLC0415
 
     columns = (
@@ -168,12 +169,12 @@ def _create_display() -> "Progress":
 
 
 EXIT_NOTHING_RECOVERED = 1
-"""The exit code of a recovery that is done and never brought anything."""
-_DATE_OPTIONS = ("at", "first", "last", "most_recent")  # of a plan: which captures are taken
+"""Exit code of a finished recovery that recovered nothing in any run."""
+_DATE_OPTIONS = ("at", "first", "last", "most_recent")  # fields of a plan that choose captures by date
 
 
 class RecoverRun:
-    """A run of a plan in a folder, with the options that were given, by their names."""
+    """A run of a plan in a folder, with the command's options by name."""
 
     def __init__(
         self,
@@ -194,7 +195,11 @@ class RecoverRun:
         self._is_new = state.options() is None
 
     def recover(self) -> int:
-        """Recover what can be recovered now; return the exit code: 0 or NOTHING if there is nothing left to do."""
+        """Recover what can be recovered now; return the exit code.
+
+        Returns:
+            0 or EXIT_NOTHING_RECOVERED if nothing is left to do, else the exit code of ArchiveError.
+        """
         self._warn_of_other_dates()
         with (
             self._remove_if_offline(),
@@ -214,7 +219,7 @@ class RecoverRun:
             say(f"{message}: give another folder by -o to have all of it for these", level="warning")
 
     def estimate(self) -> int:
-        """Print what it would cost; return the exit code."""
+        """Print the estimated number of requests per archive; return the exit code."""
         with self._remove_if_offline(), RecoverDisplay(is_json=False) as shown, self._open_warcs() as warcs:
             costs, unknown = uvloop.run(self._estimate(warcs, shown))
         self._say_offline()
@@ -241,7 +246,7 @@ class RecoverRun:
         return 0
 
     def write_summary(self, file: Path) -> None:
-        """Write a line for each resource."""
+        """Write a TSV line for each resource."""
         with atomic_file(file) as output:
             for entry in summary_rows(self._state):
                 output.write(entry.to_tsv().encode("utf-8", "surrogateescape") + b"\n")
@@ -256,7 +261,7 @@ class RecoverRun:
 
     @contextmanager
     def _remove_if_offline(self) -> "Iterator[None]":
-        """Leave nothing behind of a first run that found no network."""
+        """Remove the files of a first run that found no network."""
         try:
             yield
         except OfflineError:
@@ -264,16 +269,16 @@ class RecoverRun:
                 for name in (f"{STATE_FILE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
                     (self._folder / name).unlink(missing_ok=True)
                 with suppress(OSError):
-                    (self._folder / "warc").rmdir()  # stays if there is something in it
+                    (self._folder / "warc").rmdir()  # fails if the folder is not empty
             raise
 
     def _say_offline(self) -> None:
-        """Say in one message that no archive on the network was reached, if so; others were."""
+        """Print one message if no remote archive was reached, although local ones were."""
         if (error := self._network.offline_error()) is not None:
             say(str(error), level="warning")
 
     def _should_report(self, archive: str) -> bool:
-        """Return whether the failure of an archive is to be said: not if none on the network was reached."""
+        """Return whether to report an archive's failure: not that of a remote one if no remote one was reached."""
         return self._network.offline_error() is None or self._archives[archive].folder is not None
 
     def _open_client(self) -> ArchiveHttpClient:
@@ -318,9 +323,16 @@ class RecoverRun:
     def _confirm(
         self, count: int, costs: Callable[[float], list[ArchiveCost]], shown: RecoverDisplay, *, is_begun: bool
     ) -> bool:
-        """Say what fetching many listed URLs costs, and ask, unless --yes was given. Raises UsageError.
+        """Print what fetching many listed URLs costs, and ask for confirmation, unless --yes was given.
 
-        is_begun: nobody is asked while files are fetched; the next run does.
+        Args:
+            count: Number of listed URLs.
+            costs: Returns the costs for a share of the archives' limits.
+            shown: Display to pause while asking.
+            is_begun: Whether files are already being fetched. Then nothing is asked until the next run.
+
+        Raises:
+            UsageError: Confirmation is needed, but there is no terminal.
         """
         if is_begun and not self._options["yes"]:
             return False
@@ -353,7 +365,7 @@ class RecoverRun:
                 found = await recovery.estimate_costs(self._limit_share())
             except BaseExceptionGroup as group:
                 raise group.exceptions[0] from None
-        # Archives without listings were not queried: those that were say whether there is a network.
+        # Archives without listings were not queried; those with listings show whether there is a network.
         if all(each.folder is None for each in self._archives.values()) and (error := self._network.offline_error()):
             raise error
         return found
@@ -459,7 +471,7 @@ class RecoverRun:
 
 
 def unlistable_sentence(archives: Mapping[str, str]) -> str:
-    """Return which archives may hold more than what was found, since they gave no whole listing.
+    """Return a sentence about the archives that may have more, since they gave no complete listing.
 
     >>> unlistable_sentence({"archive.today": "unsupported", "web.archive.org": "cut"})
     'there may be more: archive.today has no listing API; the listing of web.archive.org was cut off'
@@ -472,7 +484,7 @@ def unlistable_sentence(archives: Mapping[str, str]) -> str:
 
 
 def _format_costs_duration(costs: Sequence[ArchiveCost]) -> str:
-    """Return how long requests take within the limits of archives, after a comma; nothing if that is not known."""
+    """Return how long requests take within the archives' limits, after a comma; empty if unknown."""
     days = max((each.days for each in costs), default=0)
     if days > 1:
         return f", {days:,} days within the daily limits"

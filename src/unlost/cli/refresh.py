@@ -1,6 +1,6 @@
 """`unlost refresh`.
 
-Learns from a log when ETag and Last-Modified can be trusted, and simulates webs whose changes are known.
+Learns from logs when ETag and Last-Modified can be trusted, and simulates webs whose changes are known.
 """
 
 from json import dumps
@@ -20,7 +20,7 @@ from unlost.research.simulated_web import MIXTURES, TRAITS, get_mixture, simulat
 
 
 def print_mixtures() -> None:
-    """Print what can be made up."""
+    """Print the mixtures that can be simulated."""
     for one in MIXTURES.values():
         click.echo(f"{one.name}: {one.description}")
         total = sum(one.shares.values())
@@ -29,7 +29,7 @@ def print_mixtures() -> None:
 
 
 def write_log(name: str, hosts: int, visits: int, seed: int, output: Path) -> None:
-    """Write the log of a web, in the order of time within each page."""
+    """Write the log of a simulated web, in the order of time within each page."""
     check_output_file(output)
     with atomic_file(output) as file:
         for pages in simulate_visits(get_mixture(name), hosts, visits, seed):
@@ -38,7 +38,7 @@ def write_log(name: str, hosts: int, visits: int, seed: int, output: Path) -> No
 
 
 def print_scores(names: tuple[str, ...], hosts: int, visits: int, seed: int, reliability: float, *, json: bool) -> None:
-    """Print what each way to decide missed and cost, mixture by mixture."""
+    """Print what each method missed and cost, for each mixture."""
     for one in [get_mixture(name) for name in names or MIXTURES]:
         done = run_trial(one, hosts, visits, seed, LearningOptions(reliability))
         if json:
@@ -128,7 +128,7 @@ def learn(
     matrix: str | None,
     reliability: float,
     change: str,
-    all: bool,  # noqa: A002  as the option is called
+    all: bool,  # noqa: A002  the option's name
     audit: float,
     seed: int,
     schedule: bool,
@@ -185,7 +185,7 @@ def simulate(
     seed: int,
     reliability: float,
     write: Path | None,
-    list: bool,  # noqa: A002  as the option is called
+    list: bool,  # noqa: A002  the option's name
     json: bool,
 ) -> None:
     """Make up a web whose changes are known, and score ways to decide on it.

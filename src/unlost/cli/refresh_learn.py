@@ -45,13 +45,13 @@ from unlost.refresh.schemes import (
 )
 from unlost.refresh.schemes import render_schemes_plot as drawn
 
-_RELIABLE, _USEFUL = 0.99, 0.5  # what is worth a line, as in the study that the schemes come from
+_RELIABLE, _USEFUL = 0.99, 0.5  # thresholds for printing a scheme, as in the study that defines the schemes
 _MAX_ROWS = 20
 
 
 @dataclass(slots=True)
 class LearnResult:
-    """What was learned, ready to be shown."""
+    """The learned policy and the scores, ready to print."""
 
     matrix: DecisionMatrix
     target: float
@@ -66,17 +66,17 @@ class LearnResult:
 
     @property
     def policy_skips(self) -> bool:
-        """Whether what was learned with all indicators skips anything."""
+        """Whether the policy learned with all indicators skips any download."""
         return self.policy is not None and self.policy.estimate is not None
 
     @property
     def unreliable_hosts(self) -> list[UnreliableHost]:
-        """Hosts that lie out of habit."""
+        """Hosts whose ETag or Last-Modified is habitually wrong."""
         return find_unreliable_hosts(self.history, by_text=self.by_text) if self.history is not None else []
 
 
 def judge_matrix(text: str, target: float, *, everything: bool) -> LearnResult:
-    """Judge the schemes on a matrix alone. Raises UsageError."""
+    """Score the schemes on a decision matrix alone. Raises UsageError."""
     matrix = DecisionMatrix.parse(sys.stdin.read() if text == "-" else text)
     judged = score_all_schemes(matrix)
     return LearnResult(
@@ -87,14 +87,14 @@ def judge_matrix(text: str, target: float, *, everything: bool) -> LearnResult:
 def learn_from_logs(
     logs: Sequence[Path], target: float, *, by_text: bool, audit: float, seed: int, everything: bool
 ) -> LearnResult:
-    """Learn from logs. Raises InputError, also if there is no visit in them, and OSError."""
+    """Learn a policy from logs. Raises InputError, also if the logs contain no visit, and OSError."""
     problems = Problems()
     reading = VisitLogReader(problems)
     with progress("reading", total_size(logs)) as bar:
         for log in logs:
             try:
                 reading.read(log, bar.update_bytes)
-            except InputError as error:  # one that cannot be read at all; the others can
+            except InputError as error:  # skip a log that cannot be read at all
                 problems.add(Problem("unreadable", str(log), None, 0, str(error)))
             bar.finish_file(log.stat().st_size)
         history = reading.build_history()
@@ -105,12 +105,12 @@ def learn_from_logs(
     matrix = history.matrix(by_text=by_text)
     judged = score_all_schemes(matrix)
     shown = _printed_schemes(judged, matrix, everything=everything)
-    # All that could be chosen, one for each result, so that none is chosen by what is known of another.
+    # All candidates: one per distinct result, so that none is chosen by the interval of another with equal results.
     candidates = distinct_scores(pareto_front(judged), matrix.used_cells)
     asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious_schemes(matrix)]})
     spans = dict(zip(asked, history.bootstrap_reliability(asked, seed, by_text=by_text), strict=True))
     chosen = choose_scheme(candidates, target, {scheme: span.low for scheme, span in spans.items()})
-    gc.disable()  # else what is learned of a million hosts is looked through for cycles again and again
+    gc.disable()  # else the collector scans the data of a million hosts again and again
     try:
         policy = learn_policy(history, LearningOptions(target, by_text=by_text, audit_share=audit))
     finally:
@@ -131,7 +131,7 @@ def _obvious_schemes(matrix: DecisionMatrix) -> list[SchemeScore]:
 
 
 def write_files(found: LearnResult, output: Path | None, picture: Path | None) -> bool:
-    """Write what was asked for, and say what could not be read; return whether there was any of that."""
+    """Write the requested files, and print what could not be read; return whether there was any."""
     if picture is not None:
         stated = found.policy.estimate if found.policy is not None else None
         with atomic_file(picture) as file:
@@ -149,7 +149,7 @@ def write_files(found: LearnResult, output: Path | None, picture: Path | None) -
 
 
 def print_json(found: LearnResult, *, schedule: bool) -> None:
-    """Print everything as one object."""
+    """Print everything as one JSON object."""
     matrix, policy, history = found.matrix, found.policy, found.history
     result: dict[str, object] = {
         "pairs": matrix.total,
@@ -234,7 +234,10 @@ def _dominating(one: SchemeScore, shown: list[SchemeScore], matrix: DecisionMatr
 
 
 def _schedule(found: LearnResult, history: ChangeHistory) -> list[tuple[str, float, float | None]]:
-    """Return for each host with pairs how often a page changes a day, and in how many days half of them will have."""
+    """Return for each host the changes per page and day, and the days until half of its pages have changed.
+
+    The days are None if they are a million or more. Hosts without an estimate are left out.
+    """
     rows: list[tuple[str, float, float | None]] = []
     rates = history.change_rates(by_text=found.by_text)
     for host, rate in zip(history.hosts(by_text=found.by_text), rates, strict=True):
@@ -245,14 +248,14 @@ def _schedule(found: LearnResult, history: ChangeHistory) -> list[tuple[str, flo
 
 
 def print_report(found: LearnResult, *, schedule: bool) -> None:
-    """Print tables for people."""
+    """Print the report as text."""
     schedules = _schedule(found, found.history) if schedule and found.history is not None else []
     for line in report_lines(found, schedules):
         click.echo(line)
 
 
 def percent(share: float) -> str:
-    """Return a share with the digits that schemes differ in."""
+    """Return a share as a percentage, with enough digits to distinguish schemes."""
     return f"{100 * share:.4f}"
 
 

@@ -1,4 +1,4 @@
-"""`unlost report`: what a recovery brought back."""
+"""`unlost report`: reports what a recovery contains."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def command(
     html: Path | None,
     tsv: bool,
     json: bool,
-    list: str | None,  # noqa: A002  as the option is called
+    list: str | None,  # noqa: A002  the option's name
     factors: bool,
     ranks: Path | None,
     backlinks: Path | None,

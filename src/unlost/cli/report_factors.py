@@ -1,4 +1,4 @@
-"""`unlost report --factors`: what correlates with recovery, over several recoveries."""
+"""`unlost report --factors`: correlates factors with recovery, over several recoveries."""
 
 from collections.abc import Sequence
 from json import dumps
@@ -34,7 +34,7 @@ def run_factors(
     *,
     json: bool,
 ) -> int:
-    """Print what recoveries tell about the factors; return the exit code. Raises UsageError, InputError, OSError."""
+    """Print how the factors correlate with recovery; return the exit code. Raises UsageError, InputError, OSError."""
     validate_plot_path(plot)
     for each in (html, plot):
         if each is not None:

@@ -23,26 +23,26 @@ from unlost.report.recovery.text import (
 )
 from unlost.report.recovery.writer import ReportFiles, write_report
 
-_BUFFER_BYTES = 1 << 16  # written at once
+_BUFFER_BYTES = 1 << 16  # bytes per write
 
 
 class StdoutLines:
-    """Standard output, to which many lines are written, some at a time. Use it as a context manager."""
+    """Buffered lines on standard output. A context manager."""
 
     def __init__(self) -> None:
         self._waiting: list[str] = []
         self._size = 0
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Write what is left."""
+        """Write the buffered lines."""
         self._write()
 
     def add(self, line: bytes) -> None:
-        """Write a line, now or soon."""
+        """Add a line, and write the buffer if it is full."""
         self._waiting.append(line.decode("utf-8", "surrogateescape"))
         self._size += len(line)
         if self._size >= _BUFFER_BYTES:
@@ -55,7 +55,7 @@ class StdoutLines:
 
 
 def print_summary(figures: RecoveryStats, t: Translations) -> None:
-    """Print how much came back, by kind and by archive, and why the rest did not."""
+    """Print how much was recovered, by kind and by archive, and why the rest was not."""
     lines = [
         *([escape_unprintable(figures.url)] if figures.url else []),
         report_headline(figures, t),
@@ -118,7 +118,7 @@ def _archives(figures: RecoveryStats, names: list[str], t: Translations) -> list
 
 
 class ReportOutput(StrEnum):
-    """What goes to standard output."""
+    """What is printed to standard output."""
 
     SUMMARY = ""
     TSV = "tsv"
@@ -132,9 +132,17 @@ class ReportOutput(StrEnum):
 
 
 def run_report(recovery: Path, printed: ReportOutput, files: ReportFiles, language: str) -> None:
-    """Print one thing, and write the files, whole or not at all. language: of what people read.
+    """Print one kind of output, and write the files atomically.
 
-    Raises InputError, OSError.
+    Args:
+        recovery: Folder of the recovery.
+        printed: What to print.
+        files: The files to write.
+        language: Language of human-readable output.
+
+    Raises:
+        InputError: The recovery cannot be read.
+        OSError: A file cannot be written.
     """
     with StateReader(recovery) as state:
         figures = (
@@ -162,7 +170,7 @@ def _is_list(printed: ReportOutput) -> bool:
 
 
 def _write_report(state: StateReader, printed: ReportOutput, files: ReportFiles, language: str) -> RecoveryStats:
-    """Read all resources once: print them, write them, count them, and write the page."""
+    """Read all resources once to print, write and count them, and write the page."""
     if printed not in (ReportOutput.TSV, ReportOutput.JSON):
         return write_report(state, files, language=language)
     with StdoutLines() as shown:

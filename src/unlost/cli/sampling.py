@@ -1,4 +1,4 @@
-"""What the commands have in common that ask archives for a list of pages, and go on in another run."""
+"""Shared by the commands that query archives for a list of pages and can be resumed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,21 +36,21 @@ restart_option = click.option("--restart", is_flag=True, help="Forget all answer
 
 
 def state_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option that says where answers are kept. default: what the file is called otherwise."""
+    """Return the option for the state file. `default`: description of the default name."""
     return click.option(
         "--state", type=OUTPUT_FILE, metavar="FILE", help=f"Where answers are kept; {default} if not given."
     )
 
 
 class ResumableState(Protocol):
-    """A state that remembers what it is about."""
+    """A state that stores the plan it was begun with."""
 
     def plan(self) -> Mapping[str, object] | None:
-        """Return what it is about; None if nothing was begun."""
+        """Return the plan; None if nothing was begun."""
         ...
 
     def check_plan(self, plan: Mapping[str, object]) -> None:
-        """Raise UsageError if it is about something else."""
+        """Raise UsageError if the plan differs from the stored one."""
         ...
 
 
@@ -61,10 +61,19 @@ def begin_url_list(
     begin: "Callable[[Callable[[], dict[str, object]], Iterator[tuple[str, bytes]]], object]",
     plan: Mapping[str, object],
 ) -> None:
-    """Keep the addresses of a list in a state, or see that they are those that are kept.
+    """Store the URLs of a list in a new state, or check that they are those of an existing one.
 
-    file: `-` is standard input. begin: keeps them; gets what returns the whole plan once all were read, and them with
-    their keys. plan: what else decides what is asked. Raises UsageError, InputError.
+    Args:
+        state: The state.
+        file: The list; `-` is standard input.
+        problems: Collects invalid lines.
+        begin: Stores the plan and the URLs. Gets a function that returns the complete plan once all URLs were read,
+            and the URLs with their keys.
+        plan: The other values that determine the queries.
+
+    Raises:
+        UsageError: The state belongs to another plan.
+        InputError: The list cannot be read, or is empty.
     """
     from unlost.archives.sampler import SampleUrlList  # noqa: PLC0415  start-up
 
@@ -91,13 +100,13 @@ def is_standard_input(file: Path) -> bool:
 
 
 def archive_endpoint(archive: Archive) -> str | None:
-    """Return where an archive is asked for captures: what tells it from another of the same name."""
+    """Return the endpoint to query for captures, which distinguishes archives of the same name."""
     return archive.cdx or archive.timemap or archive.folder
 
 
 @contextmanager
 def hint_on_interrupt() -> Iterator[None]:
-    """Say to whoever interrupts it that nothing is lost."""
+    """Print a hint after Ctrl-C that nothing is lost."""
     try:
         yield
     except KeyboardInterrupt:

@@ -113,7 +113,7 @@ _JOB_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class JobServiceOptions:
-    """What somebody says of how orders are taken: the options by their names."""
+    """Values of the options for recovery jobs, by option name."""
 
     jobs: Path | None
     database: str | None
@@ -131,10 +131,10 @@ class JobServiceOptions:
 
 
 def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all of them; it gets them as one argument, `taking`."""
+    """Add the job options to a command, which gets them as one argument, `taking`."""
 
     @wraps(command)
-    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
+    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  click's parameters
         taking = JobServiceOptions(**{each.name: values.pop(each.name) for each in fields(JobServiceOptions)})
         command(*arguments, taking=taking, **values)
 
@@ -145,7 +145,7 @@ def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class JobServiceSetup:
-    """How orders are taken. options: those of the service, as they are where orders are."""
+    """Configuration of the job service. `options`: the service options, with the limit store of the jobs if shared."""
 
     def __init__(
         self, taking: JobServiceOptions, options: "ServiceOptions", place: str, database: "Database | None"
@@ -156,12 +156,12 @@ class JobServiceSetup:
         self._database = database
         self._mail = _mail_server(taking)
         if database is not None and database.is_shared:
-            # What the aggregator asks counts together with what workers on other machines ask.
+            # Requests of the aggregator and of workers on other machines count against the same limits.
             self.options = replace(options, limits=open_job_limit_store(database))
 
     @asynccontextmanager
     async def open_job_service(self, clock: "Clock") -> "AsyncIterator[JobService | None]":
-        """Yield what takes orders while workers run; None where no orders are taken."""
+        """Yield the job service while its workers run; None without --jobs."""
         if self._database is None or self._taking.jobs is None:
             yield None
             return
@@ -175,7 +175,7 @@ class JobServiceSetup:
         context = click.get_current_context()
 
         def tell(text: str) -> None:
-            with context.scope(cleanup=False):  # letters are shown from other threads, which know of no --log
+            with context.scope(cleanup=False):  # called for emails from other threads, which have no click context
                 say(text, level="note")
 
         archives = frozenset(each.id for each in self.options.archives)
@@ -197,7 +197,7 @@ class JobServiceSetup:
 
 
 def set_admin_password(taking: JobServiceOptions, name: str) -> None:
-    """Give an administrator a password. Raises UsageError for what is none, and as `Database` does."""
+    """Set the password of an administrator. Raises UsageError for an invalid one, and as `Database` does."""
     if taking.jobs is None:
         raise UsageError("--jobs is missing: the folder of jobs that the administrator looks after")
     from unlost.jobs.auth import AdminStore  # noqa: PLC0415  start-up
@@ -217,7 +217,7 @@ def set_admin_password(taking: JobServiceOptions, name: str) -> None:
 
 @contextmanager
 def open_jobs(taking: JobServiceOptions, options: "ServiceOptions", place: str) -> Iterator[JobServiceSetup]:
-    """Open what orders need, if any are taken. place: where the service listens."""
+    """Open the database for jobs, if --jobs is given. `place`: the URL where the service listens."""
     if taking.jobs is None:
         if taking.database is not None or taking.smtp is not None:
             raise UsageError("--jobs is missing: the folder of jobs and what they recover")
@@ -244,7 +244,7 @@ def _mail_server(taking: JobServiceOptions) -> "MailServer | None":
 
 
 def _worker_command() -> list[str]:
-    """Return how a worker is started that asks the same archives in the same name as we do."""
+    """Return the command line of a worker that queries the same archives with the same contact."""
     context = click.get_current_context()
     root = context.find_root()
     given = context.params
@@ -263,7 +263,7 @@ _ENDPOINTS = (
     "timemap", "timegate", "memento", "api", "summary", "about", "health", "metrics", "monitor", "static",
     "recover", "jobs", "mail", "preview", "privacy", "admin",
 )  # fmt: skip
-"""The first segments of the service's own paths."""
+"""First path segments of the service's own endpoints."""
 
 
 def _validate_root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -277,13 +277,13 @@ def _validate_root(_ctx: click.Context, _param: click.Parameter, value: str | No
     if not is_sound or not value.isascii() or not value.isprintable() or set(' "<>\\') & set(value):
         raise click.BadParameter("expected the address of the service, such as https://memento.example.org")
     if (first := parts.path.split("/")[1:2]) and first[0] in _ENDPOINTS:
-        # A proxy may remove the path or pass it on, and a request must tell which.
+        # A proxy may strip the path or pass it on, and the service must be able to distinguish these.
         raise click.BadParameter(f"/{first[0]}/ is the path of an endpoint: choose another path")
     return value.rstrip("/")
 
 
 def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
-    """Refuse what is no map: whatever it is, it was not meant to be published."""
+    """Reject a file that is not a MementoMap: it might not be meant to be published."""
     if value is not None:
         from unlost.problems import Problems  # noqa: PLC0415  start-up
         from unlost.text_lines import read_source_lines  # noqa: PLC0415
@@ -410,7 +410,7 @@ def command(
     if taking.set_admin is not None:
         set_admin_password(taking, taking.set_admin)
         return
-    import uvloop  # noqa: PLC0415  only who serves pays for it
+    import uvloop  # noqa: PLC0415  only for the server
 
     from unlost.clock import SystemClock  # noqa: PLC0415
     from unlost.http.concurrency import ConcurrencyOptions  # noqa: PLC0415
@@ -431,7 +431,7 @@ def command(
         by_page=requisites_by_page,
         concurrency=ConcurrencyOptions(min(upstream_initial, upstream_max), maximum=upstream_max),
     )
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server reloads by it
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server installs its reload handler
     with server.listen(host, port) as listening, open_jobs(taking, options, server.socket_url(listening)) as orders:
         place = server.socket_url(listening)
 

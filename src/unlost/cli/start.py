@@ -1,12 +1,12 @@
-"""Where the command begins and ends."""
+"""Entry point of the console script."""
 
 import gc
 import sys
 
 
 def main() -> None:
-    """Run one command and end the process with its exit code: the entry point of the console script."""
-    # What is imported stays to the end. To look through it for garbage now and then, and once more at the end, was a
+    """Run one command and end the process with its exit code."""
+    # Imported modules live until the process ends. Scanning them in garbage collections, and once more at exit, took a
     # tenth of the time of a short command.
     gc.disable()
     from unlost.cli.main import run  # noqa: PLC0415

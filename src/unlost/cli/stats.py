@@ -38,10 +38,10 @@ _COMMANDS = ("index", "logs")
 
 
 class _Stats(click.Group):
-    """Takes `unlost stats FILE` for `unlost stats index FILE`, which is what nearly everybody wants."""
+    """Takes `unlost stats FILE` for `unlost stats index FILE`, the most common use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the name of the command where it was left out."""
+        """Insert the name of the subcommand if it was omitted."""
         if args and args[0] not in (*_COMMANDS, "--help"):
             args = ["index", *args]
         rest: list[str] = super().parse_args(ctx, args)
@@ -143,7 +143,7 @@ def index(
     )
     paths = tuple(Path(file) for file in files)
     if output is not None:
-        # To load what writes the page takes as long as to count 100,000 rows: it is done beside that.
+        # Loading the page writer takes as long as counting 100,000 rows: it runs in parallel.
         Thread(target=import_module, args=("unlost.research.index_report",)).start()
     if cluster is not None:
         counted, report = _gather_on_cluster(cluster, files, options, parquet)
@@ -176,14 +176,18 @@ def _gather_on_cluster(
 
 
 def report_name(name: str | None, files: tuple[Path, ...]) -> str:
-    """Return what a page calls the files that it is about."""
+    """Return the title for the files of a report."""
     return name or ", ".join(file.name for file in files[:3]) + (" …" if len(files) > 3 else "")
 
 
 def _gather(
     files: tuple[Path, ...], options: "IndexCountOptions", bar: "ProgressBar", *, estimated: bool
 ) -> "tuple[IndexCounts, InputReport]":
-    """Return exact numbers if the order allows it, else estimates. Raises InputError for pipes, which are read once."""
+    """Return exact counts if the order allows it, else estimates.
+
+    Raises:
+        InputError: The files are unsorted, and include a pipe, which cannot be read a second time.
+    """
     from unlost.research.index_counts import count_index, estimate_index  # noqa: PLC0415  start-up
 
     if not estimated:

@@ -1,4 +1,4 @@
-"""`unlost synth`: made-up data."""
+"""`unlost synth`: generates synthetic data."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`unlost timegate`: the copy of a page that is closest to a date, from all archives at once."""
+"""`unlost timegate`: finds the memento of a page that is closest to a date, in all archives at once."""
 
 import asyncio
 

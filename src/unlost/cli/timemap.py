@@ -1,4 +1,4 @@
-"""`unlost timemap`: all copies of a page, from all archives at once."""
+"""`unlost timemap`: lists all mementos of a page, from all archives at once."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unlost.web.factory import ServiceOptions
 
 SERVICE_URL = "http://localhost:1208"
-"""Where TimeMaps that are printed say that they are: at the service, as it runs by default."""
+"""Base URL of the service in printed TimeMaps: the default of `unlost serve`."""
 
 
 @click.command(name="timemap")
@@ -53,7 +53,12 @@ def command(
 
 
 async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateResult":
-    """Return what archives have of the page that the user named. Raises UsageError; OfflineError if none responds."""
+    """Return the mementos of a page.
+
+    Raises:
+        UsageError: `address` is not a valid URL.
+        OfflineError: There is no network, and no archive responds.
+    """
     from dataclasses import replace  # noqa: PLC0415  start-up
 
     from unlost.http.connectivity import Connectivity  # noqa: PLC0415
@@ -69,7 +74,7 @@ async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateRe
 
 
 def _parse_page(text: str) -> str:
-    """Return the page that somebody typed. Raises UriError for what is none, before anybody is asked."""
+    """Return the URL of a page as typed. Raises UriError for an invalid one, before any request."""
     from unlost.aggregate.request import parse_typed_url  # noqa: PLC0415  start-up
     from unlost.uri import key  # noqa: PLC0415
 
@@ -78,7 +83,11 @@ def _parse_page(text: str) -> str:
 
 
 def report_exit_code(found: "AggregateResult") -> int:
-    """Report what is missing; return 0 if all archives answered and have mementos, 1 if none has, 4 if some failed."""
+    """Report which archives failed; return the exit code.
+
+    Returns:
+        0 if all archives responded and some have mementos, 1 if none has any, 4 if some archives failed.
+    """
     for report in found.reports:
         if report.has_answered and report.message:
             say(f"{report.archive}: {report.message}", level="note", archive=report.archive)

@@ -1,7 +1,4 @@
-"""Click parameter types and option classes.
-
-Paths that are checked before any work, time spans, and options that can be set once for all commands.
-"""
+"""Click parameter types and option classes: checked paths, durations, and options that can be set for all commands."""
 
 import os
 import re
@@ -21,18 +18,18 @@ from unlost.problems import RECOVERY_FOLDER_ADVICE, unreadable_error, unreadable
 
 
 class CommonOption(click.Option):
-    """An option that, where a command has no setting of its own, takes the one for all commands.
+    """An option whose value can be set for all commands, and which a command's own setting overrides.
 
-    In this order: the flag, the command's variable (`UNLOST_COMMAND_NAME`), the variable for all (`UNLOST_NAME`), the
-    command's own table of `config.toml`, then the table `common`.
+    Order of precedence: the flag, the command's variable (`UNLOST_COMMAND_NAME`), the variable for all commands
+    (`UNLOST_NAME`), the command's own table of `config.toml`, then the table `common`.
     """
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Return the command's variable, else the one for all."""
+        """Return the command's variable, else the one for all commands."""
         return super().resolve_envvar_value(ctx) or os.environ.get(f"UNLOST_{str(self.name).upper()}") or None
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
-        """Return the value and where it is from."""
+        """Return the value and its source."""
         value, source = super().consume_value(ctx, opts)
         common = (ctx.find_root().default_map or {}).get("common", {})
         if source is ParameterSource.DEFAULT and self.name in common:
@@ -45,10 +42,13 @@ _STDIN_CONSUMED_KEY = "unlost.cli.types.standard_input"
 
 
 def spool_standard_input(ctx: click.Context | None) -> Path:
-    """Return the path of a file with what standard input holds; a pipe is written to a temporary file first.
+    """Return the path of a file with the content of standard input; a pipe is copied to a temporary file first.
 
-    So it can be inspected, searched and read more than once, as any other file. The temporary file is removed when the
-    command ends. Raises InputError if standard input is closed, UsageError if it was taken already.
+    It can then be inspected, searched and read more than once. The temporary file is removed when the command ends.
+
+    Raises:
+        InputError: Standard input is closed.
+        UsageError: Standard input was already consumed.
     """
     if sys.stdin is None:
         raise InputError("standard input is closed: give a file")
@@ -73,24 +73,27 @@ def spool_standard_input(ctx: click.Context | None) -> Path:
 
 
 class AnyPath(click.Path):
-    """The name of a file or folder, there or not; an empty one, which `Path` takes for where we are, is none."""
+    """Path of a file or folder that need not exist.
+
+    An empty one is rejected: `Path` would take it for the current folder.
+    """
 
     def __init__(self, *, file_okay: bool = True, dir_okay: bool = True, readable: bool = True) -> None:
-        """Take what is allowed, of what is there."""
+        """Set what an existing path may be."""
         super().__init__(file_okay=file_okay, dir_okay=dir_okay, readable=readable, path_type=Path)
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path. Raises click's error of usage for no name."""
+        """Return the path. Fails with click's usage error for an empty name."""
         if not os.fspath(value):
-            # A script's variable that is not set.
+            # Such as an unset variable in a script.
             self.fail("expected a name, found nothing", param, ctx)
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 class ReadablePath(click.Path):
-    """The name of something that is there, is what it should be, and may be read. Anything else raises InputError.
+    """Path that must exist, be of the right kind and be readable. Anything else raises InputError.
 
-    Nothing is opened: a pipe would lose what is in it.
+    Nothing is opened: a pipe would lose its content.
     """
 
     def __init__(
@@ -103,10 +106,15 @@ class ReadablePath(click.Path):
         executable: bool = False,
         hint: str | None = None,
     ) -> None:
-        """Take what is allowed.
+        """Set what is accepted.
 
-        dash: `-`, for standard input. link: a link is read as one, wherever it leads. program: it is run, too.
-        advice: what to do where it is not there or something else.
+        Args:
+            file: Whether a file is accepted.
+            folder: Whether a folder is accepted.
+            allow_stdin: Whether `-` is accepted, for standard input.
+            no_follow: Whether a symbolic link is accepted without a check of its target.
+            executable: Whether it must be executable.
+            hint: What to do if it is missing or of the wrong kind.
         """
         super().__init__(file_okay=file, dir_okay=folder, allow_dash=allow_stdin, path_type=Path)
         self._no_follow = no_follow
@@ -115,12 +123,12 @@ class ReadablePath(click.Path):
         self._hint = hint
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path; for `-`, that of standard input. Raises InputError for what cannot be read."""
+        """Return the path; for `-`, that of standard input. Raises InputError for an unreadable one."""
         del param
         if os.fspath(value) == STANDARD_INPUT and self.file_okay and self._spools_stdin:
             return spool_standard_input(ctx)
         if not os.fspath(value):
-            # `Path` would take it for the folder where we are: not what a script meant whose variable is not set.
+            # `Path` would take it for the current folder, but it is usually an unset variable in a script.
             raise unreadable_error_for_errno("''", ENOENT, self._hint)
         path = Path(value)
         if not (self.allow_dash and os.fspath(path) == "-"):
@@ -134,7 +142,7 @@ class ReadablePath(click.Path):
             raise unreadable_error(path, error) from None
         except OSError as error:
             raise unreadable_error(path, error, self._hint) from None
-        except ValueError:  # a zero in a name
+        except ValueError:  # a NUL in the name
             raise unreadable_error_for_errno(path, ENOENT, self._hint) from None
         if stat.S_ISDIR(mode) and not self.dir_okay:
             raise unreadable_error_for_errno(path, EISDIR, self._hint)
@@ -146,7 +154,7 @@ class ReadablePath(click.Path):
 
 
 class InputReference(click.Path):
-    """The name of an input, which the reader checks; for `-`, that of standard input."""
+    """Name of an input, which the reader checks; for `-`, the path of standard input."""
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name."""
@@ -161,7 +169,7 @@ READABLE_FOLDER = ReadablePath(file=False, folder=True)
 FILE_OR_FOLDER = ReadablePath(folder=True)
 RECOVERY_FOLDER = ReadablePath(file=False, folder=True, hint=RECOVERY_FOLDER_ADVICE)
 LOCAL_OR_REMOTE = InputReference(readable=False)
-"""On a cluster whatever has an address there: who reads it says what is wrong. click would, in words of its own."""
+"""On a cluster, a path or URL of any kind. The reader reports errors; click's check would replace its messages."""
 
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -169,7 +177,7 @@ _DURATION = re.compile(r"(\d{1,6})([smhdw]?)", re.ASCII)
 
 
 class DurationType(click.ParamType[float]):
-    """A span of time. least, most: in seconds."""
+    """A duration. `least`, `most`: limits in seconds."""
 
     name = "span"
 
@@ -178,7 +186,7 @@ class DurationType(click.ParamType[float]):
         self._maximum = maximum
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds of a text; a number alone is days."""
+        """Return the duration in seconds; a plain number is in days."""
         if isinstance(value, float):
             return value
         found = _DURATION.fullmatch(str(value).strip().lower())

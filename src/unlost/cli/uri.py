@@ -1,4 +1,4 @@
-"""`unlost uri`: what an address becomes in an index, a profile or a map."""
+"""`unlost uri`: shows how a URL is canonicalised in an index, a profile or a map."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -144,12 +144,12 @@ def _print_forms(
 
 
 def _verbatim(text: bytes) -> str:
-    """Return an address to print: to a program byte for byte, to a terminal without what it would act on."""
+    """Return a URL to print: verbatim to a pipe, with control characters escaped to a terminal."""
     return escape_untrusted(text, None) if sys.stdout.isatty() else text.decode("utf-8", "surrogateescape")
 
 
 def _policy_names(policies: str) -> tuple[list[str], int]:
-    """Return the policies that exist, and the exit code that the others call for."""
+    """Return the known policies, and the exit code for unknown ones."""
     names: list[str] = []
     code = 0
     for name in policies.split(","):
@@ -167,7 +167,7 @@ def _policy_names(policies: str) -> tuple[list[str], int]:
 
 
 class _KeyTable:
-    """The keys of a few addresses, for people."""
+    """Human-readable table of the keys of a few URLs."""
 
     def __init__(self) -> None:
         self._keys: list[tuple[str, dict[str, str]]] = []
@@ -178,7 +178,7 @@ class _KeyTable:
     def print(self) -> None:
         from rich.console import Console  # noqa: PLC0415  only for tables
 
-        # A pipe has no width: whoever reads it wants the keys whole.
+        # A pipe has no width, and keys must not be wrapped.
         console = Console(width=None if sys.stdout.isatty() else 10_000)
         for address, keys in self._keys:
             console.print(self._table(address, keys))

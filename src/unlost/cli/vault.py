@@ -1,4 +1,4 @@
-"""`unlost vault`: stores what makes a site run in its own pages: plan, pack, inject, remove, status and advance."""
+"""`unlost vault`: stores a site's server files in its own pages: plan, pack, inject, remove, status and advance."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,14 +59,19 @@ VISIT_OPTIONS = (
 
 
 def visit_options(command: "Callable[..., None]") -> "Callable[..., None]":
-    """Give a command the options for visiting a living site."""
+    """Add the options for crawling a live site."""
     for option in reversed(VISIT_OPTIONS):
         command = option(command)
     return command
 
 
 def read_passphrase(file: Path | None) -> str | None:
-    """Return the first line of a file; None if there is no file. Raises InputError, OSError."""
+    """Return the first line of a file; None without a file.
+
+    Raises:
+        InputError: The file is not UTF-8 text, or its first line is empty.
+        OSError: The file cannot be read.
+    """
     if file is None:
         return None
     try:
@@ -79,12 +84,12 @@ def read_passphrase(file: Path | None) -> str | None:
 
 
 def read_keys(identity: Sequence[Path], file: Path | None) -> DecryptionKeys:
-    """Return what opens seals. Raises InputError, OSError."""
+    """Return the keys for decryption. Raises InputError, OSError."""
     return DecryptionKeys(tuple(identity), read_passphrase(file))
 
 
 def parse_signers(given: Sequence[str]) -> frozenset[str]:
-    """Return public keys. Raises UsageError for what is none."""
+    """Return public keys in lower case. Raises UsageError for an invalid one."""
     for key in given:
         if len(key) != 64 or not set(key.lower()) <= set("0123456789abcdef"):
             raise UsageError(f"--signed-by {ascii(key)[:70]}: expected a public key of 64 hexadecimal digits")
@@ -92,14 +97,14 @@ def parse_signers(given: Sequence[str]) -> frozenset[str]:
 
 
 def resolve_pack_time(given: str | None) -> str:
-    """Return when it is, 14 digits: as was told, or now. Raises UsageError."""
+    """Return the build time as 14 digits: the given one, else SOURCE_DATE_EPOCH, else now. Raises UsageError."""
     from unlost.cli.options import resolve_build_time  # noqa: PLC0415  start-up
 
     return resolve_build_time(given)
 
 
 def find_site_pages(given: Mapping[str, Any]) -> list[CarrierPage]:
-    """Return the pages of a folder, a list, or a living site. Raises InputError, UsageError."""
+    """Return the pages of a folder, a list, or a live site. Raises InputError, UsageError."""
     from unlost.vault.pages import read_page_list, read_site_folder  # noqa: PLC0415  start-up
 
     text = given["pages"]
@@ -112,7 +117,10 @@ def find_site_pages(given: Mapping[str, Any]) -> list[CarrierPage]:
 
 @contextmanager
 def open_visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine[None, None, _T]], _T], SiteCrawl]]":
-    """Give what visits a living site, into the folder that was given or one that goes at the end, and what runs it."""
+    """Yield a function that runs coroutines, and a crawl of the live site.
+
+    The crawl is stored in the folder given by --crawl, or a temporary one.
+    """
     from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
 
     import uvloop  # noqa: PLC0415
@@ -132,7 +140,7 @@ def open_visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine
 
 
 def resolve_page_limit(given: Mapping[str, Any]) -> tuple[int, str]:
-    """Return how many bytes a page may have, and why: as told, or the least of the archives chosen."""
+    """Return the maximum size of a page in bytes, and where it is from: --page-limit, or the chosen archives."""
     if given["page_limit"] is not None:
         return parse_byte_size(given["page_limit"]), "as told"
     if not given["only"] and given["archives"] is None:
@@ -150,15 +158,16 @@ def resolve_page_limit(given: Mapping[str, Any]) -> tuple[int, str]:
 
 _INHERITED_OPTIONS = {"carrier": "carrier", "segments": "segments", "sign": "signed", "extra_pages": "extra_pages",
             "notice": "notice", "raw": "raw"}  # fmt: skip
-"""Options, and what the vault calls what they set."""
+"""Options that later packs inherit, and the names of their settings in the vault."""
 
 
 def resolve_settings(
     ctx: click.Context, given: Mapping[str, Any], before: Vault
 ) -> tuple[VaultSettings, EncryptionOptions]:
-    """Return what to pack with, and who may read it. given: the options, by their names.
+    """Return the settings to pack with, and who can decrypt the result. `given`: the command's options by name.
 
-    Raises UsageError if something would become readable that was sealed, and nobody said so.
+    Raises:
+        UsageError: The vault was encrypted with a passphrase, and neither a new key nor --open is given.
     """
     is_known = bool(before.generations)
     seal = (
@@ -179,7 +188,7 @@ def resolve_settings(
 
 
 def _seal(given: Mapping[str, Any], before: Vault) -> EncryptionOptions:
-    """Return who may read it: whoever was named, else whoever could before."""
+    """Return who can decrypt the vault: the recipients or passphrase given, else those of the existing vault."""
     named = EncryptionOptions(tuple(given["recipient"]), read_passphrase(given["passphrase_file"]))
     if given["open"]:
         if not named.is_unencrypted:
@@ -328,7 +337,7 @@ def remove(site: Path) -> None:
 
 
 class _Selection:
-    """Gives the files to keep and the pages; dumps are kept in a folder that goes at the end."""
+    """Yields the files to store and the pages. Dumps go to a folder that is deleted at the end."""
 
     def __init__(self, files: tuple[Path, ...], given: Mapping[str, Any], *, with_extra: bool = True) -> None:
         self._files, self._given, self._with_extra = files, given, with_extra

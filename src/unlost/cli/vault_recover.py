@@ -96,7 +96,7 @@ def recover(
 
 
 def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
-    """Recover a site from archives, all versions of its pages, and return the folder of the recovery."""
+    """Recover all captures of a site's pages from archives, and return the folder of the recovery."""
     from urllib.parse import urlsplit  # noqa: PLC0415  start-up
 
     from unlost.cli.recover import command  # noqa: PLC0415
@@ -114,14 +114,14 @@ def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[
         with command.make_context("recover", words, parent=parent) as context:
             command.invoke(context)
     except click.exceptions.Exit as ended:
-        # Where nothing came back, other sources may still have it.
+        # If nothing was recovered, other sources may still have it.
         if ended.exit_code not in {0, EXIT_NOTHING_RECOVERED, ArchiveError.exit_code}:
             raise
     return folder
 
 
 def recovery_summary(done: "VaultRecovery", gathering: "BlockCollector") -> dict[str, object]:
-    """Return what came back, for programs."""
+    """Return the result as an object for JSON."""
     names = {each.id: each.name for each in done.manifest.segments} if done.manifest else {}
     return {
         "files": done.unpacked.files,
@@ -148,13 +148,13 @@ def _short_object(each: "IncompleteSegment") -> dict[str, object]:
 
 
 def print_recovery(done: "VaultRecovery", gathering: "BlockCollector") -> None:
-    """Say what came back, and what is short."""
+    """Print what was recovered, and what is incomplete."""
     say(f"{gathering.pages_with_blocks:,} of {gathering.pages:,} pages carry blocks", level="info")
     for kind, count in sorted(gathering.problems.items()):
         say(_SKIPPED_MESSAGES[kind].format(count=f"{count:,}"), level="warning", kind=kind)
     if done.forged:
         say(f"{done.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning")
-    # What strangers put into pages may be endless.
+    # Pages are untrusted: the number of names in them is unbounded.
     for name in done.unpacked.refused[:_MAX_LINES]:
         say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
     _say_rest(len(done.unpacked.refused), "names refused")
@@ -205,7 +205,7 @@ def verify(ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by
     for source in sources:
         collect_blocks(source, gathering)
     done = bring_back(gathering, None, DecryptionKeys())
-    gathering.problems.pop("manifest-not-opened", None)  # as it must be without its key
+    gathering.problems.pop("manifest-not-opened", None)  # expected, since no key is given
     versions = {each.version for each in done.complete.values()}
     missing = [each.name for each in state.newest.files if each.version not in versions]
     if json:

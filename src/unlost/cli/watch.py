@@ -1,4 +1,4 @@
-"""`unlost watch`: visits sites again and again, and notices when one is lost."""
+"""`unlost watch`: visits sites repeatedly, and detects when one is lost."""
 
 from typing import Any
 

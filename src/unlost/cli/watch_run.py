@@ -49,7 +49,7 @@ from unlost.watch.watcher import QueryEstimate, SiteSize, VisitResult, Watcher, 
 
 
 def print_survey(watched: WatchedSite) -> None:
-    """Print what all visits of a site have shown."""
+    """Print the results of all visits of a site."""
     lines = [escape_unprintable(watched.url), *survey_remarks(watched.survey)]
     for lost in watched.losses:
         over = "" if lost.over is None else f", there again {dates.to_local(lost.over)}"
@@ -66,7 +66,7 @@ def print_survey(watched: WatchedSite) -> None:
 
 
 def survey_object(watched: WatchedSite) -> dict[str, object]:
-    """Return the same for programs; times are days, dates ISO 8601."""
+    """Return the results of all visits of a site as an object for JSON; durations in days, dates in ISO 8601."""
     found = watched.survey
     return {
         "site": watched.url,
@@ -91,7 +91,7 @@ def survey_object(watched: WatchedSite) -> dict[str, object]:
 
 
 def visit_object(visited: VisitResult) -> dict[str, object]:
-    """Return what one visit came to."""
+    """Return the result of one visit as an object for JSON."""
     figures = visited.check.stats
     return {
         "site": visited.url,
@@ -136,11 +136,11 @@ _FILE_SUFFIXES = {
     ".toml",
     ".sqlite",
 }
-_GUESSED_ROWS = 3  # captures of a resource that an archive lists, if nobody has seen yet
+_GUESSED_ROWS = 3  # captures per resource that an archive lists, if no visit has counted them
 
 
 class WatchRun:
-    """A watch, with the options that were given, by their names."""
+    """One run of `unlost watch`, with the command's options by name."""
 
     def __init__(self, options: Mapping[str, Any], clock: Clock | None = None) -> None:
         self._options = options
@@ -152,7 +152,7 @@ class WatchRun:
         self._is_whole = True
 
     def once(self) -> tuple[bool, bool]:
-        """Visit each site once; return whether one is lost, and whether all archives answered."""
+        """Visit each site once; return whether one is lost, and whether all archives responded."""
 
         async def visits() -> None:
             async with self._watcher() as watcher:
@@ -168,7 +168,7 @@ class WatchRun:
         return self._is_lost, self._is_whole
 
     def forever(self) -> None:
-        """Visit sites whenever it is time, until somebody ends it."""
+        """Visit sites on schedule until interrupted."""
 
         async def watching() -> None:
             async with self._watcher() as watcher:
@@ -177,7 +177,7 @@ class WatchRun:
         uvloop.run(watching())
 
     def report(self) -> None:
-        """Print what the visits so far have shown."""
+        """Print the results of the visits so far."""
         for watched in self._read_surveys():
             if self._options["json"]:
                 click.echo(dumps(survey_object(watched)))
@@ -186,7 +186,7 @@ class WatchRun:
         self._write_page()
 
     def estimate(self) -> None:
-        """Print how many questions archives are asked in a day."""
+        """Print how many queries archives get per day."""
         archives = select_archives(self._options["archives"], self._options["only"])
         sizes = self._sizes()
         share = DEFAULT_SHARE if self._options["contact"] else SHARE_WITHOUT_CONTACT
@@ -239,7 +239,7 @@ class WatchRun:
             )
 
     def _on_visit(self, visited: VisitResult) -> None:
-        """Say what a visit came to."""
+        """Print the result of a visit."""
         self._is_whole = self._is_whole and not visited.check.incomplete
         lost = visited.loss
         self._is_lost = self._is_lost or (lost is not None and lost.over is None)
@@ -265,7 +265,7 @@ class WatchRun:
         say_unanswered(visited.check)
 
     def _read_surveys(self) -> list[WatchedSite]:
-        """Return what is known of each site that was asked for."""
+        """Return the results for each requested site. Raises InputError for a site that was not visited."""
         found = []
         with translate_sqlite_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
             numbers = {url: number for number, url in file.sites()}
@@ -285,7 +285,7 @@ class WatchRun:
             plot_watch(self._read_surveys(), self._options["plot"])
 
     def _sizes(self) -> list[SiteSize]:
-        """Return how large the sites are: as the last visits saw them, else as the limits allow."""
+        """Return the sizes of the sites: from past visits, else the maximum that the limits allow."""
         limit: int = self._options["limit"]
         most = limit if self._options["all"] else min(limit, self._options["sample"])
         known: dict[str, int] = {}
@@ -304,7 +304,7 @@ class WatchRun:
 
 
 class _LiveSites:
-    """Opens sites that are crawled, each visit anew."""
+    """Opens sites to crawl, with a new crawl for each visit."""
 
     def __init__(self, glances: PolitePageFetcher, file: Path, given: Mapping[str, Any], clock: Clock) -> None:
         self.page_fetcher = glances
@@ -314,7 +314,7 @@ class _LiveSites:
 
     @asynccontextmanager
     async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
-        """Give a site to crawl; what the crawl remembers goes when the visit is over."""
+        """Yield a site to crawl. The crawl's state is deleted after the visit."""
         given = self._given
         folder = self._folder.with_name(f"{self._folder.name}-{visit}")
         visiting = SiteCrawlOptions(folder, self._clock, given["contact"], given["proxy"])
@@ -329,7 +329,7 @@ class _LiveSites:
 
 
 def _parse_sites(given: str) -> tuple[list[str], str]:
-    """Return the URLs of sites, and what their history is called. Raises InputError, UsageError."""
+    """Return the URLs of sites, and the name of their history. Raises InputError, UsageError."""
     file = Path(given)
     if not file.is_file():
         if _is_file_name(given):
@@ -348,7 +348,7 @@ def _parse_sites(given: str) -> tuple[list[str], str]:
 
 
 def _is_file_name(text: str) -> bool:
-    """Return whether an argument names a file rather than a site, by how it is written.
+    """Return whether an argument is spelt like a file name rather than a site.
 
     >>> [_is_file_name(each) for each in ("sites.txt", "./sites", "/tmp/sites", "example.com/a.txt", "http://a.txt/")]
     [True, True, True, False, False]

@@ -1,4 +1,4 @@
-"""`unlost worker`: does the jobs of a service, beside it or on another machine."""
+"""`unlost worker`: runs the jobs of a service, on the same machine or another one."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from unlost.registry.models import Archive
 
 _WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
-_NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
+_NICENESS = 10  # requests to the service on the same machine have priority
 
 
 @click.command(name="worker")
@@ -98,8 +98,8 @@ def command(
 
     Several may run, also on other machines with --database; what one of them leaves, another one goes on with.
     """
-    os.nice(nice)  # before anything is loaded: that takes longer than a small job
-    import uvloop  # noqa: PLC0415  only who works pays for it
+    os.nice(nice)  # before imports, which take longer than a small job
+    import uvloop  # noqa: PLC0415  only for the worker
 
     from unlost.cli.job_options import log_to_stderr  # noqa: PLC0415
     from unlost.jobs.folders import DiskSpace, DiskSpaceLimits  # noqa: PLC0415
@@ -135,7 +135,7 @@ def _wait_for_database(open_: "Callable[[], Database]", *, with_parent: bool) ->
             say(f"waiting for the database: {error}", level="warning")
         if not with_parent:
             time.sleep(_WAIT_SECONDS)
-        elif select.select([sys.stdin], [], [], _WAIT_SECONDS)[0]:  # nothing is ever sent: it was closed
+        elif select.select([sys.stdin], [], [], _WAIT_SECONDS)[0]:  # the parent sends nothing: it was closed
             return None
 
 
@@ -168,7 +168,7 @@ def _create_context(
 
 
 async def _run_worker(tools: "WorkerContext", name: str, at_once: int, *, with_parent: bool) -> int:
-    """Work until a signal; return it."""
+    """Process jobs until a signal arrives; return its number."""
     import asyncio  # noqa: PLC0415  start-up
     import sys  # noqa: PLC0415
 
@@ -185,7 +185,7 @@ async def _run_worker(tools: "WorkerContext", name: str, at_once: int, *, with_p
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     if with_parent:
-        # Nothing ever comes there: it ends with whoever started us, however that ends.
+        # The parent never writes to this pipe; it is closed when the parent ends, even if it crashes.
         loop.add_reader(sys.stdin.fileno(), stop, signal.SIGTERM)
     say(f"worker {name} waits for jobs", level="note")
     await worker.run()
