@@ -1,4 +1,7 @@
-"""Creates the client for an archive of the registry. Modules of clients are imported when needed."""
+"""Creates the client for an archive of the registry. Modules of clients are imported when needed.
+
+A new archive kind needs a member of `unlost.registry.models.ArchiveKind`, a client module, and a line here.
+"""
 
 from collections.abc import Callable
 

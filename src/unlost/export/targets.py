@@ -1,4 +1,7 @@
-"""Targets of an export, written atomically: the protocol, validation of paths, and folders."""
+"""Targets of an export, written atomically: the protocol, validation of paths, and folders.
+
+A new export target implements `ExportTarget` and is opened by `open_target`.
+"""
 
 import errno
 import os

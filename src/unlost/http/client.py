@@ -1,4 +1,7 @@
-"""The HTTP client for archives: connection pools, rate limits, retries, redirects and blocks."""
+"""The HTTP client for archives: connection pools, rate limits, retries, redirects and blocks.
+
+The retry policy is here: which failures are retried, how often, and after which pauses.
+"""
 
 import asyncio
 import logging

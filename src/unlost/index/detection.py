@@ -1,6 +1,7 @@
 """Detects what a file contains, from its magic bytes, its name and its first lines.
 
 Distinguishes indexes, URL lists, access logs and maps, and rejects known but unsupported formats with advice.
+A new index format is recognised here and parsed by `unlost.index.reader`.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""Detects soft 404s: pages with a good status that say that the page does not exist."""
+"""Detects soft 404s: pages with a good status that say that the page does not exist.
+
+A new soft-404 phrase goes into `phrases/not_found.toml`, under its language.
+"""
 
 import re
 from urllib.parse import SplitResult

@@ -1,6 +1,6 @@
 """The pages that private links open: confirm, follow, download and delete a job; unsubscribe.
 
-Also the estimates of start and remaining time.
+The HTML of the job page is in `templates/order`. Estimates of start and remaining time are here, too.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Resources of a recovery as TSV and JSON, and its statistics as JSON."""
+"""Resources of a recovery as TSV and JSON, and its statistics as JSON.
+
+A new report column is a field of `SummaryRow` here.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,0 +1,79 @@
+"""Names that a reader can rely on: one class for each name, and modules that a search for the field's term finds."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "unlost"
+
+# At most ten. Each is in modules that no other code imports both of.
+SHARED_CLASS_NAMES = {
+    "VaultMiddleware": "the ASGI and the WSGI middleware; users import one of the two (docs/vault.md)",
+    "_BlockAppender": "private parts of these two middlewares",
+    "_RequestHandler": "the handlers of two servers based on http.server",
+    "_Server": "the servers of the demonstration and of the web application",
+}
+
+# What a newcomer searches for, and the module that the search has to show among its first three hits.
+SEARCHES = {
+    "retry policy": "http/client.py",
+    "archive kind": "archives/factory.py",
+    "index format": "index/detection.py",
+    "report column": "report/recovery/serializers.py",
+    "job page": "webui/job_pages.py",
+    "soft.404 phrase": "quality/soft404.py",
+    "export target": "export/targets.py",
+}
+
+
+def classes(tree: ast.AST) -> list[str]:
+    """Return the names of all classes in a module, also nested ones."""
+    return [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def shared_names(files: list[Path]) -> dict[str, list[str]]:
+    """Return the class names that several modules define."""
+    modules = defaultdict(list)
+    for file in files:
+        for name in classes(ast.parse(file.read_text())):
+            modules[name].append(str(file))
+    return {name: places for name, places in modules.items() if len(places) > 1}
+
+
+def hits(pattern: str) -> list[str]:
+    """Return the modules that contain a pattern, as `git grep -il` lists them: by path."""
+    found = [file for file in SOURCE.rglob("*.py") if re.search(pattern, file.read_text(), re.IGNORECASE)]
+    return sorted(str(file.relative_to(SOURCE)) for file in found)
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Exceptions are listed with their reasons, and there are few."""
+    assert set(shared_names(sorted(SOURCE.rglob("*.py")))) == set(SHARED_CLASS_NAMES)
+    assert len(SHARED_CLASS_NAMES) <= 10
+
+
+def test_shared_class_name_is_detected(tmp_path: Path) -> None:
+    """A class of the same name in a second module is found."""
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("class Row:\n    pass\n")
+    assert set(shared_names(sorted(tmp_path.glob("*.py")))) == {"Row"}
+
+
+@pytest.mark.parametrize(("pattern", "module"), SEARCHES.items())
+def test_search_shows_the_module_among_the_first_three_hits(pattern: str, module: str) -> None:
+    """Seven questions of a newcomer are answered by one search each."""
+    assert module in hits(pattern)[:3]
+
+
+@pytest.mark.parametrize(
+    "package", sorted(path.parent for path in SOURCE.glob("*/__init__.py")), ids=lambda path: path.name
+)
+def test_package_docstring_names_all_modules(package: Path) -> None:
+    """The docstring says what the package is for and lists its modules."""
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    modules = {file.stem for file in package.glob("*.py")} - {"__init__"}
+    assert len(docstring.splitlines()) >= 3
+    assert {name for name in modules if not re.search(rf"\b{name}\b", docstring)} == set()
