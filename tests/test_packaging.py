@@ -108,7 +108,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     """Types are shipped, tests are not, and one wheel serves every Python from 3.11 on."""
     names = zipfile.ZipFile(wheel).namelist()
     assert {"unlost/py.typed", "unlost/_core.pyi", "unlost/_core.abi3.so"} <= set(names)
-    assert "unlost/archives/registry/archives.toml" in names
+    assert "unlost/registry/archives.toml" in names
     assert all(name.startswith(("unlost/", "unlost-")) for name in names)
     assert "-cp311-abi3-" in wheel.name
 

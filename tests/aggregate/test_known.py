@@ -208,19 +208,21 @@ def test_files_of_disabled_archives_are_not_loaded(tmp_path: Path) -> None:
     assert (scene.known.statuses(), scene.told) == ((), [])
 
 
+def add_row(index: Path, row: str) -> None:
+    """Add a row to a sorted index."""
+    index.write_text("\n".join(sorted([*index.read_text().splitlines(), row])) + "\n")
+
+
 def test_lookups_during_reload_are_consistent(tmp_path: Path) -> None:
     """In threads, on the old map or the new one: a page in both is never denied."""
     indexes = [tmp_path / f"{number}.cdxj" for number in range(2)]
     held = [set(made_up_index(index, 2_000, number)) for number, index in enumerate(indexes)]
-    whole = tmp_path / "whole.cdxj"
-    whole.write_text("".join(sorted(index.read_text() for index in indexes)))
+    common = "http://always.example/"
+    for index in indexes:
+        add_row(index, f'example,always)/ 20140101000000 {{"url": "{common}"}}')
     versions = [write_map(index, tmp_path / f"{index.stem}.ukvs") for index in indexes]
     sums = [write_filter(index, tmp_path / f"{index.stem}.filter") for index in indexes]
-    common = "http://always.example/"
-    texts = [sorted([*path.read_text().splitlines(), "example,always)/ 1"]) for path in versions]
-    headers = [[line for line in text if line.startswith("!")] for text in texts]
-    bodies = [[line for line in text if not line.startswith("!")] for text in texts]
-    data = ["\n".join([*head, *body]) + "\n" for head, body in zip(headers, bodies, strict=True)]
+    data = [path.read_text() for path in versions]
     file, pages_ = tmp_path / "m.ukvs", tmp_path / "m.filter"
     file.write_text(data[0])
     pages_.write_bytes(sums[0].read_bytes())
