@@ -208,9 +208,10 @@ def test_files_of_disabled_archives_are_not_loaded(tmp_path: Path) -> None:
     assert (scene.known.statuses(), scene.told) == ((), [])
 
 
-def add_row(index: Path, row: str) -> None:
-    """Add a row to a sorted index."""
+def add_row(index: Path, row: str) -> Path:
+    """Add a row to a sorted index, and return the index."""
     index.write_text("\n".join(sorted([*index.read_text().splitlines(), row])) + "\n")
+    return index
 
 
 def test_lookups_during_reload_are_consistent(tmp_path: Path) -> None:
@@ -218,9 +219,8 @@ def test_lookups_during_reload_are_consistent(tmp_path: Path) -> None:
     indexes = [tmp_path / f"{number}.cdxj" for number in range(2)]
     held = [set(made_up_index(index, 2_000, number)) for number, index in enumerate(indexes)]
     common = "http://always.example/"
-    for index in indexes:
-        add_row(index, f'example,always)/ 20140101000000 {{"url": "{common}"}}')
-    versions = [write_map(index, tmp_path / f"{index.stem}.ukvs") for index in indexes]
+    row = f'example,always)/ 20140101000000 {{"url": "{common}"}}'
+    versions = [write_map(add_row(index, row), tmp_path / f"{index.stem}.ukvs") for index in indexes]
     sums = [write_filter(index, tmp_path / f"{index.stem}.filter") for index in indexes]
     data = [path.read_text() for path in versions]
     file, pages_ = tmp_path / "m.ukvs", tmp_path / "m.filter"
