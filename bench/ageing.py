@@ -16,8 +16,17 @@ from tests.real_data import DATA
 
 from bench.measure import Report
 from unlost.errors import UriError
-from unlost.mementomap import NO_LIMIT, Compaction, Filter, FilterOptions, Map, MapOptions, build_filter, build_map
-from unlost.mementomap.lookup import REBUILD_AFTER_DAYS
+from unlost.mementomap import (
+    NO_LIMIT,
+    REBUILD_AFTER_DAYS,
+    Compaction,
+    Filter,
+    FilterOptions,
+    Map,
+    MapOptions,
+    build_filter,
+    build_map,
+)
 from unlost.uri import key_many
 
 LINKS = DATA / "urls" / "reddit2013-links.tsv.gz"

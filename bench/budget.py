@@ -19,19 +19,22 @@ from bench.holdings import UNLOST, Run
 from bench.measure import Report
 from unlost import uri
 from unlost.errors import UsageError
-from unlost.mementomap.budget import (
+from unlost.mementomap import (
+    NO_LIMIT,
     BudgetOptions,
+    Compaction,
+    Map,
     MapBudget,
+    MapOptions,
+    build_map,
+    compact_map,
     compact_to_budget,
     compressed_size,
     lookup_keys_in_filter,
     write_page_filter,
 )
-from unlost.mementomap.builder import MapOptions, build_map
-from unlost.mementomap.compact import NO_LIMIT, Compaction, compact_map
-from unlost.mementomap.map import Map
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, write_synthetic_index
 
 WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.0)  # of the second paper, for hosts and paths
 LARGE = 10_000_000

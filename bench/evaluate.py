@@ -5,11 +5,17 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import Report, best_of
-from unlost.mementomap.builder import build_map
+from unlost.mementomap import build_map
 from unlost.problems import Problems
-from unlost.research.routing_evaluation import evaluate_index
-from unlost.research.routing_results import WEIGHT_PAIRS, list_configurations
-from unlost.research.synth import SynthIndexOptions, SynthQueryOptions, write_synthetic_index, write_synthetic_queries
+from unlost.research import (
+    WEIGHT_PAIRS,
+    SynthIndexOptions,
+    SynthQueryOptions,
+    evaluate_index,
+    list_configurations,
+    write_synthetic_index,
+    write_synthetic_queries,
+)
 from unlost.uri import POLICIES
 
 LINES = 2_770_000  # of a million URI-Rs

@@ -14,7 +14,7 @@ from bench.holdings import UNLOST, Run, build
 from bench.measure import Report, best_of
 from unlost.mementomap import Filter, Map
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 MANY_LINES = 10_000_000

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.measure import RESULTS, Report
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 RUNS = 3

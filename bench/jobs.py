@@ -20,11 +20,7 @@ from tests.service.jobs.service_process import ServiceProcess, run_service
 
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.models import Job, JobState
-from unlost.jobs.states import MailKind
-from unlost.jobs.store import JobStore
-from unlost.jobs.tables import MAILS
+from unlost.jobs import MAILS, Database, Job, JobState, JobStore, MailKind, file_url
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
 IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 from bench.measure import Report, best_of
 from unlost import dates
-from unlost.memento.timemap import LinkFormatTimeMap, TimeMapEntry, format_timemap, read_timemap
+from unlost.memento import LinkFormatTimeMap, TimeMapEntry, format_timemap, read_timemap
 from unlost.problems import Problems
 
 ARCHIVES, MEMENTOS = 14, 1000

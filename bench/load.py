@@ -12,8 +12,7 @@ from collections import Counter
 
 import uvloop
 
-from unlost.http.pool import ConnectionPool, SystemResolver
-from unlost.http.url import parse_url
+from unlost.http import ConnectionPool, SystemResolver, parse_url
 
 
 async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[str]) -> dict[str, object]:

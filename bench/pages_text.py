@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 
 from bench.measure import Report, best_of
-from unlost.html.text import extract_text, text_resemblance
+from unlost.html import extract_text, text_resemblance
 
 PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/"

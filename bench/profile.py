@@ -9,7 +9,7 @@ from bench.formats import ROWS, write_index
 from bench.measure import Report
 from unlost import _core, uri
 from unlost.atomic import atomic_file
-from unlost.mementomap.profile_builder import ProfileHeader, build_profiles, merge_profiles
+from unlost.mementomap import ProfileHeader, build_profiles, merge_profiles
 from unlost.problems import Problems
 from unlost.text_lines import MAX_LINE_BYTES
 

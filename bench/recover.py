@@ -92,12 +92,8 @@ def speed(report: Report) -> None:
 def frontier(name: str) -> None:
     """List a million URLs, queue them by a policy, and again as after a change of options; print times and memory."""
     from unlost.capture import Capture  # noqa: PLC0415
-    from unlost.recover.frontier import RecoveryFrontier  # noqa: PLC0415
-    from unlost.recover.listings import store_listed_captures  # noqa: PLC0415
-    from unlost.recover.options import RecoverOptions, RecoverPolicy  # noqa: PLC0415
-    from unlost.recover.scope import RecoveryScope  # noqa: PLC0415
-    from unlost.recover.state.resources import ResourceStatus  # noqa: PLC0415
-    from unlost.recover.state.store import RecoveryState  # noqa: PLC0415
+    from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryFrontier, RecoveryScope, store_listed_captures  # noqa: PLC0415
+    from unlost.recover.state import RecoveryState, ResourceStatus  # noqa: PLC0415
 
     plan = RecoverOptions(f"{HOST}/", policy=RecoverPolicy(name))
     with tempfile.TemporaryDirectory() as folder, RecoveryState(Path(folder)) as state:

@@ -5,10 +5,17 @@ from multiprocessing import get_context
 from multiprocessing.pool import Pool
 
 from bench.measure import Report
-from unlost.refresh.decision_matrix import ALL_INDICATORS, INDICATORS
-from unlost.refresh.policy import LearningOptions, learn_policy
-from unlost.refresh.schemes import NAMED_SCHEMES, score_all_schemes, score_scheme
-from unlost.research.refresh_simulation import (
+from unlost.refresh import (
+    ALL_INDICATORS,
+    INDICATORS,
+    NAMED_SCHEMES,
+    LearningOptions,
+    learn_policy,
+    score_all_schemes,
+    score_scheme,
+)
+from unlost.research import (
+    MIXTURES,
     PolicyMethod,
     ScheduleScore,
     SimulationScore,
@@ -17,8 +24,8 @@ from unlost.research.refresh_simulation import (
     run_methods,
     run_trial,
     simulate_schedules,
+    simulate_visits,
 )
-from unlost.research.simulated_web import MIXTURES, simulate_visits
 
 TARGET = 0.9994
 VARIANT = "Scheme 1 variant"

@@ -10,8 +10,7 @@ import lxml.html
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bench.measure import Report
-from unlost.html.links import LinkKind
-from unlost.html.rewrite import LinkDirectory, rewrite_links
+from unlost.html import LinkDirectory, LinkKind, rewrite_links
 
 PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/d/"

@@ -16,15 +16,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bench.measure import Report
 from bench.scale_public import simulate
-from unlost.mementomap import FilterOptions, MapOptions, build_filter, build_map
-from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.mementomap import FilterOptions, MapOptions, ProfileHeader, build_filter, build_map, build_profiles
 from unlost.problems import Problems
-from unlost.research.index_counts import count_index
-from unlost.research.spark import filters, maps, profiles, statistics
-from unlost.research.spark.engine import PartTask, SparkEngine, SparkStage
-from unlost.research.spark.rows import PartialRow, TaskReport
-from unlost.research.spark.session import spark_session
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, count_index, write_synthetic_index
+from unlost.research.spark import (
+    PartialRow,
+    PartTask,
+    SparkEngine,
+    SparkStage,
+    TaskReport,
+    filters,
+    maps,
+    profiles,
+    spark_session,
+    statistics,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

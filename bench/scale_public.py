@@ -16,8 +16,7 @@ from tests.service.server_process import run_process, wait_for_client
 from bench.measure import Report
 from unlost.mementomap import FilterOptions, MapOptions, build_filter, build_map
 from unlost.problems import Problems
-from unlost.research.routing_evaluation import count_rows
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, count_rows, write_synthetic_index
 
 PUBLIC_ARCHIVES = 20
 ALL_CAPTURES = 10**12

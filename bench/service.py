@@ -11,15 +11,11 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from bench.measure import Report
-from unlost.aggregate.archive_status import ArchiveStatus
-from unlost.aggregate.models import AggregateResult, ArchiveReport, CacheControl, RoutingOptions
+from unlost.aggregate import AggregateResult, ArchiveReport, ArchiveStatus, CacheControl, RoutingOptions
 from unlost.clock import SystemClock
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.web.app import Application
-from unlost.web.factory import ServiceContext
-from unlost.web.proxy import ReplaySource
+from unlost.http import ArchiveHttpClient, MemoryLimitStore
+from unlost.memento import Mementos, MementoTuple
+from unlost.web import Application, ReplaySource, ServiceContext
 
 CALLS = 5_000
 RUNS = 7

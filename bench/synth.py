@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.measure import Report, best_of
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
+from unlost.research import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
 
 LINES = 3_000_000
 

@@ -2,10 +2,8 @@
 
 from bench.linkformat import ARCHIVES, MEMENTOS, bodies, plain
 from bench.measure import Report, best_of
-from unlost.aggregate.models import AggregateResult
-from unlost.aggregate.serializers import TimeMapFormat, serialize_timemap
-from unlost.aggregate.urls import ServiceUrls
-from unlost.memento.timemap import Mementos, read_archive_timemap
+from unlost.aggregate import AggregateResult, ServiceUrls, TimeMapFormat, serialize_timemap
+from unlost.memento import Mementos, read_archive_timemap
 from unlost.problems import Problems
 
 PAGE = "http://www.example.com/news/2013/story.html?id=7"

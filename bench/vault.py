@@ -8,14 +8,18 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import Report, best_of
-from unlost.vault.block import Carrier
-from unlost.vault.encryption import EncryptionOptions
-from unlost.vault.erasure_code import CodeShape
-from unlost.vault.middleware.asgi import AsgiMessage, VaultMiddleware
-from unlost.vault.pack import PackOptions, pack_vault
-from unlost.vault.plan import CarrierPage
-from unlost.vault.server_files import ServerFile
-from unlost.vault.state import Vault, VaultSettings
+from unlost.vault import (
+    Carrier,
+    CarrierPage,
+    CodeShape,
+    EncryptionOptions,
+    PackOptions,
+    ServerFile,
+    Vault,
+    VaultSettings,
+    pack_vault,
+)
+from unlost.vault.middleware import AsgiMessage, VaultMiddleware
 
 ROOT = Path(__file__).parents[1]
 NEEDED, COUNT, SIZE = 2048, 8192, 100 << 20

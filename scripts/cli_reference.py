@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unlost.cli.main import EXIT_CODES, app
+from unlost.cli import EXIT_CODES, app
 
 _HEAD = """\
 # The command line

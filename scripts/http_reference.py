@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from unlost.web import jobs_openapi
-from unlost.web.openapi import build_openapi
+from unlost.web import build_openapi, jobs_openapi
 
 _HEAD = """\
 # The HTTP API

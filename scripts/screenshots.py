@@ -13,10 +13,8 @@ from tests.neighbours import chromium
 from tests.service.jobs.worker_processes import ArchivePause
 from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment, log_in, order, run_environment
 
-from unlost.demo.page import write_pages
-from unlost.demo.server import DemoServer
-from unlost.demo.story import run_story
-from unlost.web.server import listen
+from unlost.demo import DemoServer, run_story, write_pages
+from unlost.web import listen
 
 _SIZE: ViewportSize = {"width": 1000, "height": 760}
 _SCALE = 0.75  # of a picture to the page: it can still be read, and takes half the room

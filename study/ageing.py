@@ -8,9 +8,8 @@ from pathlib import Path
 from study.chapter import Chapter
 from study.lists import read_links
 from unlost.errors import UriError
-from unlost.mementomap.budget import MapBudget
-from unlost.research.routing_evaluation import ConfigurationTrial, QueryDecisions, QuerySet
-from unlost.research.routing_results import RoutingConfiguration, list_configurations
+from unlost.mementomap import MapBudget
+from unlost.research import ConfigurationTrial, QueryDecisions, QuerySet, RoutingConfiguration, list_configurations
 from unlost.uri import key_many
 
 PAIRS = ((4.0, 4.0), (4.0, 1.0), (1.0, 1.0), (4.0, 0.0))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from study.lists import read_hosts, read_links
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, SynthQueryOptions, write_synthetic_index, write_synthetic_queries
+from unlost.research import SynthIndexOptions, SynthQueryOptions, write_synthetic_index, write_synthetic_queries
 
 SEED = 1
 HELD_PART = 0.7  # of a list, in the archive; the rest is held out

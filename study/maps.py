@@ -7,14 +7,24 @@ from pathlib import Path
 
 from study.archives import HELD, NEAR, QUESTIONS, SEED, Archive, both_archives
 from study.chapter import RESULTS, Chapter
-from unlost.mementomap.budget import MapBudget, compressed_size
-from unlost.mementomap.builder import build_map
-from unlost.mementomap.compact import Compaction, compact_map
-from unlost.mementomap.exclude import ExclusionOptions, exclude_map
-from unlost.mementomap.map import Map
-from unlost.research.routing_evaluation import evaluate_index
-from unlost.research.routing_report import draw_accuracy
-from unlost.research.routing_results import WEIGHT_PAIRS, RoutingResult, list_configurations, pareto_front
+from unlost.mementomap import (
+    Compaction,
+    ExclusionOptions,
+    Map,
+    MapBudget,
+    build_map,
+    compact_map,
+    compressed_size,
+    exclude_map,
+)
+from unlost.research import (
+    WEIGHT_PAIRS,
+    RoutingResult,
+    draw_accuracy,
+    evaluate_index,
+    list_configurations,
+    pareto_front,
+)
 
 BITS = (1, 2, 4, 8, 12)
 CHOSEN = ((4.0, 4.0), (4.0, 1.0), (4.0, 0.0), (1.0, 1.0), (1.0, 0.0))

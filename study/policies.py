@@ -9,9 +9,7 @@ from study.archives import HELD, NEAR, QUESTIONS, both_archives
 from study.chapter import Chapter
 from study.lists import read_links
 from unlost.errors import UriError
-from unlost.research.growth import measure_growth
-from unlost.research.routing_evaluation import evaluate_index
-from unlost.research.routing_results import ArchiveEvaluation, list_configurations
+from unlost.research import ArchiveEvaluation, evaluate_index, list_configurations, measure_growth
 from unlost.uri import POLICIES, key_many
 
 CHEAP = 0.05

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from study.archives import both_archives
 from study.chapter import Chapter
-from unlost.research.routing_evaluation import evaluate_index
-from unlost.research.routing_results import list_configurations
+from unlost.research import evaluate_index, list_configurations
 
 LEAST = (0.02, 0.05, 0.1, 0.2, 0.5)
 POLICIES = ("DDom", "HxP1")

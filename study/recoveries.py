@@ -22,8 +22,8 @@ from study.lost.showing import (
     seed_given,
     vector,
 )
-from unlost.recover.options import SELECTABLE_POLICIES
-from unlost.research.overlap_stats import summarize_values
+from unlost.recover import SELECTABLE_POLICIES
+from unlost.research import summarize_values
 
 NAIVE, KNOWLEDGEABLE, EXHAUSTIVE = (each.value for each in SELECTABLE_POLICIES)
 

@@ -11,7 +11,7 @@ from study.lost.figures import contributions, pooled, share
 from study.lost.outcome import Outcome, Tally
 from study.lost.profiles import SITES
 from study.lost.showing import GROUPS, NAMES, PUT_IN, command_of, level_of, number, percent, seed_given
-from unlost.research.overlap_stats import summarize_values
+from unlost.research import summarize_values
 from unlost.statistics import SignedRankResult, wilcoxon_signed_rank
 
 LEVELS = tuple(published.LEVELS)

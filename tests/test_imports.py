@@ -1,6 +1,7 @@
 """The order of packages: each imports only from those above it."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "unlost"
 
 # From the ground up, as docs/architecture.md explains.
 ORDER = [
+    "lazy_exports",
     "errors",
     "_core",
     "clock",
@@ -85,14 +87,59 @@ def without_types(tree: ast.Module) -> ast.Module:
     return ast.Module(kept, [])
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_imports_go_upwards_only(file: Path) -> None:
-    """A package imports itself and what comes before it."""
-    if file == SOURCE / "__init__.py":
-        assert imported(without_types(ast.parse(file.read_text()))) == set(), "`import unlost` stays free"
-        return
-    allowed = ORDER[: ORDER.index(package(file)) + 1]
-    assert imported(ast.parse(file.read_text())) <= set(allowed)
+def test_packages_import_only_packages_before_them() -> None:
+    """A package imports itself and packages that come before it in `ORDER`; `unlost/__init__.py` imports nothing."""
+    wrong = []
+    for file in FILES:
+        tree = ast.parse(file.read_text())
+        if file == SOURCE / "__init__.py":
+            tree, allowed = without_types(tree), []
+        else:
+            allowed = ORDER[: ORDER.index(package(file)) + 1]
+        wrong += [f"{file.relative_to(SOURCE)} imports {name}" for name in imported(tree) - set(allowed)]
+    assert wrong == []
+
+
+def type_checked_exports(tree: ast.Module) -> dict[str, set[str]]:
+    """Return the names that a package exports to type checkers, by module."""
+    exports: dict[str, set[str]] = {}
+    for block in tree.body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for node in block.body:
+                assert isinstance(node, ast.ImportFrom)
+                exports.setdefault(node.module or "", set()).update(alias.name for alias in node.names)
+    return exports
+
+
+def run_time_exports(tree: ast.Module, name: str) -> dict[str, set[str]]:
+    """Return the names that a package passes to `lazy_exports`, by module."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_exports"]
+    if not calls:
+        return {}
+    modules = ast.literal_eval(calls[0].args[1])
+    return {f"{name}.{module}": set(names.split()) for module, names in modules.items()}
+
+
+def test_type_checkers_see_the_exports_that_exist_at_run_time() -> None:
+    """The two lists of every package with lazy exports are the same, and every name can be imported."""
+    checked = 0
+    for file in SOURCE.rglob("*/__init__.py"):
+        name = ".".join(file.parent.relative_to(SOURCE.parent).parts)
+        tree = ast.parse(file.read_text())
+        exports = run_time_exports(tree, name)
+        assert type_checked_exports(tree) == exports, name
+        for module, names in exports.items():
+            for each in names:
+                assert getattr(importlib.import_module(name), each) is getattr(importlib.import_module(module), each)
+                checked += 1
+    assert checked > 800
+
+
+def test_unknown_names_of_a_package_with_lazy_exports_are_errors() -> None:
+    """The message is that of Python."""
+    name = "Nothing"
+    with pytest.raises(AttributeError, match=r"module 'unlost\.http' has no attribute 'Nothing'"):
+        getattr(importlib.import_module("unlost.http"), name)
 
 
 def test_every_package_has_its_place() -> None:

@@ -24,7 +24,7 @@ from bench.peers.machine import BASE, NAME, Machine, serving
 from bench.peers.row import Row
 from bench.peers.sealed import LIVING, begin, environment
 from bench.peers.site import HOST
-from unlost.registry.models import Archive, ArchiveKind, RequestKind
+from unlost.registry import Archive, ArchiveKind, RequestKind
 from unlost.testing import write_registry
 
 UNLOST = Path(sys.executable).with_name("unlost")

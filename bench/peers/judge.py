@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from bench.peers.site import CDN, HOST, Site
-from unlost.html.links import extract_links
+from unlost.html import extract_links
 
 _DISK = "http://disk.invalid"
 

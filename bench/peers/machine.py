@@ -22,7 +22,7 @@ from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, is_asked_f
 
 from bench.peers.site import Trouble
 from unlost import dates
-from unlost.registry.models import RequestKind
+from unlost.registry import RequestKind
 
 NAME = "web.archive.org"
 BASE = f"https://{NAME}"

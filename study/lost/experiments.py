@@ -17,8 +17,8 @@ from study.lost.outcome import Outcome
 from study.lost.profiles import Profile
 from study.lost.recovering import Shelf, recovered, write_original
 from study.lost.site import MadeSite
-from unlost.comparison.site_readers import open_site
-from unlost.recover.options import SELECTABLE_POLICIES, RecoverPolicy
+from unlost.comparison import open_site
+from unlost.recover import SELECTABLE_POLICIES, RecoverPolicy
 
 SEED = 2006
 """What all sites and habits are drawn from."""

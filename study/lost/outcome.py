@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unlost.comparison.difference import ResourceCounts, SiteDifference, success_levels
+from unlost.comparison import ResourceCounts, SiteDifference, success_levels
 
 Tally = tuple[int, int]
 """How many the original has, and how many of them came back."""

@@ -10,18 +10,12 @@ from study.lost.outcome import Outcome, Tally
 from study.lost.repository import MadeRepository
 from study.lost.site import File, MadeSite, moment
 from unlost.clock import SystemClock
-from unlost.comparison.breakdown import BreakdownRow, breakdowns
-from unlost.comparison.compare import TextComparer, compare_sites
-from unlost.comparison.site import Site
-from unlost.comparison.site_readers import open_site
+from unlost.comparison import BreakdownRow, Site, TextComparer, breakdowns, compare_sites, open_site
 from unlost.dates import to_iso
-from unlost.recover.options import RecoverOptions, RecoverPolicy
-from unlost.recover.session import RecoverySession
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_store import WarcStore
-from unlost.registry.models import RequestKind
-from unlost.warc.records import HTTP_RESPONSE_TYPE, RECORD_END, format_http_head, format_record_header, make_record_id
+from unlost.recover import RecoverOptions, RecoverPolicy, RecoverySession, WarcStore
+from unlost.recover.state import RecoveryState, StateReader
+from unlost.registry import RequestKind
+from unlost.warc import HTTP_RESPONSE_TYPE, RECORD_END, format_http_head, format_record_header, make_record_id
 
 Shelf = tuple[Habit, Sequence[Held]]
 """A repository, and what it has in some week."""

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 
 from study.lost.habits import Habit, Held
 from unlost import uri as addresses
-from unlost.archives.base import FetchedCapture
-from unlost.archives.datetime_negotiation import pad_range
-from unlost.archives.prefix_query import PrefixQuery
+from unlost.archives import FetchedCapture, PrefixQuery, pad_range
 from unlost.capture import Capture
 from unlost.errors import ListCutError
-from unlost.registry.models import Archive, ArchiveKind, RequestKind
-from unlost.warc.records import format_sha1
+from unlost.registry import Archive, ArchiveKind, RequestKind
+from unlost.warc import format_sha1
 
 
 class MadeRepository:

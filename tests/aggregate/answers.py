@@ -2,7 +2,7 @@
 
 from tests.aggregate.stubs import copies
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.models import AggregateResult, ArchiveReport
+from unlost.aggregate import AggregateResult, ArchiveReport
 
 
 def an_answer(

@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.models import AggregateResult, RoutingOptions
+from unlost.aggregate import AggregateResult, DiskCache, RoutingOptions
 
 
 def a_disk(

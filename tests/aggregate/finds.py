@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from unlost.aggregate.models import AggregateResult, ArchiveReport
-from unlost.aggregate.urls import ServiceUrls
-from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.aggregate import AggregateResult, ArchiveReport, ServiceUrls
+from unlost.memento import Mementos, MementoTuple
 
 PLACES = ServiceUrls("http://localhost:1208")
 

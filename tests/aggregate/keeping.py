@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate import DiskCache, RoutingOptions
 
 
 async def keep(file: Path, seed: int, count: int, max_bytes: int) -> None:

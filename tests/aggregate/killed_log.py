@@ -3,9 +3,9 @@
 import asyncio
 import sys
 
-from unlost.aggregate.listeners import UpstreamLog
+from unlost.aggregate import UpstreamLog
 from unlost.clock import SystemClock
-from unlost.logs.upstream import UpstreamLogEntry
+from unlost.logs import UpstreamLogEntry
 
 
 async def main(path: str) -> None:

@@ -17,8 +17,8 @@ from unlost.mementomap import (
     compact_map,
 )
 from unlost.problems import Problems
-from unlost.registry.models import Archive, ArchiveKind, SourcedNumber
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.registry import Archive, ArchiveKind, SourcedNumber
+from unlost.research import SynthIndexOptions, write_synthetic_index
 
 MADE = "20240301000000"
 DAY = datetime(2024, 3, 1, tzinfo=UTC)

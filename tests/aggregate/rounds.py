@@ -5,7 +5,7 @@ import gc
 from collections.abc import Coroutine
 from typing import Any
 
-from unlost.memento.timemap import Mementos
+from unlost.memento import Mementos
 
 A, B, C = ["20140210000001"], ["20150210000001", "20160210000001"], ["20140210000001", "20170210000001"]
 

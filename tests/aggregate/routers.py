@@ -4,10 +4,8 @@ from random import Random
 from typing import Any
 
 from tests.aggregate.maps import Knowing
-from unlost.aggregate.hit_rates import LearnedStats
-from unlost.aggregate.router import ArchiveRoute, ArchiveRouter
-from unlost.registry.loader import Registry
-from unlost.registry.models import Archive
+from unlost.aggregate import ArchiveRoute, ArchiveRouter, LearnedStats
+from unlost.registry import Archive, Registry
 
 PAGE = "http://example.com/a"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.archives.stubs import Answers
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.holdings_store import HoldingsStore
-from unlost.registry.models import Archive
+from unlost.aggregate import HoldingsStore
+from unlost.registry import Archive
 
 PAGE = "http://example.com/a"
 ROWS = "com,example)/* 2\n"

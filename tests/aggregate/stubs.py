@@ -7,13 +7,17 @@ from typing import Any
 from tests.archives.stubs import reply
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.aggregate.aggregator import MementoAggregator
-from unlost.aggregate.models import AggregateResult, RoutingOptions
-from unlost.aggregate.router import ArchiveRoute, RouteTarget
-from unlost.aggregate.upstream import UpstreamResult
-from unlost.http.models import HttpRequest, HttpResponse
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.aggregate import (
+    AggregateResult,
+    ArchiveRoute,
+    MementoAggregator,
+    RouteTarget,
+    RoutingOptions,
+    UpstreamResult,
+)
+from unlost.http import HttpRequest, HttpResponse
+from unlost.memento import Mementos, MementoTuple
+from unlost.registry import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 

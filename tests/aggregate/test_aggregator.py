@@ -8,12 +8,9 @@ import pytest
 from tests.aggregate.rounds import A, B, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, Fixed, Heard, aggregator, an_archive, copies, hang, outcomes, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
-from unlost.aggregate.models import RoutingOptions
-from unlost.aggregate.upstream import UpstreamResult
+from unlost.aggregate import ConcurrencyLimits, MementoAggregator, RoutingOptions, UpstreamResult
 from unlost.errors import BusyError, FailedError, UriError
-from unlost.http.circuit_breaker import BreakerConfig, BreakerRegistry
-from unlost.http.models import HttpRequest
+from unlost.http import BreakerConfig, BreakerRegistry, HttpRequest
 
 
 def test_mementos_of_all_archives_are_merged() -> None:

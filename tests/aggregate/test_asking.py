@@ -17,16 +17,20 @@ from tests.archives.stubs import reply
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import upstream
-from unlost.aggregate.aggregator import MementoAggregator
-from unlost.aggregate.models import RoutingOptions
-from unlost.aggregate.router import ArchiveRoute, RouteTarget
-from unlost.aggregate.upstream import UpstreamClient, UpstreamResult, classify_error
+from unlost.aggregate import (
+    ArchiveRoute,
+    MementoAggregator,
+    RouteTarget,
+    RoutingOptions,
+    UpstreamClient,
+    UpstreamResult,
+    classify_error,
+    upstream,
+)
 from unlost.capture import Capture
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
-from unlost.http.models import HttpClient, HttpRequest, HttpResponse
-from unlost.http.pool import AddressInfo, ConnectTimeoutError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.http import AddressInfo, ConnectTimeoutError, HttpClient, HttpRequest, HttpResponse
+from unlost.registry import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 DATES = ["20140210000001", "20160210000001"]

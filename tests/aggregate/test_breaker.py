@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
-from unlost.http.circuit_breaker import (
+from unlost.http import (
     FAILURE_OUTCOMES,
     PAGE_FAILURE_OUTCOMES,
     BreakerConfig,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.cache import CacheLifetimes, MemoryCache
-from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptions
+from unlost.aggregate import AggregateResult, ArchiveReport, CacheLifetimes, MemoryCache, RoutingOptions
 
 PAGE = "http://example.com/"
 

@@ -10,15 +10,11 @@ from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, outcomes, timemap, until
 from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
-from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
+from unlost.aggregate import ConcurrencyLimits, MementoAggregator
 from unlost.clock import SystemClock
-from unlost.http.circuit_breaker import BreakerState
-from unlost.http.concurrency import ConcurrencyOptions
-from unlost.http.exchange import Timeouts
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.registry.loader import load_registry
-from unlost.registry.models import Archive, ArchiveKind
-from unlost.web.factory import ServiceOptions, build_service
+from unlost.http import BreakerState, ConcurrencyOptions, MemoryLimitStore, Timeouts
+from unlost.registry import Archive, ArchiveKind, load_registry
+from unlost.web import ServiceOptions, build_service
 
 PAGES = [f"http://site{number}.example/" for number in range(40)]
 

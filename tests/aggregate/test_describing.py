@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from tests.aggregate.finds import EXAMPLE, PLACES, found_of
 from tests.aggregate.test_rendering import HOSTILE, read
-from unlost.aggregate.serializers import (
-    MAX_LINK_BYTES,
-    MEDIA_TYPES,
-    TimeMapFormat,
-    describe_memento,
-    memento_link_header,
-)
+from unlost.aggregate import MAX_LINK_BYTES, MEDIA_TYPES, TimeMapFormat, describe_memento, memento_link_header
 
 FILES = Path(__file__).parent / "files"
 FIVE = [(f"2014020{day}000000", "a", f"http://a/{day}") for day in range(1, 6)]

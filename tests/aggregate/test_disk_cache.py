@@ -17,13 +17,22 @@ from tests.aggregate.answers import an_answer
 from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import disk_cache
-from unlost.aggregate.aggregator import DISK_RECHECK_SECONDS, ConcurrencyLimits
-from unlost.aggregate.disk_cache import CacheDatabase, CacheRow, DiskCache, cache_scope
-from unlost.aggregate.models import AggregateResult, ArchiveReport, CacheControl, RoutingOptions
+from unlost.aggregate import (
+    DISK_RECHECK_SECONDS,
+    AggregateResult,
+    ArchiveReport,
+    CacheControl,
+    CacheDatabase,
+    CacheRow,
+    ConcurrencyLimits,
+    DiskCache,
+    RoutingOptions,
+    cache_scope,
+    disk_cache,
+)
 from unlost.errors import BusyError, FailedError, InputError
-from unlost.http.models import HttpRequest
-from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.http import HttpRequest
+from unlost.memento import Mementos, MementoTuple
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,8 +13,7 @@ from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator
 from tests.small_disk import small_files
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import disk_cache
-from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate import RoutingOptions, disk_cache
 from unlost.errors import InputError
 
 

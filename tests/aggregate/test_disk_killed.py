@@ -13,8 +13,7 @@ from threading import Timer
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
 from tests.waiting import said
-from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate import DiskCache, RoutingOptions
 
 ROOT = Path(__file__).parents[2]
 KILLS = 50

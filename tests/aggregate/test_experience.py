@@ -8,16 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregate.maps import archive, rated
-from unlost.aggregate.hit_rates import (
-    Evidence,
-    HitRates,
-    HitShare,
-    LearnedStats,
-    RoutingAccuracy,
-    read_recent_responses,
-)
+from unlost.aggregate import Evidence, HitRates, HitShare, LearnedStats, RoutingAccuracy, read_recent_responses
 from unlost.errors import InputError
-from unlost.logs.upstream import UpstreamLogEntry, format_log_entry
+from unlost.logs import UpstreamLogEntry, format_log_entry
 from unlost.problems import Problems
 
 ARCHIVES = [rated("a", 0.2), archive("b")]

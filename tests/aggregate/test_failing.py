@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from tests.aggregate.rounds import A, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, Behaviour, aggregator, copies, hang, outcomes, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import ConcurrencyLimits
-from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate import ConcurrencyLimits, RoutingOptions
 from unlost.errors import ExcludedError, FailedError, NotNowError
-from unlost.http.circuit_breaker import BreakerState
-from unlost.http.models import HttpRequest
+from unlost.http import BreakerState, HttpRequest
 
 SHORT = ConcurrencyLimits(deadline=0.3)
 DATES = st.lists(st.integers(1996, 2025).map("{}0210000001".format), max_size=5, unique=True)

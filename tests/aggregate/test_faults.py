@@ -20,11 +20,10 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import MAX_LIMIT_WAIT, ConcurrencyLimits, MementoAggregator
-from unlost.http.circuit_breaker import FAILURE_OUTCOMES
-from unlost.http.exchange import Timeouts
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.aggregate import MAX_LIMIT_WAIT, ConcurrencyLimits, MementoAggregator
+from unlost.http import FAILURE_OUTCOMES, Timeouts
+from unlost.memento import Mementos, MementoTuple
+from unlost.registry import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 NOWHERE = "http://example.com/nowhere"

@@ -11,8 +11,7 @@ import pytest
 from tests.aggregate.rounds import A, B, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, aggregator, copies
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.cache import MemoryCache
-from unlost.aggregate.models import CacheControl
+from unlost.aggregate import CacheControl, MemoryCache
 from unlost.errors import FailedError, NotKeptError
 
 

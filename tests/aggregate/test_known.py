@@ -88,7 +88,7 @@ def test_broken_file_does_not_replace_the_loaded_map(broken: bytes | None, said:
 
 def test_map_modified_during_loading_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A partial map looks complete and denies the missing part."""
-    from unlost.aggregate.holdings_store import HoldingsReader
+    from unlost.aggregate import HoldingsReader
 
     file = tmp_path / "a.ukvs"
     file.write_text(ROWS)

@@ -14,8 +14,7 @@ from tests.neighbours.listening import listening
 from tests.neighbours.nginx import serving
 from tests.virtual_clock import VirtualClock
 from unlost.clock import SystemClock
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
+from unlost.http import ArchiveHttpClient, MemoryLimitStore
 
 
 def fetching(

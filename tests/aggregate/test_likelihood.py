@@ -9,10 +9,9 @@ import pytest
 
 from tests.aggregate.maps import Knowing, archive, rated, rows
 from tests.aggregate.routers import PAGE, asked, router
-from unlost.aggregate.hit_rates import Evidence
-from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate import Evidence, RoutingOptions
 from unlost.errors import UsageError
-from unlost.logs.upstream import RoutingReason, UpstreamLogEntry, UpstreamOutcome
+from unlost.logs import RoutingReason, UpstreamLogEntry, UpstreamOutcome
 from unlost.mementomap import ArchiveHoldings
 
 

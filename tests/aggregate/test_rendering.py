@@ -10,18 +10,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.aggregate.finds import EXAMPLE, PLACES, found_of
-from unlost.aggregate.serializers import (
+from unlost.aggregate import (
     LINKED_FORMATS,
     MEDIA_TYPES,
     TIMEMAP_PAGE_SIZE,
+    DateSpan,
+    ServiceUrls,
     TimeMapFormat,
+    ascii_url,
     serialize_timemap,
     split_pages,
     summary_json,
     summary_text,
 )
-from unlost.aggregate.urls import DateSpan, ServiceUrls, ascii_url
-from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
+from unlost.memento import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problems
 
 FILES = Path(__file__).parent / "files"

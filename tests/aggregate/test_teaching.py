@@ -8,18 +8,23 @@ from tests.aggregate.maps import Knowing
 from tests.aggregate.stubs import Archives, an_archive, timemap
 from tests.cli.run import unlost
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import MementoAggregator
-from unlost.aggregate.hit_rates import LearnedStats, RoutingAccuracy, read_recent_responses
-from unlost.aggregate.listeners import HitRateListener, UpstreamLog, UpstreamLogListener
-from unlost.aggregate.router import ArchiveRouter
+from unlost.aggregate import (
+    ArchiveRouter,
+    HitRateListener,
+    LearnedStats,
+    MementoAggregator,
+    RoutingAccuracy,
+    UpstreamLog,
+    UpstreamLogListener,
+    read_recent_responses,
+)
 from unlost.errors import ExcludedError, FailedError, NotNowError
-from unlost.http.models import HttpRequest
+from unlost.http import HttpRequest
 from unlost.problems import Problems
-from unlost.registry.loader import Registry
-from unlost.registry.models import Archive
+from unlost.registry import Archive, Registry
 
 if TYPE_CHECKING:
-    from unlost.aggregate.listeners import UpstreamListener
+    from unlost.aggregate import UpstreamListener
 
 ARCHIVE = an_archive("a")
 MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GMT"'  # where it may not be asked for

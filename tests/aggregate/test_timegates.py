@@ -12,12 +12,18 @@ from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
-from unlost.aggregate.models import LAST_MEMENTO, AggregateResult, CacheControl, RoutingOptions
-from unlost.aggregate.serializers import memento_link_header
-from unlost.aggregate.urls import ServiceUrls
+from unlost.aggregate import (
+    LAST_MEMENTO,
+    AggregateResult,
+    CacheControl,
+    ConcurrencyLimits,
+    MementoAggregator,
+    RoutingOptions,
+    ServiceUrls,
+    memento_link_header,
+)
 from unlost.errors import NotKeptError
-from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
+from unlost.memento import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problems
 
 PAGE = "http://example.com/page"

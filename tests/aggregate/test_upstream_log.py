@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.listeners import UpstreamLog
-from unlost.logs.upstream import UpstreamLogEntry, format_log_entry, read_upstream_log
+from unlost.aggregate import UpstreamLog
+from unlost.logs import UpstreamLogEntry, format_log_entry, read_upstream_log
 from unlost.problems import Problems
 
 

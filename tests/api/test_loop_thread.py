@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 
-from unlost.api.loop_thread import LoopThread
+from unlost.api import LoopThread
 
 
 def interrupt() -> None:

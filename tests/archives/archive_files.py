@@ -10,10 +10,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.archives import helpers
-from unlost.archives.base import FetchedCapture
-from unlost.archives.warc_files import WarcFilesClient
+from unlost.archives import FetchedCapture, WarcFilesClient
 from unlost.capture import Capture
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 T = TypeVar("T")
 

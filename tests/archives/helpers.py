@@ -7,8 +7,7 @@ from tests.virtual_clock import VirtualClock
 from unlost.capture import Capture
 from unlost.clock import Clock
 from unlost.errors import ArchiveError
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
+from unlost.http import ArchiveHttpClient, MemoryLimitStore
 
 Listed = TypeVar("Listed")
 

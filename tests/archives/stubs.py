@@ -3,8 +3,8 @@
 import io
 
 from unlost.errors import FailedError
-from unlost.http.models import HttpRequest, HttpResponse
-from unlost.registry.models import Archive
+from unlost.http import HttpRequest, HttpResponse
+from unlost.registry import Archive
 
 
 def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> HttpResponse:

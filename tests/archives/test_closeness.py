@@ -12,11 +12,9 @@ from tests.archives.archive_files import files, page, write
 from tests.archives.helpers import make_http_client
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from unlost import dates
-from unlost.archives import datetime_negotiation
-from unlost.archives.base import ArchiveClient
-from unlost.archives.factory import create_client
+from unlost.archives import ArchiveClient, create_client, datetime_negotiation
 from unlost.errors import DateError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 HELD = {
     "http://example.com/": ["20130101000000", "20140615120000", "20141224180000", "20160301000000"],

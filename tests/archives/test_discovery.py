@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.stubs import Answers, reply
-from unlost.archives.probe import MapLink, discover_maps, maps_in_headers, maps_in_page
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.archives import MapLink, discover_maps, maps_in_headers, maps_in_page
+from unlost.registry import Archive, ArchiveKind
 
 HOME = "https://a.example/"
 ARCHIVE = Archive(

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.archives.stubs import Answers
-from unlost.archives.factory import create_client
+from unlost.archives import create_client
 from unlost.errors import UsageError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ArchiveKind if kind is not ArchiveKind.LIVE])

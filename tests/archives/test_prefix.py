@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost import uri
-from unlost.archives.prefix_query import PrefixQuery
+from unlost.archives import PrefixQuery
 from unlost.errors import UriError
 
 FOLDER = "http://example.com/a/"

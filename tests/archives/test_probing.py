@@ -7,10 +7,10 @@ import pytest
 
 from tests.archives.stubs import reply
 from tests.virtual_clock import VirtualClock
-from unlost.archives.probe import ProbeResult, probe_archives
+from unlost.archives import ProbeResult, probe_archives
 from unlost.errors import ArchiveError, ExcludedError, FailedError, NotNowError
-from unlost.http.models import HttpRequest, HttpResponse
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.http import HttpRequest, HttpResponse
+from unlost.registry import Archive, ArchiveKind
 
 PAGE = "http://example.com/"
 

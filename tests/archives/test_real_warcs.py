@@ -15,11 +15,10 @@ from tests.archives.helpers import make_http_client
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
 from tests.real_data import DATA
-from unlost.archives.base import ArchiveClient, FetchedCapture
-from unlost.archives.common_crawl import CommonCrawlClient
+from unlost.archives import ArchiveClient, CommonCrawlClient, FetchedCapture
 from unlost.capture import Capture
 from unlost.errors import FailedError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 WARCS = DATA / "warc"
 NAMES = ("archive-org-2008.warc.gz", "iana-2020.warc.gz", "iana-2021.warc.gz", "magazine.warc.gz")

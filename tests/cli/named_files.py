@@ -20,8 +20,7 @@ from tempfile import TemporaryDirectory
 import click
 from scripts.cli_reference import commands
 
-from unlost.cli.main import app, run
-from unlost.cli.types import ReadablePath
+from unlost.cli import ReadablePath, app, run
 
 WORDS = {
     "archives list": "",

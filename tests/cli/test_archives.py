@@ -21,7 +21,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.formats.warcs import member, record
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
-from unlost.http.limit_store import FileLimitStore
+from unlost.http import FileLimitStore
 
 PAGED = (
     b'<http://m/20140101000000/http://a/>; rel="memento"; datetime="Wed, 01 Jan 2014 00:00:00 GMT",\n'

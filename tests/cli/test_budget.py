@@ -9,9 +9,7 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_progress import Terminal
-from unlost.mementomap.budget import compressed_size
-from unlost.mementomap.builder import MapOptions, build_map
-from unlost.mementomap.filter import Filter
+from unlost.mementomap import Filter, MapOptions, build_map, compressed_size
 
 
 @pytest.fixture

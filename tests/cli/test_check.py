@@ -15,7 +15,7 @@ from tests.measure.decaying.archives import address
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import Stored
 from tests.recover.registry import registry
-from unlost.registry.models import Archive, ArchiveKind, RequestKind
+from unlost.registry import Archive, ArchiveKind, RequestKind
 
 __all__ = ["base", "home"]
 

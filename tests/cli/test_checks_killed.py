@@ -23,7 +23,7 @@ from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from tests.recover.aside import aside
 from tests.recover.registry import registry
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 ROUNDS, POINTS = 10, 5
 """Fifty points for each command."""

@@ -17,10 +17,9 @@ from tests.formats.warcs import record
 from tests.measure.memory_sites import MemorySite, resource
 from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.waiting import wait_until
-from unlost.cli import compare_run
-from unlost.cli.main import run
+from unlost.cli import compare_run, run
 from unlost.errors import InputError
-from unlost.export.manifest import MANIFEST_NAME
+from unlost.export import MANIFEST_NAME
 from unlost.problems import Problem
 
 BASE = "http://a.example/"

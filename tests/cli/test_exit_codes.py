@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unlost.cli.main import run
+from unlost.cli import run
 
 ROOT = Path(__file__).parents[2]
 LOST = str(ROOT / "docs" / "examples" / "lost" / "archives.toml")

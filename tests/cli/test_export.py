@@ -17,7 +17,7 @@ from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.recover.site import ROOT, Site
 from tests.recover.village import PAGES, running, village
 from tests.waiting import wait_until
-from unlost.export.manifest import MANIFEST_NAME
+from unlost.export import MANIFEST_NAME
 
 SITE: Site = village()
 FILES = {"index.html", *(f"{number}.{ending}" for number in range(PAGES) for ending in ("html", "gif"))}

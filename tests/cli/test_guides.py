@@ -14,8 +14,8 @@ from tests.cli.run import UNLOST
 from tests.measure.factors.planted import plant
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
+from unlost.cli import WatchRun
 from unlost.cli.watch import command
-from unlost.cli.watch_run import WatchRun
 
 __all__ = ["home"]
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,7 +12,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.crawl.site import Living, Page, living
 from tests.recover.aside import aside
 from tests.refresh.harvest.site import log, records, trusting
-from unlost.refresh.policy import read_policy, serialize_policy, write_policy
+from unlost.refresh import read_policy, serialize_policy, write_policy
 
 PAGES = {f"/{number}": Page(b"<p>" + b"word " * 4_000, 200, {"etag": f'"{number}"'}) for number in range(4)}
 POLITE = ("--delay", "0", "--contact", "me@example.org")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.test_guides import assert_shown, examples, run
 from tests.crawl.site import Page, living
 from tests.recover.aside import aside
-from unlost.refresh.policy import read_policy
+from unlost.refresh import read_policy
 
 PAGES = 30
 ROUNDS = 8

@@ -14,9 +14,8 @@ import pytest
 from scripts.cli_reference import commands
 
 from tests.cli.run import UNLOST, unlost
-from unlost.cli.commands import COMMANDS
+from unlost.cli import COMMANDS, app
 from unlost.cli.job_options import _StderrHandler
-from unlost.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,9 +11,7 @@ import pytest
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
-from unlost.mementomap.builder import build_map
-from unlost.mementomap.compact import compact_map
-from unlost.mementomap.merge import merge_maps
+from unlost.mementomap import build_map, compact_map, merge_maps
 
 
 @pytest.mark.parametrize(

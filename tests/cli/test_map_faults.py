@@ -13,8 +13,7 @@ import pytest
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
 from unlost.errors import InputError
-from unlost.mementomap.builder import build_map
-from unlost.mementomap.merge import diff_maps
+from unlost.mementomap import build_map, diff_maps
 from unlost.problems import Problems
 
 

@@ -15,7 +15,7 @@ from tests.cli.run import unlost
 from tests.cli.sampling import home
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
-from unlost.cli.main import run
+from unlost.cli import run
 
 SITE = "http://example.com"
 RECORDS = [

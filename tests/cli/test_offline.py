@@ -10,13 +10,10 @@ import pytest
 from tests.cli.test_archives import entry
 from tests.formats.warcs import member, record
 from tests.neighbours.process import free_port
-from unlost.check.history import VisitHistory
-from unlost.check.visit_store import VisitDatabase
-from unlost.cli.archive_clients import open_limit_store
-from unlost.cli.main import run
-from unlost.http import pool, url
-from unlost.http.rate_limit import RateLimitState
-from unlost.watch.losses import LossStore
+from unlost.check import VisitDatabase, VisitHistory
+from unlost.cli import open_limit_store, run
+from unlost.http import RateLimitState, pool, url
+from unlost.watch import LossStore
 
 OFFLINE = "unlost: You seem to be offline: none of 14 archives could be reached (name resolution failed)\n"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from unlost.index.reader import read_index_rows
-from unlost.mementomap.builder import MapOptions, build_map
+from unlost.index import read_index_rows
+from unlost.mementomap import MapOptions, build_map
 from unlost.problems import Problems
 
 HEADER = " CDX N b a m s k r M S V g"

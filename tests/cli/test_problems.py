@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unlost.cli.problems import PROBLEM_DESCRIPTIONS, format_problem
+from unlost.cli import PROBLEM_DESCRIPTIONS, format_problem
 from unlost.problems import Problem
 
 ROOT = Path(__file__).parents[2]

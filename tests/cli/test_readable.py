@@ -8,8 +8,7 @@ import pytest
 from scripts.cli_reference import commands
 
 from tests.cli.run import unlost
-from unlost.cli.main import app, run
-from unlost.cli.types import (
+from unlost.cli import (
     FILE_OR_FOLDER,
     FILE_OR_STDIN,
     LOCAL_OR_REMOTE,
@@ -18,6 +17,8 @@ from unlost.cli.types import (
     RECOVERY_FOLDER,
     AnyPath,
     ReadablePath,
+    app,
+    run,
 )
 from unlost.errors import InputError
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from unlost.refresh.policy import read_policy
-from unlost.refresh.visit import Visit, serialize_visit
+from unlost.refresh import Visit, read_policy, serialize_visit
 
 STUDY = "165594/84440 246/16909 430623/1558517 74/469465 274/2386937 1432/63910 0/0 0/0 900/2713"
 

@@ -11,9 +11,8 @@ import pytest
 from tests.cli.run import unlost
 from tests.recover.report.states import NOW, SITE, Made, make
 from tests.shown.looking import EVIL, HIDDEN
-from unlost.html.links import LinkKind
-from unlost.recover.state.schema import SCHEMA_VERSION
-from unlost.recover.state.store import RecoveryState
+from unlost.html import LinkKind
+from unlost.recover.state import SCHEMA_VERSION, RecoveryState
 from unlost.sqlite import STATE_FILE_NAME
 
 ROOT = Path(__file__).parents[2]

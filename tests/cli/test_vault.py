@@ -15,8 +15,7 @@ from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.neighbours import postgresql
 from tests.vault.fixtures import listing, server_files, static_site
-from unlost.vault.pages import iter_html_files
-from unlost.vault.state import open_vault
+from unlost.vault import iter_html_files, open_vault
 
 
 # warcio leaves temporary files to be collected.

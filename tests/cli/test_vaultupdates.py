@@ -13,7 +13,7 @@ from tests.neighbours import file_servers
 from tests.neighbours.pywb import serving_warcs
 from tests.vault.fixtures import listing, server_files, static_site
 from tests.vault.simulated_archives import registry_entry
-from unlost.vault.pages import iter_html_files
+from unlost.vault import iter_html_files
 
 # warcio leaves temporary files to be collected.
 pytestmark = [

@@ -16,9 +16,9 @@ from tests.neighbours.wayback_cdx import FakeWayback
 from tests.recover.registry import registry
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
+from unlost.cli import WatchRun
 from unlost.cli.watch import command
-from unlost.cli.watch_run import WatchRun
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 __all__ = ["base", "home"]
 DAY = 86_400

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.archives.sampling.killable import ROOT, Commands
-from unlost.crawl.engine import crawl
-from unlost.crawl.models import CrawlConfig
+from unlost.crawl import CrawlConfig, crawl
 
 
 class CrawlProcesses(Commands):

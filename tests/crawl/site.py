@@ -9,12 +9,8 @@ from typing import Any
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.engine import crawl
-from unlost.crawl.models import CrawlConfig, CrawlResult, LiveResource
-from unlost.crawl.state import read_resources
-from unlost.http.exchange import Timeouts
-from unlost.http.pool import AddressInfo, literal_address_info
-from unlost.http.url import HostPort
+from unlost.crawl import CrawlConfig, CrawlResult, LiveResource, crawl, read_resources
+from unlost.http import AddressInfo, HostPort, Timeouts, literal_address_info
 
 HASTY = Timeouts(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)
 """Short real timeouts, for servers that hang."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.crawl.traps import is_endless_calendar
+from unlost.crawl import is_endless_calendar
 
 
 @pytest.mark.parametrize(

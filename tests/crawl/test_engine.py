@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import SMALL, AllHere, Page, by_path, html, living, moved, text, visited
-from unlost.crawl.models import CrawlOutcome, LiveResource, ScopeType
-from unlost.crawl.state import read_links, read_resources
-from unlost.html.links import LinkKind
+from unlost.crawl import CrawlOutcome, LiveResource, ScopeType, read_links, read_resources
+from unlost.html import LinkKind
 
 
 def test_small_site_is_crawled_completely(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from tests.archives.http.harness import Names
 from tests.crawl.site import HASTY
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
+from unlost.crawl import Fetcher, FetchRequest, FetchResponse
 from unlost.errors import SiteError, UsageError
-from unlost.http.exchange import Timeouts
+from unlost.http import Timeouts
 
 BOMB = gzip.compress(bytes(64 << 20), 9)
 LIMIT = 100_000

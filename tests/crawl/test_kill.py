@@ -14,8 +14,7 @@ from tests.crawl.test_warc_store import records
 from tests.killing import Killing
 from tests.recover.aside import aside
 from tests.recover.reading import _members
-from unlost.crawl.models import CrawlOutcome
-from unlost.crawl.state import read_links, read_resources
+from unlost.crawl import CrawlOutcome, read_links, read_resources
 
 POINTS = 60
 ROUNDS = 12

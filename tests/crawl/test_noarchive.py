@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from unlost.crawl.extractor import header_forbids_archiving, page_forbids_archiving
+from unlost.crawl import header_forbids_archiving, page_forbids_archiving
 
 ASKING = [
     b'<meta name="robots" content="noarchive">',

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, html, living, text
-from unlost.crawl.fetcher import Fetcher, FetchRequest
-from unlost.crawl.models import CrawlConfig, CrawlOutcome
-from unlost.crawl.politeness import PoliteFetcher
-from unlost.crawl.robots import MAX_DELAY_SECONDS, MemoryRobotsStore
-from unlost.crawl.state import read_resources
+from unlost.crawl import (
+    MAX_DELAY_SECONDS,
+    CrawlConfig,
+    CrawlOutcome,
+    Fetcher,
+    FetchRequest,
+    MemoryRobotsStore,
+    PoliteFetcher,
+    read_resources,
+)
 from unlost.errors import RobotsError
 
 MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html() for number in range(8)}}
@@ -124,7 +129,7 @@ def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> 
 
         from tests.crawl.site import AllHere
         from tests.virtual_clock import VirtualClock
-        from unlost.crawl.engine import crawl
+        from unlost.crawl import crawl
 
         async with faulty(answering) as server, asyncio.timeout(20):
             uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")

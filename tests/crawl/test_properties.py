@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.crawl.site import Page, html, living, moved, text
-from unlost.crawl.models import CrawlOutcome, ScopeType
-from unlost.crawl.state import read_links, read_resources
-from unlost.http.models import PRODUCT_TOKEN
+from unlost.crawl import CrawlOutcome, ScopeType, read_links, read_resources
+from unlost.http import PRODUCT_TOKEN
 
 PATHS = ["/", "/a", "/a/", "/a/b", "/a/b?x=1", "/c", "/c/d.html", "/ab", "/index.html", "/%7Ee", "/~e", "/A"]
 LINKS = [*PATHS, "http://elsewhere.example/", "//elsewhere.example/a", "mailto:a@b.example", "a#b", "../..", "", "?x=2", "http://127.0.0.1:1/", "javascript:x", "http://[", "/a?sid=0123456789abcdef0123456789abcdef"]  # noqa: E501  # fmt: skip

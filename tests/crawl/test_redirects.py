@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, by_path, html, moved, visited
-from unlost.crawl.frontier import MAX_REDIRECT_CHAIN
-from unlost.crawl.models import CrawlOutcome
+from unlost.crawl import MAX_REDIRECT_CHAIN, CrawlOutcome
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

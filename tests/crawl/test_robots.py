@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.crawl.site import Living, Page, html, living, moved, text
-from unlost.crawl.fetcher import Fetcher
-from unlost.crawl.robots import (
+from unlost.crawl import (
     MAX_DELAY_SECONDS,
     MAX_REDIRECTS,
     MAX_ROBOTS_BYTES,
     RETRY_SECONDS,
     TTL_SECONDS,
+    Fetcher,
     MemoryRobotsStore,
     RobotsClient,
     RobotsResponse,
     RobotsRules,
     merge_foreign_agents,
 )
-from unlost.http.models import PRODUCT_TOKEN
+from unlost.http import PRODUCT_TOKEN
 
 ORIGIN = "http://example.com"
 

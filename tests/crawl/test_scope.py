@@ -2,11 +2,10 @@
 
 import pytest
 
-from unlost.crawl.models import CrawlConfig, ScopeType
-from unlost.crawl.scope import CrawlScope
+from unlost.crawl import CrawlConfig, CrawlScope, ScopeType
 from unlost.errors import UriError
-from unlost.html.links import LinkKind
-from unlost.uri.names import page_name
+from unlost.html import LinkKind
+from unlost.uri import page_name
 
 START = "http://www.example.com/a/b.html"
 CASES = [

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, html, living, moved, sitemap, text, visited
-from unlost.crawl import frontier
-from unlost.crawl.models import CrawlOutcome, LiveResource
-from unlost.crawl.state import read_resources
+from unlost.crawl import CrawlOutcome, LiveResource, frontier, read_resources
 
 
 def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:

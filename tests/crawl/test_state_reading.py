@@ -10,8 +10,7 @@ import pytest
 
 from tests.crawl.site import Page, html, living, visited
 from tests.recover.aside import aside
-from unlost.crawl.models import CrawlOutcome
-from unlost.crawl.state import read_resources
+from unlost.crawl import CrawlOutcome, read_resources
 from unlost.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -55,8 +54,7 @@ def test_undecodable_headers_are_preserved(tmp_path: Path) -> None:
 
     async def run() -> None:
         from tests.neighbours.faults import Talk, faulty
-        from unlost.crawl.engine import crawl
-        from unlost.crawl.models import CrawlConfig
+        from unlost.crawl import CrawlConfig, crawl
 
         async def answering(talk: Talk) -> None:
             head = "".join(f"{name}: {value}\r\n" for name, value in strange.headers.items())

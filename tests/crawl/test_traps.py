@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.crawl.traps import MAX_PATH_SEGMENTS, MAX_SIMILAR_NAMES, MAX_URL_CHARS, TrapDetector, url_shape
+from unlost.crawl import MAX_PATH_SEGMENTS, MAX_SIMILAR_NAMES, MAX_URL_CHARS, TrapDetector, url_shape
 
 FREE = [
     "example.com/",

@@ -14,9 +14,7 @@ from tests.crawl.site import Page, by_path, html, living, moved, visited
 from tests.neighbours import nginx, pywb
 from tests.recover.reading import _members
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.engine import crawl
-from unlost.crawl.models import CrawlConfig
-from unlost.crawl.state import read_resources
+from unlost.crawl import CrawlConfig, crawl, read_resources
 
 SITE = {
     "/": html("/page?q=1", "/gone", "/old", more='<img src="/i.png">'),

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unlost.demo.page import write_pages
-from unlost.demo.story import DemoStory, run_story
+from unlost.demo import DemoStory, run_story, write_pages
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import struct
 import zlib
 
-from unlost.demo.site import build_body, build_pdf, build_png
+from unlost.demo import build_body, build_pdf, build_png
 from unlost.documents import DocumentKind, DocumentReader
 
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect
 
 from tests.shown.axe import faults
-from unlost.demo.server import DemoServer
-from unlost.web.server import listen
+from unlost.demo import DemoServer
+from unlost.web import listen
 
 pytestmark = pytest.mark.browser
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unlost.demo.story import measure_routing
+from unlost.demo import measure_routing
 from unlost.testing import FakeArchive, Fault
 
 A, B, BOTH, NONE = (f"http://lost.example/{name}" for name in ("a", "b", "both", "none"))
@@ -10,7 +10,7 @@ A, B, BOTH, NONE = (f"http://lost.example/{name}" for name in ("a", "b", "both",
 
 def maps(folder: Path, held: dict[str, list[str]]) -> dict[str, Path]:
     """Write a map for each archive."""
-    from unlost.api.maps import build_map
+    from unlost.api import build_map
 
     found = {}
     for name, urls in held.items():

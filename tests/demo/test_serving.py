@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from unlost.demo.server import DemoServer
-from unlost.web.server import listen
+from unlost.demo import DemoServer
+from unlost.web import listen
 
 
 @pytest.fixture

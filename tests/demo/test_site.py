@@ -2,8 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from unlost.demo.site import LostSite, lost_site
-from unlost.html.links import extract_links
+from unlost.demo import LostSite, lost_site
+from unlost.html import extract_links
 from unlost.quality import PageResponse, classify_page
 
 SITE = lost_site()

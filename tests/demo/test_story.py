@@ -4,11 +4,9 @@ import os
 from pathlib import Path
 
 from tests.demo.conftest import Told
-from unlost.api.recovery import Recovery
-from unlost.demo.page import render_demo_page, story_json
-from unlost.demo.site import DemoResource, SiteResponse
-from unlost.demo.story import DemoStory, run_story
-from unlost.export.manifest import MANIFEST_NAME
+from unlost.api import Recovery
+from unlost.demo import DemoResource, DemoStory, SiteResponse, render_demo_page, run_story, story_json
+from unlost.export import MANIFEST_NAME
 
 BAD = ("for sale", "Page not found", "casino")
 

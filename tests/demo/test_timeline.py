@@ -3,7 +3,7 @@
 import re
 from math import isclose
 
-from unlost.demo.page import CrawlVisit, crawl_visits, render_crawl_timeline
+from unlost.demo import CrawlVisit, crawl_visits, render_crawl_timeline
 
 EARLY, LATE, END = "20080210000000", "20140901000000", "20131231000000"
 

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from unlost.demo.archives import build_maps, write_holdings
-from unlost.demo.site import lost_site
-from unlost.index.reader import read_index_captures
-from unlost.mementomap.map import Map
+from unlost.demo import build_maps, lost_site, write_holdings
+from unlost.index import read_index_captures
+from unlost.mementomap import Map
 from unlost.problems import Problems
 
 SITE = lost_site()

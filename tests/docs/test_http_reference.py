@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scripts import http_reference
 
-from unlost.aggregate.request import ENDPOINT_PATTERNS
+from unlost.aggregate import ENDPOINT_PATTERNS
 from unlost.web.routes import _PLAIN_PATHS
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from tests.models.jenkins import jenkins
-from unlost.archives.chromium_cache import super_fast_hash
+from unlost.archives import super_fast_hash
 
 RESPONSE_TIME = 13_300_000_000_000_000  # microseconds since 1601
 RESPONSE_DATE = "20220618042640"

@@ -3,8 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from unlost.archives.browser_cache import CachedResponse
-from unlost.archives.chromium_cache import open_chromium_content, read_chromium_responses
+from unlost.archives import CachedResponse, open_chromium_content, read_chromium_responses
 from unlost.problems import Problems
 
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from unlost.index.cdx import IndexRow
+from unlost.index import IndexRow
 
 # No control characters and no spaces: no index can hold them in a column. Braces, quotes and other scripts it can.
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=12).filter(lambda t: t != "-")

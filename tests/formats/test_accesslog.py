@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.formats.endless import long_line
 from unlost.dates import from_datetime
-from unlost.logs.access import ACCESS_LOG_PROBLEM_KINDS, AccessLogEntry, read_access_log
+from unlost.logs import ACCESS_LOG_PROBLEM_KINDS, AccessLogEntry, read_access_log
 from unlost.problems import Problems
 
 WHEN = "[10/Oct/2000:13:55:36 -0700]"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.formats.browser_caches import HEAD, RESPONSE_DATE, chromium_head, simple_entry, write_simple
 from tests.formats.chromium_caches import body, read
-from unlost.archives.browser_cache import CachedResponse
-from unlost.archives.chromium_cache import chromium_data_folder, open_chromium_content, parse_chromium_key
+from unlost.archives import CachedResponse, chromium_data_folder, open_chromium_content, parse_chromium_key
 from unlost.errors import ArchiveFileError
 from unlost.problems import Problems
 

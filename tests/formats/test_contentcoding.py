@@ -13,13 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.http.content_encoding import (
-    MAX_CODINGS,
-    ContentDecoder,
-    UndecodableError,
-    decode_chunks,
-    parse_content_encoding,
-)
+from unlost.http import MAX_CODINGS, ContentDecoder, UndecodableError, decode_chunks, parse_content_encoding
 
 Pack = Callable[[bytes], bytes]
 

@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.index.detection import (
-    SAMPLED_LINES,
-    classify_line,
-    detect_line_kind,
-    detect_query_format,
-    reject_unsupported_formats,
-)
-from unlost.mementomap.readers import detect_input_kind, refuse_mixed_kinds
+from unlost.index import SAMPLED_LINES, classify_line, detect_line_kind, detect_query_format, reject_unsupported_formats
+from unlost.mementomap import detect_input_kind, refuse_mixed_kinds
 
 CDXJ = b'com,a)/%d 20140102030405 {"url": "http://a.com/%d", "mime": "text/html"}\n'
 CDX = b"com,a)/%d 20140102030405 http://a.com/%d text/html 200 AAAA - - 10 20 a.warc.gz\n"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.atomic import atomic_file
-from unlost.index.external_sort import sort_lines
+from unlost.index import sort_lines
 
 
 def test_a_file_gets_its_name_at_the_end(tmp_path: Path) -> None:

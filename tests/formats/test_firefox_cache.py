@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.browser_caches import firefox_entry, write_firefox
-from unlost.archives.browser_cache import CachedResponse
-from unlost.archives.firefox_cache import (
+from unlost.archives import (
+    CachedResponse,
     firefox_data_folder,
     open_firefox_content,
     parse_firefox_key,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.errors import InputError
-from unlost.index.ukvs import Frequency
+from unlost.index import Frequency
 
 NUMBERS = st.integers(0, 10**18 - 1)
 BOUNDS = st.sampled_from(["", "+", "-", "~"])

@@ -12,9 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.browser_caches import har_entry, har_text
-from unlost.archives import har
-from unlost.archives.browser_cache import CachedResponse
-from unlost.archives.har import find_entry_spans
+from unlost.archives import CachedResponse, find_entry_spans, har
 from unlost.errors import ArchiveFileError
 from unlost.problems import Problems
 

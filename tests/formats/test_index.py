@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from tests.formats import strategies
 from tests.real_data import DATA
 from unlost.errors import InputError
-from unlost.index import cdx
+from unlost.index import IndexRow, cdx, read_index_captures, read_index_rows
 from unlost.index import cdx as index_cdx
-from unlost.index.cdx import IndexRow
-from unlost.index.reader import read_index_captures, read_index_rows
 from unlost.problems import Problems
 
 SAMPLE = b'com,a)/ 20140210000001 {"url": "http://a.com/", "status": "200", "offset": "7", "filename": "a.warc.gz"}\n'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.models import linkformat as model
 from unlost import _core
-from unlost.memento.timemap import (
+from unlost.memento import (
     TIMEMAP_PROBLEM_KINDS,
     LinkFormatTimeMap,
     TimeMapEntry,

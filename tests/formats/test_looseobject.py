@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.index.ukvs import parse_lenient_json
+from unlost.index import parse_lenient_json
 
 NUMBERS = st.integers(-(10**18), 10**18) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.models import mementos as model
 from unlost import _core
-from unlost.archives.memento_urls import join_url
+from unlost.archives import join_url
 from unlost.errors import DateError, InputError, UsageError
-from unlost.memento.timemap import Mementos, MementoTuple, SeenMementos, read_archive_timemap, read_timemap
+from unlost.memento import Mementos, MementoTuple, SeenMementos, read_archive_timemap, read_timemap
 from unlost.problems import Problems
 
 DATES = st.one_of(

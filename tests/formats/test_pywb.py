@@ -11,9 +11,9 @@ from tests.neighbours import pywb
 from tests.real_data import DATA
 from unlost import dates, uri
 from unlost.capture import Capture
-from unlost.index.reader import read_index_captures
+from unlost.index import read_index_captures
 from unlost.problems import Problems
-from unlost.warc.reader import open_warc_record
+from unlost.warc import open_warc_record
 
 
 def build(warcs: list[Path], index: Path) -> list[Capture]:

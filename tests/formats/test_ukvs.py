@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.formats.endless import long_line
 from tests.formats.test_frequency import FREQUENCIES
 from unlost.errors import InputError
-from unlost.index.ukvs import UKVS_PROBLEM_KINDS, Frequency, UkvsHeader, UkvsReader, UkvsRow, write_ukvs
+from unlost.index import UKVS_PROBLEM_KINDS, Frequency, UkvsHeader, UkvsReader, UkvsRow, write_ukvs
 from unlost.problems import Problems
 
 SAMPLE = Path(__file__).with_name("files") / "sample.ukvs"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.formats.endless import long_line
 from unlost.errors import InputError
-from unlost.logs.upstream import (
+from unlost.logs import (
     UPSTREAM_LOG_PROBLEM_KINDS,
     RoutingReason,
     UpstreamEndpoint,

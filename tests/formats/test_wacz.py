@@ -15,9 +15,9 @@ from tests.real_data import DATA
 from unlost.capture import Capture
 from unlost.errors import ArchiveFileError
 from unlost.problems import Problems
-from unlost.warc.reader import open_warc_record as open_warc
-from unlost.warc.reader import read_warc_captures as read_warc
-from unlost.warc.wacz import open_wacz_record, read_wacz_captures
+from unlost.warc import open_wacz_record, read_wacz_captures
+from unlost.warc import open_warc_record as open_warc
+from unlost.warc import read_warc_captures as read_warc
 
 WARC = b"".join(member(record(number=number)) for number in range(3))
 

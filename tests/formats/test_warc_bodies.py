@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.formats.test_contentcoding import raw_deflate, zstd
 from tests.formats.warcs import member, record
 from unlost._core import WarcBody, WarcRecord, WarcScanner
-from unlost.archives.warc_capture import decode_payload
-from unlost.http.content_encoding import UndecodableError
+from unlost.archives import decode_payload
+from unlost.http import UndecodableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats.warcs import scan
-from unlost.warc.reader import open_warc_record
+from unlost.warc import open_warc_record
 
 CORPUS = sorted((Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "warc").iterdir())
 

@@ -11,7 +11,7 @@ from warcio.warcwriter import WARCWriter
 from tests.formats.warcs import PAGE, captures, member, pages, record, scan
 from unlost.errors import ArchiveFileError
 from unlost.problems import Problems
-from unlost.warc.reader import open_warc_record, read_warc_captures
+from unlost.warc import open_warc_record, read_warc_captures
 
 ARC_1 = b"filedesc://a.arc 0.0.0.0 20010203040506 text/plain 76\n1 0 InternetArchive\n"
 ARC_1 += b"URL IP-address Archive-date Content-type Archive-length\n\n"

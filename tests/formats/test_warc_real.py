@@ -8,7 +8,7 @@ import pytest
 from tests.formats.warcs import captures, scan
 from tests.real_data import DATA
 from unlost.problems import Problems
-from unlost.warc.reader import open_warc_record, read_warc_captures
+from unlost.warc import open_warc_record, read_warc_captures
 
 WARCS = DATA / "warc"
 CLIPPED = {"short-block": 1, "truncated-gzip": 1}

@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 
 from tests.formats import strategies
 from unlost.errors import InputError
-from unlost.index import cdx, zipnum
-from unlost.index.cdx import IndexRow
-from unlost.index.reader import find_index_captures, read_index_rows
-from unlost.index.zipnum import ZipNumBlock, ZipNumIndex, write_zipnum
+from unlost.index import (
+    IndexRow,
+    ZipNumBlock,
+    ZipNumIndex,
+    cdx,
+    find_index_captures,
+    read_index_rows,
+    write_zipnum,
+    zipnum,
+)
 from unlost.problems import Problems
 
 

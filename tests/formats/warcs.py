@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from unlost._core import WarcRecord, WarcScanner
 from unlost.capture import Capture
 from unlost.problems import Problems
-from unlost.warc.reader import read_warc_captures
+from unlost.warc import read_warc_captures
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\n\r\n<p>hello</p>"
 

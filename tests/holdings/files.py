@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.holdings.strategies import Row
 from tests.models import holdings as model
 from tests.models.holdings import Lines
-from unlost.index.ukvs import Frequency, UkvsHeader, UkvsReader, write_ukvs
-from unlost.index.ukvs import UkvsRow as MapRow
+from unlost.index import Frequency, UkvsHeader, UkvsReader, write_ukvs
+from unlost.index import UkvsRow as MapRow
 from unlost.problems import Problems
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.holdings.strategies import url
 from unlost import uri
-from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.mementomap import ProfileHeader, build_profiles
 from unlost.problems import Problems
 
 SUFFIXES = {"com", "uk", "co.uk", "io", "github.io"}

@@ -18,15 +18,21 @@ from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost import _core
 from unlost.errors import InputError, UsageError
-from unlost.mementomap import Compaction, Filter, Map, MapOptions, build_map, compact_map, merge_maps
-from unlost.mementomap.budget import (
+from unlost.mementomap import (
     BudgetOptions,
+    Compaction,
+    Filter,
+    Map,
     MapBudget,
+    MapOptions,
     MissPrior,
+    build_map,
     choose_filter_bits,
+    compact_map,
     compact_to_budget,
     compressed_size,
     estimate_filter_bytes,
+    merge_maps,
 )
 
 FEWER = settings(max_examples=settings().max_examples // 4)

@@ -9,8 +9,7 @@ from tests.cli.run import unlost
 from tests.neighbours import surt as neighbour
 from tests.uri import hostile
 from tests.uri.test_agreement import HOSTILE_KINDS, KINDS, LOST
-from unlost.aggregate.hit_rates import Evidence
-from unlost.aggregate.router import HoldingsLookup
+from unlost.aggregate import Evidence, HoldingsLookup
 from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, MapOptions, build_filter, build_map
 
 ROWS = [

@@ -16,7 +16,7 @@ from tests.holdings.strategies import Row, captures
 from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
-from unlost.logs.upstream import UpstreamLogEntry, write_upstream_log
+from unlost.logs import UpstreamLogEntry, write_upstream_log
 from unlost.mementomap import (
     Compaction,
     ExclusionOptions,

@@ -20,8 +20,15 @@ from tests.holdings.strategies import Row, captures
 from tests.models import filter as model
 from unlost import uri
 from unlost.errors import UriError
-from unlost.mementomap import Filter, FilterOptions, add_to_filter, build_filter, build_map, compact_filter
-from unlost.mementomap.filter import FilterKeyKind
+from unlost.mementomap import (
+    Filter,
+    FilterKeyKind,
+    FilterOptions,
+    add_to_filter,
+    build_filter,
+    build_map,
+    compact_filter,
+)
 
 FEWER = settings(max_examples=settings().max_examples // 4)
 TINY_MEMORY = 256  # bytes: sixteen hashes

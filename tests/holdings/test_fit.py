@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.mementomap.builder import build_map, fit_compaction, fit_decay_curve
-from unlost.mementomap.compact import Compaction
+from unlost.mementomap import Compaction, build_map, fit_compaction, fit_decay_curve
 
 HOST_MEANS = [8.53, 8.95, 7.77, 6.28, 3.42, 4.55, 1.00]
 """The second paper's Table 8, mean children at H3 to H9."""

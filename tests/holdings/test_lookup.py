@@ -15,7 +15,7 @@ from tests.holdings.lookups import FORMS, Form, map_of
 from unlost import uri
 from unlost._core import MapSource
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
-from unlost.index.ukvs import Frequency
+from unlost.index import Frequency
 from unlost.mementomap import Answer, Map
 
 SAMPLE = Path(__file__).parents[1] / "formats" / "files" / "sample.ukvs"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.holdings.lookups import map_of
 from tests.models import lookup as model
 from unlost import uri
-from unlost.index.ukvs import Frequency
+from unlost.index import Frequency
 from unlost.mementomap import Answer, Map
 
 KEYS = [

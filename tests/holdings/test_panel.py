@@ -14,8 +14,16 @@ from tests.models import lookup
 from tests.models import panel as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
-from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, RoutingReason, build_filter
-from unlost.mementomap.lookup import HoldingsMatch, MultiLookup
+from unlost.mementomap import (
+    ArchiveHoldings,
+    Filter,
+    FilterOptions,
+    HoldingsMatch,
+    Map,
+    MultiLookup,
+    RoutingReason,
+    build_filter,
+)
 from unlost.uri import key
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from tests.holdings.profiles import EXAMPLES, HOSTS, LISTS, PAPER, PATHS, SUFFIX
 from tests.models import profile as model
 from unlost import _core, uri
 from unlost.errors import InputError, UriError
-from unlost.mementomap.profile_builder import (
+from unlost.mementomap import (
     ProfileHeader,
     ProfileLookupResult,
     UriKeyProfile,

@@ -11,8 +11,8 @@ from tests.holdings.profiles import EXAMPLES, LISTS, build, read
 from tests.models import profile as model
 from unlost import _core, uri
 from unlost.errors import InputError
-from unlost.index.ukvs import UkvsReader
-from unlost.mementomap.profile_builder import ProfileHeader, create_profile_counter, profiles_to_map, write_profiles
+from unlost.index import UkvsReader
+from unlost.mementomap import ProfileHeader, create_profile_counter, profiles_to_map, write_profiles
 from unlost.problems import Problems
 from unlost.text_lines import MAX_LINE_BYTES
 

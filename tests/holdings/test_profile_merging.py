@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.holdings.profiles import EXAMPLES, LISTS, build, many_keys, read
 from tests.models import profile as model
 from unlost.errors import InputError
-from unlost.mementomap.profile_builder import UriKeyProfile, check_profile, merge_profiles, profiles_to_map
+from unlost.mementomap import UriKeyProfile, check_profile, merge_profiles, profiles_to_map
 
 
 @given(st.lists(LISTS, min_size=1, max_size=4), st.sampled_from(["H3P1", "HxPx", "DDom", "DIni", "URIR"]))

@@ -10,7 +10,7 @@ from tests.cli.run import unlost
 from unlost import uri
 from unlost.errors import InputError, UsageError
 from unlost.media_types import group_of
-from unlost.mementomap.profile_builder import (
+from unlost.mementomap import (
     PartField,
     ProfileHeader,
     UriKeyProfile,
@@ -21,7 +21,7 @@ from unlost.mementomap.profile_builder import (
     profiles_to_map,
 )
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, write_synthetic_index
 
 
 @pytest.fixture

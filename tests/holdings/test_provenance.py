@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.neighbours import mementomap
-from unlost.index.ukvs import UkvsReader
+from unlost.index import UkvsReader
 from unlost.mementomap import (
     Compaction,
     Filter,

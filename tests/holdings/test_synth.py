@@ -21,7 +21,7 @@ from tests.real_data import DATA, urls
 from unlost import dates, uri
 from unlost.errors import InputError, UsageError
 from unlost.problems import Problems
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
+from unlost.research import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
 from unlost.text_lines import read_lines
 
 SHAPE = 300_000  # lines: enough for the shape of paths, few for that of hosts

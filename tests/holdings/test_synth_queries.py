@@ -8,7 +8,7 @@ from tests.cli.run import unlost
 from unlost import uri
 from unlost.errors import InputError, UsageError
 from unlost.problems import Problems
-from unlost.research.synth import (
+from unlost.research import (
     SynthIndexOptions,
     SynthQueryCounts,
     SynthQueryOptions,

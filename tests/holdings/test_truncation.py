@@ -11,14 +11,22 @@ import pytest
 
 from tests.cli.run import unlost
 from unlost.errors import InputError
-from unlost.mementomap.budget import MapBudget, compact_to_budget
-from unlost.mementomap.builder import MapOptions, build_map
-from unlost.mementomap.check import check_map
-from unlost.mementomap.compact import Compaction, compact_map
-from unlost.mementomap.exclude import ExclusionOptions, exclude_map
-from unlost.mementomap.filter_builder import FilterOptions, build_filter
-from unlost.mementomap.map import Map
-from unlost.mementomap.merge import diff_maps, merge_maps
+from unlost.mementomap import (
+    Compaction,
+    ExclusionOptions,
+    FilterOptions,
+    Map,
+    MapBudget,
+    MapOptions,
+    build_filter,
+    build_map,
+    check_map,
+    compact_map,
+    compact_to_budget,
+    diff_maps,
+    exclude_map,
+    merge_maps,
+)
 from unlost.problems import Problems
 
 PAGES = Path(__file__).parent / "files" / "pages.cdxj"

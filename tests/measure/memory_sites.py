@@ -3,8 +3,17 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from unlost.comparison.compare import ComparedResource, Comparison, ComparisonOutcome, TextSimilarity
-from unlost.comparison.site import NO_DATE, ResourceBody, ResourceColumns, SiteResource, SiteResources
+from unlost.comparison import (
+    NO_DATE,
+    ComparedResource,
+    Comparison,
+    ComparisonOutcome,
+    ResourceBody,
+    ResourceColumns,
+    SiteResource,
+    SiteResources,
+    TextSimilarity,
+)
 from unlost.errors import InputError
 from unlost.problems import Problems
 

@@ -4,9 +4,7 @@ import pytest
 
 from tests.measure.dissertation import TABLE_16, Site
 from tests.measure.memory_sites import MemorySite, resource
-from unlost.comparison.breakdown import BreakdownRow, breakdowns
-from unlost.comparison.compare import Comparison, TextSimilarity, compare_sites
-from unlost.comparison.site import SiteResource
+from unlost.comparison import BreakdownRow, Comparison, SiteResource, TextSimilarity, breakdowns, compare_sites
 
 TYPES = {"HTML": "text/html", "images": "image/gif", "other": "application/pdf"}
 

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measure.memory_sites import MemorySite, resource
-from unlost.comparison.compare import Comparison, ComparisonOutcome, TextSimilarity, compare_sites
-from unlost.comparison.difference import PenaltyRules
-from unlost.comparison.site import SiteResource
+from unlost.comparison import Comparison, ComparisonOutcome, PenaltyRules, SiteResource, TextSimilarity, compare_sites
 
 NAMES = st.sampled_from([f"a.example/{letter}" for letter in "ABCDEFG"])
 CONTENTS = st.dictionaries(NAMES, st.sampled_from([b"one", b"two", b"three"]))

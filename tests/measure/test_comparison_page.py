@@ -8,10 +8,8 @@ from playwright.sync_api import Browser, Page
 
 from tests.measure.memory_sites import MemorySite, make_comparison, resource
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
+from unlost.comparison import Comparison, PenaltyRules, TextSimilarity, compare_sites, render_comparison_page
 from unlost.comparison import report as renderer
-from unlost.comparison.compare import Comparison, TextSimilarity, compare_sites
-from unlost.comparison.difference import PenaltyRules
-from unlost.comparison.report import render_comparison_page
 
 pytestmark = pytest.mark.browser
 

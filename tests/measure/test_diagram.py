@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from unlost.comparison.difference import ResourceCounts
-from unlost.comparison.report import reconstruction_diagram
+from unlost.comparison import ResourceCounts, reconstruction_diagram
 
 SVG = "{http://www.w3.org/2000/svg}"
 COUNT = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 100_000))

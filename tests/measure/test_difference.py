@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measure.dissertation import TABLE_16, TABLE_19_ADDED, TABLE_19_RECOVERED, TABLE_24, TABLES_17_18, Site
-from unlost.comparison.difference import Penalties, ResourceCounts, SiteDifference, success_levels, weigh_difference
+from unlost.comparison import Penalties, ResourceCounts, SiteDifference, success_levels, weigh_difference
 from unlost.errors import UsageError
 
 COUNT = st.integers(0, 10_000)

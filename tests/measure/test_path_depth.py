@@ -8,10 +8,9 @@ from tests.measure.availability.resources import NOW, availability
 from tests.measure.factors.planted import write_state
 from tests.measure.memory_sites import resource
 from tests.measure.test_breakdown import tables
-from unlost.check.summary import compute_check_stats
-from unlost.research.factors import FACTOR_COLUMNS, ExternalFactorData, read_factor_rows
-from unlost.research.regression import ColumnFile
-from unlost.uri.names import page_name
+from unlost.check import compute_check_stats
+from unlost.research import FACTOR_COLUMNS, ColumnFile, ExternalFactorData, read_factor_rows
+from unlost.uri import page_name
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.comparison.difference import Penalties, PenaltyRules
+from unlost.comparison import Penalties, PenaltyRules
 from unlost.errors import UsageError
 
 

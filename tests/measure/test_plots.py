@@ -11,12 +11,10 @@ from tests.cli.run import unlost
 from tests.cli.test_overlap import overlap, place
 from tests.measure.factors.planted import plant
 from tests.neighbours import chromium
-from unlost.check.availability import AvailabilityState
-from unlost.check.history import FinishedVisit
+from unlost.check import AvailabilityState, FinishedVisit
 from unlost.errors import UsageError
-from unlost.research.plots import plot_watch, validate_plot_path
-from unlost.watch.lifetimes import SiteSurvey
-from unlost.watch.report import WatchedSite
+from unlost.research import plot_watch, validate_plot_path
+from unlost.watch import SiteSurvey, WatchedSite
 
 __all__ = ["place"]
 STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}

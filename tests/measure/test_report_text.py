@@ -3,9 +3,8 @@
 import pytest
 
 from tests.measure.memory_sites import make_comparison
-from unlost.comparison.difference import ResourceCounts
-from unlost.comparison.report import LEVEL_TEXTS, comparison_headline, comparison_remarks
-from unlost.report.format import escape_unprintable, format_share
+from unlost.comparison import LEVEL_TEXTS, ResourceCounts, comparison_headline, comparison_remarks
+from unlost.report import escape_unprintable, format_share
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import pytest
 from study.lost import bodies
 
 from tests.measure.memory_sites import MemorySite, resource
+from unlost.comparison import ResourceBody, SiteResource, TextComparer, TextSimilarity, compare_sites
 from unlost.comparison import compare as glue
-from unlost.comparison.compare import TextComparer, TextSimilarity, compare_sites
-from unlost.comparison.site import ResourceBody, SiteResource
 
 WORDS = " ".join(f"word{number}" for number in range(100))
 OTHER = " ".join(f"other{number}" for number in range(100))

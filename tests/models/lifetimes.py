@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unlost.check.history import Observation
+from unlost.check import Observation
 
 
 def slow_life(sights: Sequence[Observation]) -> dict[str, float | bool | None]:

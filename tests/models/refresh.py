@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from unlost.dates import from_http, to_datetime
 from unlost.errors import DateError
-from unlost.refresh.visit import Visit
+from unlost.refresh import Visit
 
 _CODINGS = ("-gzip", ";gzip", "-br", "-deflate", "-zstd")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from unlost.clock import Clock
-from unlost.registry.models import Archive
+from unlost.registry import Archive
 
 RUBBISH = bytes(range(256)) * (5 << 12)  # 5 MB
 _BOMB = gzip.compress(bytes(1 << 20), 9)

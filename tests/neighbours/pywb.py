@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tests.cli.run import unlost
 from tests.neighbours.process import running
-from unlost.demo.archives import pywb_config, pywb_environment, pywb_registry_entry
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.demo import pywb_config, pywb_environment, pywb_registry_entry
+from unlost.registry import Archive, ArchiveKind
 
 ROOT = Path(__file__).parents[2]
 WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"

@@ -13,7 +13,7 @@ from aiohttp import web
 from tests.neighbours.listening import listening
 from unlost import dates, uri
 from unlost.clock import Clock, SystemClock
-from unlost.registry.models import Archive, ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
+from unlost.registry import Archive, ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
 _REPLAY = re.compile(r"/web/(\d{1,14})(?:[a-z]{2}_)?/(.+)", re.DOTALL)

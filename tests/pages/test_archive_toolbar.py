@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.html.archive_toolbar import remove_archive_toolbar
+from unlost.html import remove_archive_toolbar
 
 WAYBACK = "https://web.archive.org/web/20140102030405/http://a.example/"
 PYWB = "http://127.0.0.1:8080/site/20140102030405mp_/http://a.example/"

@@ -6,8 +6,7 @@ from pathlib import Path
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.recover.sample_captures import capture, copy, opened
-from unlost.html.archive_toolbar import remove_archive_toolbar
-from unlost.html.links import extract_links
+from unlost.html import extract_links, remove_archive_toolbar
 
 PAGE = (
     b'<!DOCTYPE html>\n<html><head>\n<meta charset="utf-8"><title>The mill</title>\n'

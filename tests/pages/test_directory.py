@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.errors import UsageError
-from unlost.export.paths import relative_to_page
-from unlost.html.links import LinkKind
-from unlost.html.rewrite import LinkDirectory, rewrite_links
+from unlost.export import relative_to_page
+from unlost.html import LinkDirectory, LinkKind, rewrite_links
 
 BASE = "http://h.example/d/"
 paths = st.lists(st.sampled_from(["a", "b", "url", "=x", "a&b", "c,d"]), min_size=1, max_size=4).map("/".join)

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from unlost.html.links import Link, LinkKind, extract_links
+from unlost.html import Link, LinkKind, extract_links
 
 BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from tests.models import pages as model
-from unlost.html.links import extract_links
+from unlost.html import extract_links
 
 pytestmark = pytest.mark.browser
 

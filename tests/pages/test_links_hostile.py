@@ -8,7 +8,7 @@ import pytest
 
 from tests.pages.traps import MB, TRAPS
 from unlost import _core
-from unlost.html.links import extract_links, scan_links
+from unlost.html import extract_links, scan_links
 
 BASE = "http://h.example/d/p.html"
 

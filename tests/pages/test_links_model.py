@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.models import pages as model
 from unlost import _core
-from unlost.html.links import extract_links
+from unlost.html import extract_links
 
 BASE = "http://h.example/d/p.html"
 PIECES = st.lists(st.sampled_from(["a", "b.png", ",", " ", "\n", "\t", "(", ")", "1x", "2.5w", "é", "/", "\u00a0"]))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.models import pages as model
 from tests.pages.crawled import FILES, WARCS, bodies
-from unlost.html.links import LinkKind, scan_links
+from unlost.html import LinkKind, scan_links
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [

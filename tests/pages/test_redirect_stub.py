@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.real_data import DATA
-from unlost.html.redirect_stub import redirect_stub_target
+from unlost.html import redirect_stub_target
 from unlost.quality import PageResponse, classify_page
 
 OLD, NEW = "http://lost.example/old/page.html", "http://lost.example/new/"

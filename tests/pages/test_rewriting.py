@@ -7,8 +7,7 @@ import pytest
 
 from tests.pages.rewrite_options import RewriteOptions
 from unlost.errors import UsageError
-from unlost.html.links import LinkKind, find_urls_in_script
-from unlost.html.rewrite import RewriteResult, rewrite_links
+from unlost.html import LinkKind, RewriteResult, find_urls_in_script, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"

@@ -5,8 +5,7 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import Browser, Route
 
-from unlost.html.links import LinkKind
-from unlost.html.rewrite import rewrite_links
+from unlost.html import LinkKind, rewrite_links
 
 pytestmark = pytest.mark.browser
 

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from unlost.html.links import LinkKind, extract_links
-from unlost.html.rewrite import RewriteResult, rewrite_links
+from unlost.html import LinkKind, RewriteResult, extract_links, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from unlost.html.rewrite import rewrite_links
+from unlost.html import rewrite_links
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,7 @@ import pytest
 from tests.pages.rewrite_options import RewriteOptions
 from tests.pages.traps import TRAPS
 from unlost import _core
-from unlost.html.links import find_urls_in_script, scan_links
-from unlost.html.rewrite import rewrite_links
+from unlost.html import find_urls_in_script, rewrite_links, scan_links
 
 BASE = "http://h.example/d/p.html"
 MB = 1 << 20

@@ -10,8 +10,16 @@ from tests.models import pages as pages_model
 from tests.models import rewriting as model
 from tests.models import scripts as scripts_model
 from tests.pages.rewrite_options import RewriteOptions
-from unlost.html.links import Link, LinkKind, extract_links, find_script_urls, find_urls_in_script, scan_links
-from unlost.html.rewrite import RewriteResult, rewrite_links
+from unlost.html import (
+    Link,
+    LinkKind,
+    RewriteResult,
+    extract_links,
+    find_script_urls,
+    find_urls_in_script,
+    rewrite_links,
+    scan_links,
+)
 
 BASE = "http://h.example/d/p.html"
 MIMES = st.sampled_from([None, "text/html", "text/css", "image/svg+xml", "application/xhtml+xml", "text/xml"])

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from tests.pages.crawled import FILES, WARCS, bodies
-from unlost.html.links import Link, LinkKind, extract_links
-from unlost.html.rewrite import rewrite_links
+from unlost.html import Link, LinkKind, extract_links, rewrite_links
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [

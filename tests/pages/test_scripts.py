@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from unlost.html.links import MAX_SCRIPT_URLS, find_script_urls
+from unlost.html import MAX_SCRIPT_URLS, find_script_urls
 
 BASE = "http://a.example/d/"
 

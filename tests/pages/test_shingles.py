@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.models import shingles as model
 from unlost.errors import UsageError
-from unlost.html.text import text_resemblance
+from unlost.html import text_resemblance
 
 TWELVE = "one two three four five six seven eight nine ten eleven twelve"
 

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from unlost import _core
-from unlost.html.text import ExtractedText, extract_text
+from unlost.html import ExtractedText, extract_text
 
 BASE = "http://h.example/d/p"
 

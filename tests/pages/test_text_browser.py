@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page
 
-from unlost.html.text import extract_text
+from unlost.html import extract_text
 
 pytestmark = pytest.mark.browser
 

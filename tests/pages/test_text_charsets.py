@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.html.text import extract_text
+from unlost.html import extract_text
 
 BASE = "http://h.example/"
 

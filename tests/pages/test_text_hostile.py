@@ -7,7 +7,7 @@ import pytest
 
 from tests.pages.traps import MB, TRAPS
 from unlost import _core
-from unlost.html.text import extract_text, text_resemblance
+from unlost.html import extract_text, text_resemblance
 
 BASE = "http://h.example/d/p.html"
 

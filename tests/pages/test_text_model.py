@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.models import text as model
-from unlost.html.text import extract_text
+from unlost.html import extract_text
 
 BASE = "http://h.example/"
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.models import shingles, text
 from tests.pages.crawled import WARCS, bodies
-from unlost.html.text import extract_text, text_resemblance
+from unlost.html import extract_text, text_resemblance
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [

@@ -6,11 +6,9 @@ from typing import Any
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover.options import RecoverOptions, RecoverPolicy
-from unlost.recover.session import RecoveryRunResult, RecoverySession
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_store import WarcStore
-from unlost.report.recovery.serializers import summary_rows
+from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryRunResult, RecoverySession, WarcStore
+from unlost.recover.state import RecoveryState
+from unlost.report.recovery import summary_rows
 
 SITE = "http://lost.example/"
 _PATIENCE_SECONDS = 60  # of real time: nothing hangs

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.archives.base import FetchedCapture
+from unlost.archives import FetchedCapture
 from unlost.capture import Capture
-from unlost.recover.warc_records import RecoveryRecord
-from unlost.recover.warc_store import WarcStore
+from unlost.recover import RecoveryRecord, WarcStore
 
 DATE = "20140210000001"
 

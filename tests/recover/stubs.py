@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from unlost import uri as addresses
-from unlost.archives.base import FetchedCapture
-from unlost.archives.prefix_query import PrefixQuery
+from unlost.archives import FetchedCapture, PrefixQuery
 from unlost.capture import Capture
 from unlost.errors import ArchiveError, UnsupportedError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 
 @dataclass(frozen=True)

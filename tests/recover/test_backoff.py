@@ -2,7 +2,7 @@
 
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError
-from unlost.http.circuit_breaker import LISTING_INCOMPLETE, CircuitBreakers, Suspension
+from unlost.http import LISTING_INCOMPLETE, CircuitBreakers, Suspension
 
 FAILED = FailedError("timeout", "a", "timeout")
 

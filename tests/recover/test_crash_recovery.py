@@ -10,8 +10,7 @@ import pytest
 
 from tests.recover.sample_captures import capture, copy, opened, text_of
 from unlost.errors import InputError
-from unlost.recover.warc_records import RecoveryRecord
-from unlost.recover.warc_store import WarcStore
+from unlost.recover import RecoveryRecord, WarcStore
 
 FIRST = "unlost-00001.warc.gz"
 

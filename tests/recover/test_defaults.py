@@ -6,14 +6,22 @@ import pytest
 
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.archives.base import FetchedCapture
+from unlost.archives import FetchedCapture
 from unlost.capture import Capture
 from unlost.errors import ArchiveError, ListCutError
-from unlost.recover import session
-from unlost.recover.listings import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
-from unlost.recover.options import CONFIRMATION_THRESHOLD, RecoverOptions, RecoverPolicy
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
+from unlost.recover import (
+    CALENDAR,
+    CONFIRMATION_THRESHOLD,
+    DUPLICATE,
+    NO_CONTENT,
+    NOT_LINKED,
+    OUT_OF_SCOPE,
+    TRAP,
+    RecoverOptions,
+    RecoverPolicy,
+    session,
+)
+from unlost.recover.state import ResourceStatus, StateReader
 
 DAY = "20140101000000"
 

@@ -6,12 +6,9 @@ from pathlib import Path
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover.estimate import ArchiveCost
-from unlost.recover.options import RecoverOptions
-from unlost.recover.session import RecoverySession
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_store import WarcStore
-from unlost.registry.models import RateLimit, RequestKind
+from unlost.recover import ArchiveCost, RecoverOptions, RecoverySession, WarcStore
+from unlost.recover.state import RecoveryState
+from unlost.registry import RateLimit, RequestKind
 
 SITE = "http://lost.example/"
 

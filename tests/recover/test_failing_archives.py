@@ -6,7 +6,7 @@ from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Stub
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError
-from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state import ResourceStatus
 
 
 def test_a_better_copy_that_failed_is_asked_for_again(tmp_path: Path) -> None:

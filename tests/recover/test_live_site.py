@@ -8,13 +8,11 @@ import pytest
 
 from tests.archives.helpers import collected, listed, make_http_client
 from tests.crawl.site import Living, Page, Pages, html, living, moved, text
-from unlost.crawl.fetcher import Fetcher
-from unlost.crawl.politeness import PoliteFetcher
-from unlost.crawl.robots import MemoryRobotsStore
+from unlost.crawl import Fetcher, MemoryRobotsStore, PoliteFetcher
 from unlost.errors import ExcludedError, FailedError, NotNowError, UnsupportedError
-from unlost.recover.options import RecoverOptions
-from unlost.recover.sources import _MAX_CACHED_RESPONSES, LIVE_ARCHIVE, LiveSiteClient, open_sources
-from unlost.registry.models import RequestKind
+from unlost.recover import LIVE_ARCHIVE, LiveSiteClient, RecoverOptions, open_sources
+from unlost.recover.sources import _MAX_CACHED_RESPONSES
+from unlost.registry import RequestKind
 
 
 def with_site(pages: Pages, talk: Callable[[Living, LiveSiteClient], Awaitable[None]], delay: float = 0.0) -> None:

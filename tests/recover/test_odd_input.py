@@ -9,7 +9,7 @@ import pytest
 from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.capture import Capture
-from unlost.report.recovery.serializers import SummaryRow
+from unlost.report.recovery import SummaryRow
 
 
 class Changed(Stub):

@@ -11,10 +11,8 @@ from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.pages.verdicts.judged import is_labelled_bad, real_pages
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.recover.quality_gate import SiteContext
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.schema import SCHEMA_VERSION
-from unlost.recover.state.store import RecoveryState
+from unlost.recover import SiteContext
+from unlost.recover.state import SCHEMA_VERSION, RecoveryState, StateReader
 from unlost.sqlite import STATE_FILE_NAME
 
 PARKED = "<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"

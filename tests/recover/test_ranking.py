@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from unlost import dates
 from unlost.capture import Capture
 from unlost.errors import DateError
-from unlost.recover.options import RecoverOptions
-from unlost.recover.ranking import (
+from unlost.recover import (
     CapturePreference,
     CaptureQuality,
+    RecoverOptions,
+    RecoveryScope,
     distinct_versions,
     has_same_payload,
     listed_quality,
@@ -21,7 +22,6 @@ from unlost.recover.ranking import (
     resolve_revisits,
     stored_quality,
 )
-from unlost.recover.scope import RecoveryScope
 
 PAGE = "http://www.lost.example/a/page.html"
 NAME = "lost.example/a/page.html"

@@ -16,8 +16,8 @@ from tests.recover.command import Command
 from tests.recover.reading import kept, summary
 from tests.recover.registry import registry
 from unlost.errors import UriError
-from unlost.registry.models import Archive, ArchiveKind
-from unlost.uri.names import page_name
+from unlost.registry import Archive, ArchiveKind
+from unlost.uri import page_name
 
 SITES = {
     "http://www.archive.org/": ["archive-org-2008.warc.gz"],

@@ -9,8 +9,8 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError
-from unlost.recover.options import RecoverPolicy
-from unlost.recover.state.resources import ResourceStatus
+from unlost.recover import RecoverPolicy
+from unlost.recover.state import ResourceStatus
 
 
 def test_a_site_comes_back_from_two_archives(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UsageError
-from unlost.recover import session
-from unlost.recover.options import RecoverPolicy
-from unlost.recover.state.store import RecoveryState
+from unlost.recover import RecoverPolicy, session
+from unlost.recover.state import RecoveryState
 
 
 def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:

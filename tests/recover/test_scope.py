@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from tests.uri import strategies
 from unlost import uri as addresses
-from unlost.archives.prefix_query import PrefixQuery
-from unlost.crawl.scope import MAX_SEARCHED_CHARS
+from unlost.archives import PrefixQuery
+from unlost.crawl import MAX_SEARCHED_CHARS
 from unlost.errors import UriError, UsageError
-from unlost.html.links import LinkKind
-from unlost.recover.options import RecoverOptions
-from unlost.recover.scope import RecoveryScope
-from unlost.uri.names import page_name
+from unlost.html import LinkKind
+from unlost.recover import RecoverOptions, RecoveryScope
+from unlost.uri import page_name
 
 PREFIXES = [
     ("http://www.Example.com", {}, "http://example.com"),

@@ -7,8 +7,8 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError, ListCutError
-from unlost.recover.options import RecoverPolicy
-from unlost.recover.state.resources import ResourceStatus
+from unlost.recover import RecoverPolicy
+from unlost.recover.state import ResourceStatus
 
 DAY = "20140101000000"
 

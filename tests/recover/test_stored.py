@@ -10,9 +10,7 @@ from tests.recover.command import Command, Done
 from tests.recover.running import Run
 from tests.recover.stored_recoveries import ARCHIVE, CDN, NAMES, SITE, archive, holdings, unpack
 from tests.recover.stubs import Held, Stub
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.store import RecoveryState
+from unlost.recover.state import RecoveryState, ResourceStatus, StateReader
 from unlost.testing import FakeArchive, write_registry
 
 _BEFORE = {"", "img/wheel.gif", "old.html", "page-0.html", "page-1.html", "site.css"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from unlost.cli.recover import command
+from unlost.cli import command
 
 PAGE = Path(__file__).parents[2] / "docs" / "recover.md"
 

@@ -15,14 +15,13 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.recover.sample_captures import body_of, capture, captures, copies, copy, expected_headers, opened, text_of
 from tests.virtual_clock import VirtualClock
-from unlost.archives.base import FetchedCapture
+from unlost.archives import FetchedCapture
 from unlost.capture import Capture
 from unlost.errors import ArchiveFileError, DateError, InputError, UriError
-from unlost.http.body import new_body
+from unlost.http import new_body
 from unlost.problems import Problems
-from unlost.recover.warc_records import RecoveryRecord
-from unlost.recover.warc_store import WarcStore
-from unlost.warc.reader import read_warc_captures
+from unlost.recover import RecoveryRecord, WarcStore
+from unlost.warc import read_warc_captures
 
 
 @pytest.fixture

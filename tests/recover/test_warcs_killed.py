@@ -13,7 +13,7 @@ from threading import Timer
 from tests.recover.sample_captures import body_of, opened
 from tests.recover.test_warcs import checked
 from tests.waiting import said
-from unlost.recover.warc_records import RecoveryRecord
+from unlost.recover import RecoveryRecord
 
 ROOT = Path(__file__).parents[2]
 KILLS = 90

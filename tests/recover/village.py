@@ -16,7 +16,7 @@ from tests.recover.archives import digest_of
 from tests.recover.aside import aside
 from tests.recover.registry import registry
 from tests.recover.site import HOST, ROOT, Held, Site, a, html, part
-from unlost.registry.models import Archive, RateLimit, RequestKind
+from unlost.registry import Archive, RateLimit, RequestKind
 
 PAGES = 14
 FILES = 1 + 2 * PAGES  # the front page, and pages with an image each

@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from unlost.refresh.change_rate import ChangeRate, estimate_change_rate
+from unlost.refresh import ChangeRate, estimate_change_rate
 
 
 @pytest.mark.parametrize(("seen", "visits"), [(1, 10), (5, 10), (10, 10), (3, 200)])

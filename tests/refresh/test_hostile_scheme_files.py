@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.refresh.harvest.site import trusting
 from unlost.errors import InputError
-from unlost.refresh.policy import read_policy, write_policy
-from unlost.refresh.visit import Visit
+from unlost.refresh import Visit, read_policy, write_policy
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -15,9 +15,7 @@ from tests.refresh.test_pairing import _visits
 from unlost._core import VisitPairing
 from unlost.errors import InputError
 from unlost.problems import Problems
-from unlost.refresh.history import ChangeHistory
-from unlost.refresh.log_reader import VisitLogReader, add_parquet_log
-from unlost.refresh.visit import FIELDS, Visit, serialize_visit
+from unlost.refresh import FIELDS, ChangeHistory, Visit, VisitLogReader, add_parquet_log, serialize_visit
 
 GOOD = [Visit("http://a.example/", f"d{time // 2}", etag=f'"{time // 2}"', time=time * 1000) for time in range(6)]
 

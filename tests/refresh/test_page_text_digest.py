@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.refresh.page_text_digest import PageTextSketch, TextDigestCache, sketch_page_text
+from unlost.refresh import PageTextSketch, TextDigestCache, sketch_page_text
 
 URI = "http://a.example/"
 

@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 
 from tests.models.refresh import cell, pairs
 from unlost._core import VisitPairing
-from unlost.refresh.decision_matrix import ALL_INDICATORS, compute_cell, format_cell, indicator_bits
-from unlost.refresh.history import ChangeHistory
-from unlost.refresh.visit import Visit
+from unlost.refresh import ALL_INDICATORS, ChangeHistory, Visit, compute_cell, format_cell, indicator_bits
 
 _dates = st.sampled_from([None, "Mon, 10 Feb 2014 00:00:01 GMT", "Mon, 10 Feb 2014 00:00:03 GMT", "yesterday", "soon",
     "Thu, 01 Jan 1970 00:01:40 GMT", "Thu, 01 Jan 1970 00:01:42 GMT"])  # fmt: skip

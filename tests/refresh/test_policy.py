@@ -7,14 +7,24 @@ from random import Random
 import pytest
 
 from unlost.errors import InputError
-from unlost.refresh.confidence import ClusteredShare, wilson_interval
-from unlost.refresh.decision_matrix import INDICATORS, format_cell
-from unlost.refresh.history import ChangeHistory, find_unreliable_hosts
-from unlost.refresh.policy import LearningOptions, Policy, learn_policy, read_policy, url_host, write_policy
-from unlost.refresh.schemes import NAMED_SCHEMES, score_scheme
-from unlost.refresh.visit import Visit
-from unlost.research.refresh_simulation import build_history
-from unlost.research.simulated_web import MIXTURES, simulate_visits
+from unlost.refresh import (
+    INDICATORS,
+    NAMED_SCHEMES,
+    ChangeHistory,
+    ClusteredShare,
+    LearningOptions,
+    Policy,
+    Visit,
+    find_unreliable_hosts,
+    format_cell,
+    learn_policy,
+    read_policy,
+    score_scheme,
+    url_host,
+    wilson_interval,
+    write_policy,
+)
+from unlost.research import MIXTURES, build_history, simulate_visits
 
 
 def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:

@@ -9,8 +9,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.real_data import DATA
 from unlost.capture import normalize_digest
 from unlost.problems import Problems
-from unlost.refresh.history import ChangeHistory
-from unlost.refresh.log_reader import VisitLogReader
+from unlost.refresh import ChangeHistory, VisitLogReader
 
 WARCS = DATA / "warc"
 

@@ -1,7 +1,6 @@
 """Scheduling of visits on a simulated web with known changes."""
 
-from unlost.research.refresh_simulation import simulate_schedules
-from unlost.research.simulated_web import MIXTURES, simulate_visits
+from unlost.research import MIXTURES, simulate_schedules, simulate_visits
 
 
 def test_schedule_detects_more_changes_with_equal_visits() -> None:

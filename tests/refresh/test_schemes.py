@@ -3,20 +3,22 @@
 import pytest
 
 from unlost.errors import UsageError
-from unlost.refresh.confidence import wilson_interval
-from unlost.refresh.decision_matrix import DecisionMatrix, measure_indicator, restrict_to_both_present
-from unlost.refresh.schemes import (
+from unlost.refresh import (
     NAMED_SCHEMES,
     OBVIOUS_SCHEMES,
+    DecisionMatrix,
     choose_scheme,
     distinct_scores,
     filter_scores,
     find_dominators,
+    measure_indicator,
     pareto_front,
+    restrict_to_both_present,
     scheme_name,
     score_all_schemes,
     score_scheme,
-)  # fmt: skip
+    wilson_interval,
+)
 
 STUDY = DecisionMatrix.parse(
     """| date changed | 165,594 / 84,440 | 246 / 16,909 | 430,623 / 1,558,517 |

@@ -9,8 +9,7 @@ import pytest
 
 from tests.neighbours.file_servers import asked, serving
 from unlost.dates import from_epoch, to_http
-from unlost.refresh.decision_matrix import compute_cell, format_cell
-from unlost.refresh.visit import visit_from_headers
+from unlost.refresh import compute_cell, format_cell, visit_from_headers
 
 CHANGED = 1_600_000_000  # seconds since 1970
 URI = "http://a.example/page.html"

@@ -3,17 +3,21 @@
 import pytest
 
 from unlost.errors import UsageError
-from unlost.refresh.policy import LearningOptions
-from unlost.refresh.schemes import NAMED_SCHEMES
-from unlost.research.refresh_simulation import (
+from unlost.refresh import NAMED_SCHEMES, LearningOptions
+from unlost.research import (
+    MIXTURES,
+    TRAITS,
     ConditionalMethod,
     SchemeMethod,
+    ServerMixture,
+    SimulatedVisit,
     SimulationScore,
     build_history,
+    get_mixture,
     run_methods,
     run_trial,
+    simulate_visits,
 )
-from unlost.research.simulated_web import MIXTURES, TRAITS, ServerMixture, SimulatedVisit, get_mixture, simulate_visits
 
 
 def web_of(trait: str) -> list[list[list[SimulatedVisit]]]:

@@ -13,22 +13,18 @@ from typing import TYPE_CHECKING, cast
 import uvloop
 
 from unlost import uri as addresses
-from unlost.aggregate.archive_status import ArchiveStatus
-from unlost.aggregate.models import AggregateResult, ArchiveReport, CacheControl, RoutingOptions
-from unlost.archives.base import FetchedCapture
+from unlost.aggregate import AggregateResult, ArchiveReport, ArchiveStatus, CacheControl, RoutingOptions
+from unlost.archives import FetchedCapture
 from unlost.capture import Capture
 from unlost.clock import SystemClock
 from unlost.errors import BusyError, FailedError, NotKeptError, NotNowError, UsageError
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.registry.models import Archive, ArchiveKind
-from unlost.web import server
+from unlost.memento import Mementos, MementoTuple
+from unlost.registry import Archive, ArchiveKind
+from unlost.web import EventStream, Metrics, MetricsListener, ReloadableApplication, ServiceContext, server
 from unlost.web import server as web_server
-from unlost.web.factory import ServiceContext
-from unlost.web.monitoring import EventStream, Metrics, MetricsListener
-from unlost.web.server import ReloadableApplication
 
 if TYPE_CHECKING:
-    from unlost.web.proxy import ReplaySource
+    from unlost.web import ReplaySource
 
 EVIL_NAME = "<img src=x onerror=\"document.title='owned'\">"
 ARCHIVES = (

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.neighbours.process import free_port
-from unlost.aggregate.archive_status import describe_archives
+from unlost.aggregate import describe_archives
 from unlost.clock import SystemClock
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.web.factory import ServiceOptions, build_service
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.web import ServiceOptions, build_service
 
 PAGE = "http://example.com/"
 

@@ -14,8 +14,7 @@ import pytest
 
 from tests.service.client import Client, HttpResponse, run_fixed_service
 from tests.service.fixed_results import NOISY
-from unlost.web.monitoring import EventStream
-from unlost.web.responses import Message
+from unlost.web import EventStream, Message
 
 REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
 

@@ -14,13 +14,12 @@ from tests.archives.clients.records import response
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
-from unlost.aggregate.archive_status import describe_archives
-from unlost.aggregate.models import CacheControl, RoutingOptions
-from unlost.logs.upstream import UpstreamLogEntry, read_upstream_log
+from unlost.aggregate import CacheControl, RoutingOptions, describe_archives
+from unlost.logs import UpstreamLogEntry, read_upstream_log
 from unlost.mementomap import build_filter, build_map
 from unlost.problems import Problems
-from unlost.registry.models import Archive
-from unlost.web.factory import ServiceContext, ServiceOptions, build_service
+from unlost.registry import Archive
+from unlost.web import ServiceContext, ServiceOptions, build_service
 
 PAGES = [
     f"http://site{number % 5}.example/{path}" for number in range(12) for path in (f"a/{number}", f"b/{number}?q=1")

@@ -13,15 +13,19 @@ from starlette.requests import Request
 from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError
-from unlost.jobs import states
-from unlost.jobs.auth import AdminStore, LinkSigner
-from unlost.jobs.client_network import ClientIdentifier
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.folders import JobFolders
-from unlost.jobs.models import JobState
-from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import JobService
-from unlost.jobs.store import JobStore
+from unlost.jobs import (
+    AdminStore,
+    ClientIdentifier,
+    Database,
+    JobFolders,
+    JobService,
+    JobState,
+    JobStore,
+    LinkSigner,
+    MailOutbox,
+    file_url,
+    states,
+)
 
 
 @pytest.fixture

@@ -25,16 +25,25 @@ from tests.service.pages.visitor import Visitor
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from unlost.errors import UsageError
-from unlost.jobs import states
-from unlost.jobs.auth import LinkSigner, load_secret
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import OrderLimits
-from unlost.jobs.models import _MAIL, Job, JobProgress, JobState, parse_order
-from unlost.jobs.outbox import MailOutbox, PendingMail
-from unlost.jobs.states import MailKind, RetentionPolicy
-from unlost.jobs.store import JobStore
-from unlost.mail.sender import MailRenderer, MailSender
-from unlost.mail.smtp import MailError, MailServer, SmtpConnectionPool, parse_mail_server
+from unlost.jobs import (
+    Database,
+    Job,
+    JobProgress,
+    JobState,
+    JobStore,
+    LinkSigner,
+    MailKind,
+    MailOutbox,
+    OrderLimits,
+    PendingMail,
+    RetentionPolicy,
+    file_url,
+    load_secret,
+    parse_order,
+    states,
+)
+from unlost.jobs.models import _MAIL
+from unlost.mail import MailError, MailRenderer, MailSender, MailServer, SmtpConnectionPool, parse_mail_server
 from unlost.web.jobs_api import _download_name
 
 

@@ -3,9 +3,9 @@
 import re
 
 from tests.service.client import Client
-from unlost.aggregate.models import AggregateResult, ArchiveReport
-from unlost.memento.timemap import Mementos
-from unlost.web.monitoring import Metrics
+from unlost.aggregate import AggregateResult, ArchiveReport
+from unlost.memento import Mementos
+from unlost.web import Metrics
 
 _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[0-9.e+-]+|\+Inf|NaN)')
 

@@ -11,20 +11,22 @@ import pytest
 
 from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.archive_status import ArchiveStatus, describe_archives
+from unlost.aggregate import ArchiveStatus, describe_archives
 from unlost.errors import ArchiveFileError, DateError, FailedError, InputError, UriError
-from unlost.jobs.auth import LinkSigner
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.folders import JobFolders
-from unlost.jobs.models import JobState
-from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import JobService
-from unlost.jobs.store import JobStore
-from unlost.jobs.worker import JobRunner, WorkerContext
-from unlost.registry.models import Archive, ArchiveKind
-from unlost.web.jobs_api import JobsApi
-from unlost.web.proxy import ReplayProxy
-from unlost.web.responses import Message, error_response
+from unlost.jobs import (
+    Database,
+    JobFolders,
+    JobRunner,
+    JobService,
+    JobState,
+    JobStore,
+    LinkSigner,
+    MailOutbox,
+    WorkerContext,
+    file_url,
+)
+from unlost.registry import Archive, ArchiveKind
+from unlost.web import JobsApi, Message, ReplayProxy, error_response
 
 
 @pytest.fixture

@@ -5,14 +5,18 @@ from typing import Any, cast
 
 import pytest
 
-from unlost.aggregate.archive_status import ArchiveStatus
-from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
-from unlost.aggregate.request import MementoRequest, RequestHeaders
-from unlost.aggregate.urls import ServiceUrls
+from unlost.aggregate import (
+    AggregateResult,
+    ArchiveStatus,
+    CacheControl,
+    MementoRequest,
+    RequestHeaders,
+    RoutingOptions,
+    ServiceUrls,
+)
 from unlost.clock import SystemClock
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.web.app import Application, referring_page, route_by_referer
-from unlost.web.factory import ServiceContext
+from unlost.memento import Mementos, MementoTuple
+from unlost.web import Application, ServiceContext, referring_page, route_by_referer
 
 ROOT = "http://us.example"
 PAGE = "http://a.example/page"

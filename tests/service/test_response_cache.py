@@ -1,9 +1,8 @@
 """The cache of rendered bodies has bounded memory."""
 
-from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptions
-from unlost.memento.timemap import Mementos
-from unlost.web.responses import Header
-from unlost.web.timemap_views import ResponseCache
+from unlost.aggregate import AggregateResult, ArchiveReport, RoutingOptions
+from unlost.memento import Mementos
+from unlost.web import Header, ResponseCache
 
 CAPACITY = 1 << 20
 FOUND = AggregateResult("http://example.com/", Mementos(), (), (), 1.0, 2.0)

@@ -5,7 +5,7 @@ import pytest
 from tests.service.client import Client
 from tests.service.fixed_results import DATES, PAGE, copies
 from unlost.dates import to_http
-from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
+from unlost.memento import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problems
 
 GATE = f"/timegate/{PAGE}"

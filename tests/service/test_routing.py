@@ -13,7 +13,7 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
 from tests.service.server_process import run_process, wait_for_client
-from unlost.logs.upstream import read_upstream_log
+from unlost.logs import read_upstream_log
 from unlost.problems import Problems
 
 HELD = {

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from tests.service.client import Client
 from tests.service.fixed_results import EVIL_NAME, PAGE, copies
 from tests.shown.looking import ratio
-from unlost.webui.search_page import SearchPage as Renderer
+from unlost.webui import SearchPage as Renderer
 
 pytestmark = pytest.mark.browser
 

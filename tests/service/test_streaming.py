@@ -7,13 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from unlost.aggregate.archive_status import ArchiveStatus
-from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
-from unlost.aggregate.serializers import MEMENTOS_PER_PIECE
+from unlost.aggregate import MEMENTOS_PER_PIECE, AggregateResult, ArchiveStatus, CacheControl, RoutingOptions
 from unlost.clock import SystemClock
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.web.app import Application
-from unlost.web.factory import ServiceContext
+from unlost.memento import Mementos, MementoTuple
+from unlost.web import Application, ServiceContext
 
 PAGE = "http://a.example/"
 SLICES = 5

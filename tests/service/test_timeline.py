@@ -3,9 +3,9 @@
 import asyncio
 import re
 
-from unlost.aggregate.models import AggregateResult
-from unlost.memento.timemap import Mementos, MementoTuple
-from unlost.webui.search_page import CaptureFilter, SearchPage
+from unlost.aggregate import AggregateResult
+from unlost.memento import Mementos, MementoTuple
+from unlost.webui import CaptureFilter, SearchPage
 
 OPTIONS = {"uri": "http://example.com/"} | dict.fromkeys(("archives", "broadcast", "top_k", "archive", "year"), "")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.service.client import Client, HttpResponse
 from tests.service.fixed_results import DATES, PAGE, copies
 from unlost import dates
-from unlost.memento.timemap import LinkFormatTimeMap, TimeMapEntry, read_timemap
+from unlost.memento import LinkFormatTimeMap, TimeMapEntry, read_timemap
 from unlost.problems import Problems
 
 GATE = f"/timegate/{PAGE}"

@@ -7,8 +7,7 @@ from importlib.resources import files
 import pytest
 from markupsafe import Markup
 
-from unlost.report.format import LANGUAGES
-from unlost.report.i18n import EMPTY, Translations, load_texts, negotiate_language
+from unlost.report import EMPTY, LANGUAGES, Translations, load_texts, negotiate_language
 
 PACKAGES = ("unlost.report", "unlost.report.recovery", "unlost.webui")
 

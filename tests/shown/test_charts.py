@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from unlost.report.charts import ChartAxis, ChartSeries, line_chart
+from unlost.report import ChartAxis, ChartSeries, line_chart
 
 
 def places(svg: str) -> list[tuple[int, int, str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import unlost
 from unlost.errors import DateError, UriError, UsageError
-from unlost.memento.timemap import read_timemap
+from unlost.memento import read_timemap
 from unlost.problems import Problems
 from unlost.testing import Copy, FakeArchive, Fault, Held, write_registry
 

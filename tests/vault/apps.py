@@ -16,7 +16,7 @@ from flask import Flask
 from flask import Response as FlaskResponse
 from flask import request as flask_request
 
-from unlost.vault.middleware.asgi import VaultMiddleware as AsgiVault
+from unlost.vault.middleware import VaultMiddleware as AsgiVault
 from unlost.vault.middleware.wsgi import VaultMiddleware as WsgiVault
 
 VAULT = os.environ.get("UNLOST_TEST_VAULT", "")

@@ -4,11 +4,18 @@ import random
 from pathlib import Path
 from typing import Any
 
-from unlost.vault.encryption import EncryptionOptions
-from unlost.vault.pack import PackOptions, PackResult, pack_vault
-from unlost.vault.pages import read_site_folder
-from unlost.vault.server_files import select_files
-from unlost.vault.state import STATE_NAME, Vault, VaultSettings, open_vault
+from unlost.vault import (
+    STATE_NAME,
+    EncryptionOptions,
+    PackOptions,
+    PackResult,
+    Vault,
+    VaultSettings,
+    open_vault,
+    pack_vault,
+    read_site_folder,
+    select_files,
+)
 
 LIMIT = 214 << 10
 

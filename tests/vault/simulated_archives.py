@@ -14,9 +14,8 @@ from tests.cli.run import unlost
 from tests.neighbours.pywb import Pywb, serving
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.crawl.engine import crawl
-from unlost.crawl.models import MAX_RESOURCE_BYTES, CrawlConfig
-from unlost.vault.site_crawl import SiteCrawl
+from unlost.crawl import MAX_RESOURCE_BYTES, CrawlConfig, crawl
+from unlost.vault import SiteCrawl
 
 FIRST = 1_767_225_600.0  # 2026-01-01, a Thursday
 WEEK = 7 * 86_400.0

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from unlost._core import decode_rows, encode_rows
 from unlost.errors import InputError
-from unlost.vault import erasure_code, slow_decoder
-from unlost.vault.erasure_code import MAX_BLOCKS, CodeShape, count_needed_blocks, smallest_shape
+from unlost.vault import MAX_BLOCKS, CodeShape, count_needed_blocks, erasure_code, slow_decoder, smallest_shape
 
 VECTORS = Path(slow_decoder.__file__).with_name("vectors.json")
 

@@ -17,25 +17,28 @@ from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from tests.vault.test_erasure_code import coded
 from unlost._core import signing_public_key
 from unlost.errors import InputError
-from unlost.vault import slow_decoder
-from unlost.vault.block import (
+from unlost.vault import (
     BEGIN_MARKER,
     END_MARKER,
     KIND_FILES,
+    BlockCollector,
     BlockHeader,
     Carrier,
+    DecryptionKeys,
     VaultBlock,
+    collect_blocks,
     find_blocks,
+    inject_blocks,
+    is_complete,
+    iter_html_files,
+    parse_manifest,
+    recover_files,
     serialize_block,
+    slow_decoder,
+    smallest_shape,
+    strip_blocks,
     wrap_in_carrier,
 )
-from unlost.vault.collector import BlockCollector, collect_blocks
-from unlost.vault.encryption import DecryptionKeys
-from unlost.vault.erasure_code import smallest_shape
-from unlost.vault.injector import inject_blocks
-from unlost.vault.pages import iter_html_files, strip_blocks
-from unlost.vault.recovery import is_complete, recover_files
-from unlost.vault.state import parse_manifest
 
 
 def blocks_of(content: bytes, needed: int = 1, count: int = 2, wrap: str = "tar.gz") -> list[VaultBlock]:

@@ -10,11 +10,18 @@ import pytest
 from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from tests.vault.interruption import DONE, INTERRUPTED, KILLED, count_steps, run_interrupted
 from unlost.errors import InputError
-from unlost.vault.collector import BlockCollector, collect_blocks
-from unlost.vault.encryption import DecryptionKeys
-from unlost.vault.injector import inject_blocks, remove_blocks
-from unlost.vault.recovery import recover_files
-from unlost.vault.state import BLOCKS_FOLDER, STATE_NAME, lock_vault, open_vault
+from unlost.vault import (
+    BLOCKS_FOLDER,
+    STATE_NAME,
+    BlockCollector,
+    DecryptionKeys,
+    collect_blocks,
+    inject_blocks,
+    lock_vault,
+    open_vault,
+    recover_files,
+    remove_blocks,
+)
 
 POINTS = {KILLED: 50, INTERRUPTED: 15}
 ENDS = pytest.mark.parametrize("how", [KILLED, INTERRUPTED])

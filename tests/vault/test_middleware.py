@@ -10,9 +10,7 @@ import pytest
 
 from tests.neighbours.process import is_open, running
 from tests.vault.fixtures import listing, pack_site, server_files, static_site
-from unlost.vault.collector import BlockCollector
-from unlost.vault.encryption import DecryptionKeys
-from unlost.vault.recovery import is_complete, recover_files
+from unlost.vault import BlockCollector, DecryptionKeys, is_complete, recover_files
 
 APPS = Path(__file__).with_name("apps.py")
 BIN = Path(sys.executable).parent
@@ -30,7 +28,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vault")
     pages = folder / "pages.txt"
     pages.write_text("".join(f"{path}\t500\n" for path in ["/", "/stream", *(f"/page/{n}" for n in range(30))]))
-    from unlost.vault.pages import read_page_list
+    from unlost.vault import read_page_list
 
     server = server_files(folder)
     pack_site(folder / "v", server, static_site(folder, 1), extra_pages=2, options={"pages": read_page_list(pages)})

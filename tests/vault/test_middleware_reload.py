@@ -8,10 +8,9 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 
 from tests.vault.fixtures import pack_site, server_files, static_site
+from unlost.vault import BLOCKS_FOLDER, STATE_NAME, Vault, finish_update
 from unlost.vault.middleware import page_blocks
 from unlost.vault.middleware.wsgi import VaultMiddleware
-from unlost.vault.pack import finish_update
-from unlost.vault.state import BLOCKS_FOLDER, STATE_NAME, Vault
 
 PAGE = b"<html><body>hello</body></html>"
 

@@ -10,13 +10,21 @@ import pytest
 
 from tests.vault.fixtures import LIMIT, listing, pack_site, server_files, static_site
 from unlost.errors import InputError, UsageError
-from unlost.vault.block import Carrier
-from unlost.vault.collector import BlockCollector, collect_blocks
-from unlost.vault.encryption import DecryptionKeys, EncryptionOptions
-from unlost.vault.injector import inject_blocks, remove_blocks
-from unlost.vault.pages import iter_html_files, read_site_folder
-from unlost.vault.plan import plan_blocks
-from unlost.vault.recovery import VaultRecovery, is_complete, recover_files
+from unlost.vault import (
+    BlockCollector,
+    Carrier,
+    DecryptionKeys,
+    EncryptionOptions,
+    VaultRecovery,
+    collect_blocks,
+    inject_blocks,
+    is_complete,
+    iter_html_files,
+    plan_blocks,
+    read_site_folder,
+    recover_files,
+    remove_blocks,
+)
 
 PHRASE = "käfer 7"
 KEY = pyrage.x25519.Identity.generate()

@@ -21,10 +21,7 @@ from tests.vault.fixtures import listing
 from tests.vault.library import change, make_library
 from tests.vault.simulated_archives import ArchiveProfile, SimulatedArchive, registry_toml, serve_archives, week_start
 from unlost import dates
-from unlost.vault.block import find_blocks
-from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
-from unlost.vault.pack import segment_holdings
-from unlost.vault.state import open_vault
+from unlost.vault import BlockCollector, block_indices, collect_blocks, find_blocks, open_vault, segment_holdings
 
 # warcio leaves temporary files to be collected.
 pytestmark = [

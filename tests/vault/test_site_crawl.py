@@ -8,12 +8,9 @@ import pytest
 from tests.crawl.site import Page as Answer
 from tests.crawl.site import html, living, text
 from tests.vault.fixtures import pack_site, server_files, static_site
-from unlost.crawl.models import CrawlOutcome
+from unlost.crawl import CrawlOutcome
 from unlost.errors import InputError, UsageError
-from unlost.vault.collector import BlockCollector
-from unlost.vault.injector import inject_blocks
-from unlost.vault.plan import CarrierPage
-from unlost.vault.site_crawl import SiteCrawl
+from unlost.vault import BlockCollector, CarrierPage, SiteCrawl, inject_blocks
 
 SITE = {
     "/": html(

@@ -9,12 +9,18 @@ import pytest
 
 from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from unlost.errors import UsageError
-from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
-from unlost.vault.encryption import DecryptionKeys
-from unlost.vault.injector import inject_blocks
-from unlost.vault.pack import finish_update, segment_holdings
-from unlost.vault.pages import iter_html_files
-from unlost.vault.recovery import is_complete, recover_files
+from unlost.vault import (
+    BlockCollector,
+    DecryptionKeys,
+    block_indices,
+    collect_blocks,
+    finish_update,
+    inject_blocks,
+    is_complete,
+    iter_html_files,
+    recover_files,
+    segment_holdings,
+)
 
 
 def refresh(archive: Path, site: Path, share: float, rng: random.Random) -> None:

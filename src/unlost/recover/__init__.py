@@ -20,7 +20,9 @@ importing any module of the package binds `unlost.recover` to the package.
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from unlost.lazy_exports import lazy_exports
 
 
 class _Callable(ModuleType):
@@ -42,3 +44,55 @@ def _function() -> Any:  # noqa: ANN401
 
 
 sys.modules[__name__].__class__ = _Callable
+
+if TYPE_CHECKING:
+    from unlost.recover.estimate import ArchiveCost as ArchiveCost
+    from unlost.recover.frontier import RecoveryFrontier as RecoveryFrontier
+    from unlost.recover.listings import CALENDAR as CALENDAR
+    from unlost.recover.listings import DUPLICATE as DUPLICATE
+    from unlost.recover.listings import NO_CONTENT as NO_CONTENT
+    from unlost.recover.listings import NOT_LINKED as NOT_LINKED
+    from unlost.recover.listings import OUT_OF_SCOPE as OUT_OF_SCOPE
+    from unlost.recover.listings import TRAP as TRAP
+    from unlost.recover.listings import store_listed_captures as store_listed_captures
+    from unlost.recover.options import CONFIRMATION_THRESHOLD as CONFIRMATION_THRESHOLD
+    from unlost.recover.options import SELECTABLE_POLICIES as SELECTABLE_POLICIES
+    from unlost.recover.options import RecoverOptions as RecoverOptions
+    from unlost.recover.options import RecoverPolicy as RecoverPolicy
+    from unlost.recover.quality_gate import SiteContext as SiteContext
+    from unlost.recover.ranking import CapturePreference as CapturePreference
+    from unlost.recover.ranking import CaptureQuality as CaptureQuality
+    from unlost.recover.ranking import distinct_versions as distinct_versions
+    from unlost.recover.ranking import has_same_payload as has_same_payload
+    from unlost.recover.ranking import listed_quality as listed_quality
+    from unlost.recover.ranking import rank_captures as rank_captures
+    from unlost.recover.ranking import resolve_revisits as resolve_revisits
+    from unlost.recover.ranking import stored_quality as stored_quality
+    from unlost.recover.scope import RecoveryScope as RecoveryScope
+    from unlost.recover.session import RecoveryRunResult as RecoveryRunResult
+    from unlost.recover.session import RecoverySession as RecoverySession
+    from unlost.recover.sources import LIVE_ARCHIVE as LIVE_ARCHIVE
+    from unlost.recover.sources import LiveSiteClient as LiveSiteClient
+    from unlost.recover.sources import open_sources as open_sources
+    from unlost.recover.warc_records import RecoveryRecord as RecoveryRecord
+    from unlost.recover.warc_store import WarcStore as WarcStore
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "estimate": "ArchiveCost",
+            "frontier": "RecoveryFrontier",
+            "listings": "CALENDAR DUPLICATE NOT_LINKED NO_CONTENT OUT_OF_SCOPE TRAP store_listed_captures",
+            "options": "CONFIRMATION_THRESHOLD RecoverOptions RecoverPolicy SELECTABLE_POLICIES",
+            "quality_gate": "SiteContext",
+            "ranking": (
+                "CapturePreference CaptureQuality distinct_versions has_same_payload listed_quality "
+                "rank_captures resolve_revisits stored_quality"
+            ),
+            "scope": "RecoveryScope",
+            "session": "RecoveryRunResult RecoverySession",
+            "sources": "LIVE_ARCHIVE LiveSiteClient open_sources",
+            "warc_records": "RecoveryRecord",
+            "warc_store": "WarcStore",
+        },
+    )

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.warc_capture import decode_payload
-from unlost.http.body import BodyTooLargeError
-from unlost.http.content_encoding import UndecodableError
+from unlost.archives import decode_payload
+from unlost.http import BodyTooLargeError, UndecodableError
 
 LIMIT = 1 << 20
 PAGE = b"<p>hello</p>\n" * 20

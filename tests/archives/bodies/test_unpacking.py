@@ -5,10 +5,10 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives.replay import decompress_text
+from unlost.archives import decompress_text
 from unlost.errors import FailedError
 from unlost.problems import Problems
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 PACKED = gzip.compress(b"<p>hello</p>" * 10)
 PLACE = Archive("a", "A", ArchiveKind.WAYBACK)

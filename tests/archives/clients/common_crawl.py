@@ -15,8 +15,8 @@ from tests.archives.helpers import make_http_client
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
-from unlost.archives.common_crawl import CommonCrawlClient
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.archives import CommonCrawlClient
+from unlost.registry import Archive, ArchiveKind
 
 # warcio leaves its temporary files to the garbage collector.
 UNCOLLECTED = [

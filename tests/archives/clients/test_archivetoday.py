@@ -12,14 +12,11 @@ from tests.archives.helpers import collected, listed
 from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
 from tests.neighbours.archive_today import serving
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive_today import ArchiveTodayClient, ArchiveTodayDomains
+from unlost.archives import ArchiveTodayClient, ArchiveTodayDomains
 from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UnsupportedError
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.http.pool import AddressInfo, literal_address_info
-from unlost.http.url import HostPort
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.http import AddressInfo, ArchiveHttpClient, HostPort, MemoryLimitStore, literal_address_info
+from unlost.registry import Archive, ArchiveKind
 
 T = TypeVar("T")
 HOME = "http://example.com/"

@@ -10,9 +10,9 @@ from tests.archives.archive_files import body_of
 from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
 from tests.archives.helpers import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
-from unlost.archives.common_crawl import CommonCrawlClient
+from unlost.archives import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, UsageError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 __all__ = ["ask", "data_port", "warcs"]
 pytestmark = UNCOLLECTED

@@ -9,7 +9,7 @@ import pytest
 from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
 from tests.archives.helpers import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
-from unlost.archives.common_crawl import CommonCrawlClient
+from unlost.archives import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, NotNowError
 
 __all__ = ["ask", "data_port", "warcs"]

@@ -12,7 +12,7 @@ from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_por
 from tests.archives.helpers import listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.faults import Talk, faulty
-from unlost.archives.common_crawl import CommonCrawlClient
+from unlost.archives import CommonCrawlClient
 from unlost.errors import FailedError
 
 __all__ = ["ask", "data_port", "warcs"]

@@ -14,11 +14,10 @@ from tests.neighbours import pywb
 from tests.neighbours.scripted import Answer, scripted
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.real_data import DATA
-from unlost.archives.factory import create_client
+from unlost.archives import create_client
 from unlost.capture import Capture
 from unlost.errors import FailedError, UnsupportedError
-from unlost.registry.loader import load_registry
-from unlost.registry.models import Archive, RequestKind
+from unlost.registry import Archive, RequestKind, load_registry
 
 ROOT = Path(__file__).parents[3]
 SITE = "http://lost.example/"

@@ -18,13 +18,10 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.archives.base import ArchiveClient
-from unlost.archives.cdx_client import PywbClient, WaybackClient
-from unlost.archives.common_crawl import CommonCrawlClient
-from unlost.archives.memento import MementoClient
+from unlost.archives import ArchiveClient, CommonCrawlClient, MementoClient, PywbClient, WaybackClient
 from unlost.errors import FailedError, NotNowError
-from unlost.http.models import HttpClient
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import HttpClient
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 PAGE = "http://example.com/page"
 DATES = ["20140210000001", "20160210000001"]

@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 from tests.archives.helpers import collected
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.archives.archive_today import ArchiveTodayClient
-from unlost.archives.base import ArchiveClient
-from unlost.archives.cdx_client import PywbClient, WaybackClient
-from unlost.archives.common_crawl import CommonCrawlClient
-from unlost.archives.memento import MementoClient
+from unlost.archives import (
+    ArchiveClient,
+    ArchiveTodayClient,
+    CommonCrawlClient,
+    MementoClient,
+    PywbClient,
+    WaybackClient,
+)
 from unlost.capture import Capture
 from unlost.errors import ArchiveError
-from unlost.http.models import HttpRequest, HttpResponse
-from unlost.registry.models import Archive, ArchiveKind, PrefixListing, SourcedNumber
+from unlost.http import HttpRequest, HttpResponse
+from unlost.registry import Archive, ArchiveKind, PrefixListing, SourcedNumber
 
 T = TypeVar("T")
 PAGE = "http://example.com/a"

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives import cdx
-from unlost.archives.cdx import MAX_BAD_ROWS, MAX_ROW_BYTES, JsonRowReader
+from unlost.archives import MAX_BAD_ROWS, MAX_ROW_BYTES, JsonRowReader, cdx
 from unlost.problems import Problems
 
 _values = st.one_of(

@@ -20,14 +20,14 @@ from tests.archives.clients.timemaps import (
 )
 from tests.archives.helpers import collected, listed
 from tests.neighbours.scripted import Answer, Scripted
+from unlost.archives import MementoClient
 from unlost.archives import timemap as archives_timemap
-from unlost.archives.memento import MementoClient
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
-from unlost.http.client import ArchiveHttpClient
+from unlost.http import ArchiveHttpClient
 from unlost.memento import timemap as memento_timemap
 from unlost.problems import Problems
-from unlost.registry.models import Archive
+from unlost.registry import Archive
 
 RAW = {
     f"/{date}id_/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, f"raw {date}")

@@ -17,17 +17,14 @@ from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours import pywb
 from tests.real_data import DATA
 from unlost import uri
-from unlost.archives.base import ArchiveClient, FetchedCapture
-from unlost.archives.cdx_client import PywbClient
-from unlost.archives.memento import MementoClient
+from unlost.archives import ArchiveClient, FetchedCapture, MementoClient, PywbClient
 from unlost.capture import Capture
 from unlost.errors import FailedError, ListCutError
-from unlost.http.exchange import Timeouts
-from unlost.http.models import HttpClient, HttpRequest, HttpResponse
-from unlost.index.reader import read_index_captures
+from unlost.http import HttpClient, HttpRequest, HttpResponse, Timeouts
+from unlost.index import read_index_captures
 from unlost.problems import Problems
-from unlost.registry.models import Archive, ArchiveKind
-from unlost.warc.reader import open_warc_record
+from unlost.registry import Archive, ArchiveKind
+from unlost.warc import open_warc_record
 
 SITE = "http://example.com"
 MOVED = (f"Content-Type: {PAGE}", "Location: /target?x=1")
@@ -377,7 +374,7 @@ def test_real_crawl_is_complete(tmp_path: Path, name: str, captures: int, is_sou
 
 def test_clients_implement_the_protocol() -> None:
     """All three can stand wherever an archive is asked."""
-    from unlost.archives.cdx_client import WaybackClient
+    from unlost.archives import WaybackClient
 
     archive = Archive("a", "A", ArchiveKind.PYWB)
     http_client = make_http_client()

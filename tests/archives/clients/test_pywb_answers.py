@@ -10,10 +10,10 @@ import pytest
 
 from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.cdx_client import PywbClient
+from unlost.archives import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError
-from unlost.http.client import ArchiveHttpClient
-from unlost.registry.models import Archive, ArchiveKind, PrefixListing, SourcedNumber
+from unlost.http import ArchiveHttpClient
+from unlost.registry import Archive, ArchiveKind, PrefixListing, SourcedNumber
 
 SITE = "http://example.com"
 

@@ -11,14 +11,12 @@ import pytest
 from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.base import FetchedCapture
-from unlost.archives.memento_urls import archive_hosts, memento_url, parse_memento_url, raw_memento_url
-from unlost.archives.replay import ReplayClient
+from unlost.archives import FetchedCapture, ReplayClient, archive_hosts, memento_url, parse_memento_url, raw_memento_url
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError
 from unlost.problems import Problems
-from unlost.registry.models import Archive, ArchiveKind
-from unlost.uri.normalize import normalize_input_url
+from unlost.registry import Archive, ArchiveKind
+from unlost.uri import normalize_input_url
 
 PAGE = "http://example.com/page"
 DATE = "20140210000001"

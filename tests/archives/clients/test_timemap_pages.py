@@ -21,15 +21,14 @@ from tests.archives.clients.timemaps import (
 from tests.archives.helpers import collected, listed
 from tests.archives.stubs import Answers, reply
 from tests.neighbours.scripted import Answer, Scripted
+from unlost.archives import MementoClient
 from unlost.archives import timemap as archives_timemap
-from unlost.archives.memento import MementoClient
 from unlost.errors import ArchiveError, ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.models import HttpRequest, HttpResponse
+from unlost.http import ArchiveHttpClient, HttpRequest, HttpResponse
+from unlost.memento import ArchiveTimeMap, Mementos, MementoTuple
 from unlost.memento import timemap as memento_timemap
-from unlost.memento.timemap import ArchiveTimeMap, Mementos, MementoTuple
 from unlost.problems import Problem, Problems
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 
 def test_mementos_match_the_captures() -> None:

@@ -10,11 +10,11 @@ import pytest
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
 from tests.archives.helpers import collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, pages
-from unlost.archives.cdx_client import WaybackClient
+from unlost.archives import WaybackClient
 from unlost.capture import Capture
 from unlost.errors import DateError, FailedError, ListCutError, UnsupportedError, UriError
-from unlost.http.client import ArchiveHttpClient
-from unlost.registry.models import RequestKind
+from unlost.http import ArchiveHttpClient
+from unlost.registry import RequestKind
 
 DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 

@@ -8,11 +8,10 @@ from tests.archives.clients.wayback import PAGE, array, row, with_archive
 from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
 from tests.virtual_clock import VirtualClock
-from unlost.archives.cdx_client import WaybackClient
-from unlost.archives.memento import MementoClient
+from unlost.archives import MementoClient, WaybackClient
 from unlost.errors import ExcludedError, FailedError
-from unlost.http.client import ArchiveHttpClient
-from unlost.registry.models import RequestKind
+from unlost.http import ArchiveHttpClient
+from unlost.registry import RequestKind
 
 
 @pytest.mark.parametrize("exception", ["AdministrativeAccessControlException", "RobotAccessControlException"])

@@ -8,9 +8,9 @@ import pytest
 from tests.archives.clients.wayback import PAGE, with_archive
 from tests.archives.helpers import listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
-from unlost.archives.cdx_client import WaybackClient
-from unlost.http.client import ArchiveHttpClient
-from unlost.registry.models import RequestKind
+from unlost.archives import WaybackClient
+from unlost.http import ArchiveHttpClient
+from unlost.registry import RequestKind
 
 
 def test_capture_has_its_own_headers_and_date() -> None:

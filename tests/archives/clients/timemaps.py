@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from tests.archives.helpers import make_http_client
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.http.client import ArchiveHttpClient
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.http import ArchiveHttpClient
+from unlost.registry import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 MAP = f"/map/{PAGE}"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.archives.helpers import make_http_client
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
-from unlost.http.client import ArchiveHttpClient
+from unlost.http import ArchiveHttpClient
 
 PAGE = "http://example.com/page"
 

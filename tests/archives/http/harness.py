@@ -11,13 +11,18 @@ import pytest
 from tests.neighbours.faults import Answering, Faults, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.exchange import Timeouts
-from unlost.http.limit_store import LimitStore, MemoryLimitStore
-from unlost.http.models import HttpRequest, HttpResponse
-from unlost.http.pool import AddressInfo, literal_address_info
-from unlost.http.url import HostPort
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import (
+    AddressInfo,
+    ArchiveHttpClient,
+    HostPort,
+    HttpRequest,
+    HttpResponse,
+    LimitStore,
+    MemoryLimitStore,
+    Timeouts,
+    literal_address_info,
+)
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 QUICK = Timeouts(connect=5.0, first_byte=3.0, idle=3.0, total=20.0)
 """Real seconds: short, but long enough for a machine that has much else to do."""

@@ -14,12 +14,8 @@ from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError, OfflineError
-from unlost.http import pool
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.connectivity import Connectivity
-from unlost.http.limit_store import FileLimitStore, MemoryLimitStore
-from unlost.http.models import HttpRequest
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import ArchiveHttpClient, Connectivity, FileLimitStore, HttpRequest, MemoryLimitStore, pool
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 LIMITS = (RateLimit(100, 1, (RequestKind.INDEX,), "the test"),)
 

@@ -9,9 +9,7 @@ from tests.archives.http.handlers import OK, script
 from tests.archives.http.harness import HASTY, asking, kind_of, told
 from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
-from unlost.http import pool
-from unlost.http.pool import SystemResolver
-from unlost.http.url import parse_url
+from unlost.http import SystemResolver, parse_url, pool
 
 __all__ = ["run"]
 

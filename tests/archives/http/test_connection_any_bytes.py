@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unlost.http.connection import HttpConnection
-from unlost.http.exchange import CONNECTION_ERRORS
+from unlost.http import CONNECTION_ERRORS, HttpConnection
 
 WORDS = st.sampled_from(
     [

@@ -8,7 +8,7 @@ import pytest
 from tests.archives.http.handlers import OK, first, reset, saying
 from tests.archives.http.harness import HASTY, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from unlost.http.exchange import Timeouts
+from unlost.http import Timeouts
 
 
 @pytest.mark.parametrize(

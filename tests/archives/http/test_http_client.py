@@ -16,10 +16,8 @@ from tests.neighbours.process import free_port
 from unlost._core import VERSION
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, FailedError, NotNowError, UsageError
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import FileLimitStore, MemoryLimitStore
-from unlost.http.models import HttpRequest, HttpResponse
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import ArchiveHttpClient, FileLimitStore, HttpRequest, HttpResponse, MemoryLimitStore
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 A_MINUTE = RateLimit(30, 60, (RequestKind.INDEX,), "a test")
 

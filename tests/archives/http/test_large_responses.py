@@ -12,7 +12,7 @@ import pytest
 from tests.archives.http.handlers import first, saying
 from tests.archives.http.harness import asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from unlost.http.exchange import Timeouts
+from unlost.http import Timeouts
 
 MIB = 1 << 20
 

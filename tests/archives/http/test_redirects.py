@@ -9,9 +9,8 @@ from tests.archives.http.harness import Names, asking, kind_of
 from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from unlost.errors import FailedError, NotNowError
-from unlost.http import pool
-from unlost.http.models import HttpRequest
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import HttpRequest, pool
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 
 def leading(places: dict[str, str], status: int = 302) -> Answering:

@@ -15,11 +15,8 @@ from tests.archives.http.harness import Names, asking, kind_of, told
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
-from unlost.http import pool
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.http.models import HttpRequest
-from unlost.registry.models import Archive, ArchiveKind, RequestKind
+from unlost.http import ArchiveHttpClient, HttpRequest, MemoryLimitStore, pool
+from unlost.registry import Archive, ArchiveKind, RequestKind
 
 __all__ = ["run"]
 

@@ -5,9 +5,18 @@ import socket
 
 import pytest
 
-from unlost.http.pool import AddressInfo, SystemResolver, literal_address_info
-from unlost.http.url import HostPort, is_public_ip, may_be_public_host, parse_url, registered_hosts, resolve_redirect
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.http import (
+    AddressInfo,
+    HostPort,
+    SystemResolver,
+    is_public_ip,
+    literal_address_info,
+    may_be_public_host,
+    parse_url,
+    registered_hosts,
+    resolve_redirect,
+)
+from unlost.registry import Archive, ArchiveKind
 
 
 @pytest.mark.parametrize(

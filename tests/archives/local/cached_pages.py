@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.neighbours.lost_site import HOME, NOT_PAGES, PAGES
-from unlost.archives.base import ArchiveClient
-from unlost.archives.browser_cache import CachedResponseClient
+from unlost.archives import ArchiveClient, CachedResponseClient
 from unlost.capture import Capture
 from unlost.errors import ArchiveError
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 HOSTS = ("*.example", "http://localhost")
 Make = Callable[[Archive], CachedResponseClient]

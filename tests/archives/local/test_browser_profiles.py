@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from unlost.archives.local_sources import find_profiles, profiles_at
-from unlost.registry.models import ArchiveKind
+from unlost.archives import find_profiles, profiles_at
+from unlost.registry import ArchiveKind
 
 PLACES = {
     "linux": {

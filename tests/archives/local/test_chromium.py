@@ -8,8 +8,8 @@ import pytest
 from tests.archives.local.cached_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.chromium_cache import ChromiumCacheClient, chromium_data_folder
-from unlost.registry.models import ArchiveKind
+from unlost.archives import ChromiumCacheClient, chromium_data_folder
+from unlost.registry import ArchiveKind
 
 pytestmark = pytest.mark.browser
 

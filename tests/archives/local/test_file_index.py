@@ -14,8 +14,7 @@ import pytest
 
 from tests.archives.archive_files import files, listed, run
 from tests.formats.warcs import record
-from unlost.archives import warc_file_index
-from unlost.archives.warc_file_index import IndexingStoppedError, WarcFileIndex
+from unlost.archives import IndexingStoppedError, WarcFileIndex, warc_file_index
 from unlost.capture import Capture
 from unlost.errors import FailedError
 
@@ -143,7 +142,7 @@ def test_interrupted_indexing_is_resumed(folder: Path, tmp_path: Path) -> None:
 
 def test_unfinished_file_is_not_visible(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
-    from unlost.index.warc_index import read_archive_captures
+    from unlost.index import read_archive_captures
 
     def dying(*arguments: Any, **options: Any) -> Iterator[Capture]:  # noqa: ANN401  those of the function
         yield from islice(read_archive_captures(*arguments, **options), 7)

@@ -356,8 +356,8 @@ def test_missing_captures(tmp_path: Path, folder: Path) -> None:
     assert listed(files(tmp_path / "empty").list_prefix("*.com")) == []
     with pytest.raises(UriError):
         listed(files(folder).captures("dns:example.com"))
-    from unlost.archives.warc_files import WarcFilesClient
-    from unlost.registry.models import Archive, ArchiveKind
+    from unlost.archives import WarcFilesClient
+    from unlost.registry import Archive, ArchiveKind
 
     with pytest.raises(UsageError):
         WarcFilesClient(Archive("mine", "My files", ArchiveKind.FILES))
@@ -365,7 +365,7 @@ def test_missing_captures(tmp_path: Path, folder: Path) -> None:
 
 def test_unreadable_file_is_counted_until_it_is_readable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is served; when the rights change, the file is read."""
-    from unlost.index.warc_index import is_archive_file
+    from unlost.index import is_archive_file
 
     clock = VirtualClock()
 

@@ -8,8 +8,8 @@ import pytest
 from tests.archives.local.cached_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import firefox
 from tests.neighbours.lost_site import HOME
-from unlost.archives.firefox_cache import FirefoxCacheClient, firefox_data_folder
-from unlost.registry.models import ArchiveKind
+from unlost.archives import FirefoxCacheClient, firefox_data_folder
+from unlost.registry import ArchiveKind
 
 pytestmark = pytest.mark.browser
 

@@ -14,16 +14,19 @@ import pytest
 
 from tests.archives.local.cached_pages import Make, listed
 from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
-from unlost.archives import browser_cache, har
-from unlost.archives.base import ArchiveClient
-from unlost.archives.browser_cache import CachedResponse
-from unlost.archives.chromium_cache import ChromiumCacheClient
-from unlost.archives.firefox_cache import FirefoxCacheClient
-from unlost.archives.har import HarClient
+from unlost.archives import (
+    ArchiveClient,
+    CachedResponse,
+    ChromiumCacheClient,
+    FirefoxCacheClient,
+    HarClient,
+    browser_cache,
+    har,
+)
 from unlost.capture import Capture
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
 from unlost.problems import Problems
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 
 def har_of(place: Path, *entries: object, **fields: object) -> HarClient:

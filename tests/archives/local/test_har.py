@@ -10,8 +10,8 @@ import pytest
 from tests.archives.local.cached_pages import HOSTS, check_damage, check_pages, entry, listed
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.har import HarClient
-from unlost.registry.models import ArchiveKind
+from unlost.archives import HarClient
+from unlost.registry import ArchiveKind
 
 
 @pytest.fixture(scope="module")

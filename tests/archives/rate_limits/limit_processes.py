@@ -9,10 +9,8 @@ from types import FrameType
 
 from unlost.clock import SystemClock
 from unlost.errors import NotNowError
-from unlost.http.limit_store import FileLimitStore
-from unlost.http.rate_limit import RateLimitState
-from unlost.http.rate_limiter import RateLimiter, WaitBudget
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import FileLimitStore, RateLimiter, RateLimitState, WaitBudget
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 LIMIT = RateLimit(50, 0.5, (RequestKind.INDEX,), "a test")
 QUOTA = RateLimit(200, 86_400, (RequestKind.REPLAY,), "a test")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unlost.http.concurrency import ConcurrencyLimiter, ConcurrencyOptions
+from unlost.http import ConcurrencyLimiter, ConcurrencyOptions
 
 
 async def settled() -> None:

@@ -15,9 +15,7 @@ import pytest
 from tests.archives.rate_limits.limit_processes import ARCHIVE, LIMIT, QUOTA, add_one
 from tests.archives.rate_limits.windows import most_within
 from unlost.errors import InputError
-from unlost.http import limit_store
-from unlost.http.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
-from unlost.http.rate_limit import RateLimitState
+from unlost.http import FileLimitStore, LimitStore, MemoryLimitStore, RateLimitState, limit_store
 
 ROOT = Path(__file__).parents[3]
 

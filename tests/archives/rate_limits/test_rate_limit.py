@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.rate_limits.windows import most_within
-from unlost.http.rate_limit import (
+from unlost.http import (
     DAY,
     DEFAULT_SHARE,
     HOUR,
@@ -17,7 +17,7 @@ from unlost.http.rate_limit import (
     record_response,
     record_throttling,
 )
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 NOW = 1_700_000_000.0
 NOON = NOW - NOW % DAY + DAY / 2

@@ -6,11 +6,8 @@ import pytest
 
 from tests.virtual_clock import VirtualClock
 from unlost.errors import NotNowError
-from unlost.http import rate_limiter
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.http.rate_limit import RateLimitState
-from unlost.http.rate_limiter import RateLimiter, WaitBudget
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import MemoryLimitStore, RateLimiter, RateLimitState, WaitBudget, rate_limiter
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 SLOW = Archive(
     "a", "A", ArchiveKind.MEMENTO, limits=(RateLimit(1, 8, (RequestKind.INDEX,), "a test"),)

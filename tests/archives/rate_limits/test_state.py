@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.errors import InputError
-from unlost.http.rate_limit import RateLimitState
+from unlost.http import RateLimitState
 
 times = st.floats(0, 1e11)
 ledgers = st.builds(

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.errors import InputError
-from unlost.registry.loader import Registry, load_registry
-from unlost.registry.models import ArchiveKind, RequestKind, SourcedNumber
+from unlost.registry import ArchiveKind, Registry, RequestKind, SourcedNumber, load_registry
 
 ENTRY = {
     "id": "example",

@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.errors import InputError, UsageError
-from unlost.registry.loader import Registry, load_registry, without_default_limits
-from unlost.registry.models import ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
+from unlost.registry import (
+    ArchiveKind,
+    PrefixListing,
+    RateLimit,
+    Registry,
+    RequestKind,
+    SourcedNumber,
+    load_registry,
+    without_default_limits,
+)
 
 MINE = """
 [[archive]]

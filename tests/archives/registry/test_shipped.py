@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from unlost.registry.loader import LOCAL_KINDS, load_registry
-from unlost.registry.models import ArchiveKind, RequestKind
+from unlost.registry import LOCAL_KINDS, ArchiveKind, RequestKind, load_registry
 
 SHIPPED = files("unlost.registry").joinpath("archives.toml").read_text()
 

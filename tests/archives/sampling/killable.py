@@ -52,7 +52,7 @@ def commands(*modules: str) -> Iterator[Commands]:
 
 def main() -> None:
     """Start what standard input says."""
-    from unlost.cli.main import run
+    from unlost.cli import run
 
     for module in sys.argv[1:]:
         importlib.import_module(module)

@@ -12,11 +12,10 @@ import pytest
 from tests.archives.http.harness import Asking, asking
 from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
-from unlost.archives.sample_state import SampleState
-from unlost.archives.sampler import EarlyStop, FullTextSearch, SearchResultPage, SearchSampler
+from unlost.archives import EarlyStop, FullTextSearch, SampleState, SearchResultPage, SearchSampler
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.problems import Problems
-from unlost.registry.models import RateLimit, RequestKind
+from unlost.registry import RateLimit, RequestKind
 
 Say = Callable[[str, int], object]
 """What is said to a search from an offset: JSON, or bytes, or a status."""

@@ -4,8 +4,7 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives.base import FetchedCapture
-from unlost.archives.sampler import capture_language
+from unlost.archives import FetchedCapture, capture_language
 from unlost.capture import Capture
 
 

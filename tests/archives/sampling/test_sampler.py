@@ -14,11 +14,7 @@ from tests.archives.http.harness import asking
 from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
-from unlost.archives.base import FetchedCapture
-from unlost.archives.memento import MementoClient
-from unlost.archives.sample_map import write_sample_map
-from unlost.archives.sample_state import SampleState
-from unlost.archives.sampler import ArchiveSampler, SampleUrlList
+from unlost.archives import ArchiveSampler, FetchedCapture, MementoClient, SampleState, SampleUrlList, write_sample_map
 from unlost.capture import Capture
 from unlost.errors import (
     ExcludedError,
@@ -31,7 +27,7 @@ from unlost.errors import (
     UsageError,
 )
 from unlost.problems import Problems
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 TIMEMAP = b'<http://m.example/20140101000000/x>; rel="memento"; datetime="Wed, 01 Jan 2014 00:00:00 GMT"'
 

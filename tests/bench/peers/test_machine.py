@@ -15,7 +15,7 @@ from bench.peers.site import Trouble
 from tests.neighbours.certificate import certificate
 from tests.neighbours.wayback_cdx import Stored
 from tests.virtual_clock import VirtualClock
-from unlost.registry.models import RequestKind
+from unlost.registry import RequestKind
 
 PAGE = "http://lost.example/a?x=1&y=2"
 STORED = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.warc.records import MAX_HEADER_BYTES, format_http_head, parse_http_head
+from unlost.warc import MAX_HEADER_BYTES, format_http_head, parse_http_head
 
 Headers = list[tuple[str, str]]
 

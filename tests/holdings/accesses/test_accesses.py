@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.logs.upstream import UpstreamLogEntry, UpstreamOutcome, format_log_entry
+from unlost.logs import UpstreamLogEntry, UpstreamOutcome, format_log_entry
 from unlost.problems import Problems
-from unlost.research.access_stats import (
+from unlost.research import (
     LOG_KINDS,
     AccessStats,
     ArchiveOutcomes,

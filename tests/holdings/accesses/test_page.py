@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
 from unlost.problems import Problems
-from unlost.research.access_stats import access_stats_to_json, access_tables, collect_access_stats, render_access_page
+from unlost.research import access_stats_to_json, access_tables, collect_access_stats, render_access_page
 
 # Half a pair of surrogates is no text, and such a line is refused.
 _NAMES = (EVIL, HIDDEN.rstrip("\udcff"), RIGHT_TO_LEFT, LONG, "ia")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from unlost.problems import Problems
-from unlost.research.spark.engine import SparkEngine
-from unlost.research.spark.session import spark_session
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import SynthIndexOptions, write_synthetic_index
+from unlost.research.spark import SparkEngine, spark_session
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.research.spark.engine import SplitTask
-from unlost.research.spark.rows import PartialRow
-from unlost.research.spark.splits import Split
+from unlost.research.spark import PartialRow, Split, SplitTask
 
 
 def executor() -> int:

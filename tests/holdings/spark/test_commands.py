@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 
 from tests.cli.run import UNLOST
 from tests.holdings.spark.conftest import MASTER, local_files
-from unlost.cli.main import app
+from unlost.cli import app
 from unlost.errors import InputError
-from unlost.research.spark.engine import SparkEngine
+from unlost.research.spark import SparkEngine
 
 pytestmark = pytest.mark.spark
 

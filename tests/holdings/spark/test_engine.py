@@ -14,19 +14,34 @@ from pyarrow import parquet
 
 from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
+from unlost.cli import build
 from unlost.cli import filter as filter_command
-from unlost.cli.map_build import build
 from unlost.errors import ClusterError, InputError, UsageError
-from unlost.mementomap import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
-from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.mementomap import (
+    Compaction,
+    FilterOptions,
+    MapOptions,
+    ProfileHeader,
+    build_filter,
+    build_map,
+    build_profiles,
+    compact_map,
+    merge_maps,
+)
 from unlost.problems import Problems
+from unlost.research.spark import (
+    COMMON_CRAWL_COLUMNS,
+    PartialRow,
+    PartTask,
+    SparkEngine,
+    SparkStage,
+    filters,
+    maps,
+    profiles,
+    spark_session,
+)
 from unlost.research.spark import engine as spark_engine
-from unlost.research.spark import filters, maps, profiles
 from unlost.research.spark import maps as spark_maps
-from unlost.research.spark.engine import PartTask, SparkEngine, SparkStage
-from unlost.research.spark.rows import PartialRow
-from unlost.research.spark.session import spark_session
-from unlost.research.spark.splits import COMMON_CRAWL_COLUMNS
 
 pytestmark = pytest.mark.spark
 

@@ -10,10 +10,7 @@ import pytest
 from tests.holdings.spark.conftest import local_files
 from unlost.errors import ClusterError, InputError
 from unlost.mementomap import MapOptions, build_map
-from unlost.research.spark import maps, statistics
-from unlost.research.spark.checkpoint import CheckpointStore
-from unlost.research.spark.engine import SparkEngine, read_inputs
-from unlost.research.spark.rows import TaskReport
+from unlost.research.spark import CheckpointStore, SparkEngine, TaskReport, maps, read_inputs, statistics
 
 pytestmark = pytest.mark.spark
 

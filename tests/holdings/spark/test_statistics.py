@@ -9,11 +9,8 @@ from pyarrow import parquet
 from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
 from unlost.errors import InputError
-from unlost.research.index_counts import IndexCountOptions, count_index
-from unlost.research.index_metrics import IndexMetrics
-from unlost.research.index_report import index_metrics_to_json, render_index_page
-from unlost.research.spark import statistics
-from unlost.research.spark.engine import SparkEngine
+from unlost.research import IndexCountOptions, IndexMetrics, count_index, index_metrics_to_json, render_index_page
+from unlost.research.spark import SparkEngine, statistics
 
 pytestmark = pytest.mark.spark
 

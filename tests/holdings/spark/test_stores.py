@@ -17,14 +17,11 @@ from pyspark.sql import DataFrame
 from tests.holdings.spark.conftest import local_files
 from tests.neighbours.webhdfs import Store, storing
 from unlost.errors import ClusterError, InputError, UnlostError
-from unlost.mementomap import Compaction, MapOptions, build_map, compact_map, merge_maps
-from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.mementomap import Compaction, MapOptions, ProfileHeader, build_map, build_profiles, compact_map, merge_maps
 from unlost.problems import Problems
+from unlost.research.spark import CheckpointRange, CheckpointStore, SparkEngine, maps, profiles
 from unlost.research.spark import engine as spark_engine
-from unlost.research.spark import maps, profiles
 from unlost.research.spark import maps as spark_maps
-from unlost.research.spark.checkpoint import CheckpointRange, CheckpointStore
-from unlost.research.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 

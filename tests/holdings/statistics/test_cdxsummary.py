@@ -8,8 +8,7 @@ import pytest
 
 from tests.neighbours.cdxsummary import summary_of
 from tests.real_data import DATA
-from unlost.research.index_counts import count_index
-from unlost.research.index_metrics import IndexMetrics
+from unlost.research import IndexMetrics, count_index
 
 
 def _compare(file: Path) -> None:

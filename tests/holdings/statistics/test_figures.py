@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.research.index_counts import IndexCounts, TopPage
-from unlost.research.index_metrics import IndexMetrics, YearMetrics, key_reduction, reduction_curve
+from unlost.research import IndexCounts, IndexMetrics, TopPage, YearMetrics, key_reduction, reduction_curve
 from unlost.statistics import fit_power_curve, fit_power_law, gini_coefficient, pareto_break, summarize_distribution
 
 _KEYS = 1_138_923_169

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.holdings.strategies import KEYS, YEARS, Row, url
 from tests.models import statistics as model
 from unlost.errors import InputError, UnsortedError
-from unlost.research.index_counts import IndexCountOptions, IndexCounts, count_index, estimate_index, merge_counts
-from unlost.research.index_metrics import IndexMetrics
+from unlost.research import IndexCountOptions, IndexCounts, IndexMetrics, count_index, estimate_index, merge_counts
 
 _CAPTURES = st.lists(
     st.builds(

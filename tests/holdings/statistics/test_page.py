@@ -7,11 +7,18 @@ from playwright.sync_api import Browser
 
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
-from unlost.report.format import ReportTable
-from unlost.research.index_counts import DomainCounts, IndexCounts, TopHost, TopPage, count_index
-from unlost.research.index_metrics import IndexMetrics
-from unlost.research.index_report import render_index_page, write_index_report
-from unlost.research.table_export import table_to_csv
+from unlost.report import ReportTable
+from unlost.research import (
+    DomainCounts,
+    IndexCounts,
+    IndexMetrics,
+    TopHost,
+    TopPage,
+    count_index,
+    render_index_page,
+    table_to_csv,
+    write_index_report,
+)
 
 _NAMES = (EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "com,a)/")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.holdings.strategies import KEYS, YEARS, Row, url
 from unlost import _core
 from unlost.errors import InputError, UnsortedError
-from unlost.research.index_counts import IndexCounts, count_index, exact_counts, merge_counts
+from unlost.research import IndexCounts, count_index, exact_counts, merge_counts
 from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import DEFAULT_RULES
 

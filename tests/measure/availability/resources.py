@@ -5,8 +5,8 @@
 from typing import Any
 
 from unlost import uri
-from unlost.check.availability import ArchiveHolding, ResourceAvailability
-from unlost.crawl.models import CrawlOutcome, LiveResource
+from unlost.check import ArchiveHolding, ResourceAvailability
+from unlost.crawl import CrawlOutcome, LiveResource
 
 NOW = "20260601000000"
 

@@ -12,21 +12,25 @@ from tests.measure.availability.resources import live_resource
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.hit_rates import LearnedStats
-from unlost.aggregate.router import ArchiveRouter
-from unlost.aggregate.upstream import UpstreamClient
-from unlost.archives.factory import create_client
-from unlost.check.archives import MAX_FAILURES, ArchiveAccess, ArchiveQueryResult, AvailabilityQuery, UrlProber
-from unlost.check.availability import AvailabilityState
-from unlost.check.history import VisitHistory
-from unlost.check.summary import CheckStats, compute_check_stats
-from unlost.check.visit_store import CurrentVisit, VisitDatabase
-from unlost.crawl.models import LiveResource
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.mementomap.lookup import ArchiveHoldings
-from unlost.registry.loader import Registry
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
+from unlost.archives import create_client
+from unlost.check import (
+    MAX_FAILURES,
+    ArchiveAccess,
+    ArchiveQueryResult,
+    AvailabilityQuery,
+    AvailabilityState,
+    CheckStats,
+    CurrentVisit,
+    UrlProber,
+    VisitDatabase,
+    VisitHistory,
+    compute_check_stats,
+)
+from unlost.crawl import LiveResource
+from unlost.http import ArchiveHttpClient, MemoryLimitStore
+from unlost.mementomap import ArchiveHoldings
+from unlost.registry import Archive, ArchiveKind, Registry
 
 BASE = "http://site.example/"
 PAGES = [live_resource(f"p{number}") for number in range(40)]

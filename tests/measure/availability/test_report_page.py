@@ -9,17 +9,29 @@ from playwright.sync_api import Page
 
 from tests.measure.availability.resources import NOW, availability, holding, live_resource
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit
+from unlost.check import (
+    STATE_ORDER,
+    AvailabilityState,
+    FinishedVisit,
+    ResourceAvailability,
+    compute_check_stats,
+    draw_state_bar,
+    draw_state_columns,
+    render_check_page,
+)
 from unlost.check import report as renderer
-from unlost.check.availability import STATE_ORDER, AvailabilityState, ResourceAvailability
-from unlost.check.history import FinishedVisit
-from unlost.check.report import draw_state_bar, draw_state_columns, render_check_page
-from unlost.check.summary import compute_check_stats
-from unlost.crawl.models import CrawlOutcome, LiveResource
-from unlost.report.html_templates import make_template_environment
-from unlost.watch.lifetimes import Lifetime, LifetimeRow, SiteSurvey, summarize_lifetimes
-from unlost.watch.losses import SiteLoss
-from unlost.watch.report import WatchedSite, render_watch_page
-from unlost.watch.site_health import SiteHealth
+from unlost.crawl import CrawlOutcome, LiveResource
+from unlost.report import make_template_environment
+from unlost.watch import (
+    Lifetime,
+    LifetimeRow,
+    SiteHealth,
+    SiteLoss,
+    SiteSurvey,
+    WatchedSite,
+    render_watch_page,
+    summarize_lifetimes,
+)
 
 pytestmark = pytest.mark.browser
 DAY = 86_400.0

@@ -5,7 +5,7 @@ from math import comb, sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.check.availability import AvailabilityScore
+from unlost.check import AvailabilityScore
 from unlost.statistics import Z95, wilson_interval
 
 

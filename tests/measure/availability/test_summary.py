@@ -5,10 +5,18 @@ from typing import Any
 import pytest
 
 from tests.measure.availability.resources import NOW, availability, holding, live_resource
-from unlost.check.availability import AvailabilityScore, AvailabilityState, ResourceAvailability
-from unlost.check.report import check_headline, check_remarks, describe_advice
-from unlost.check.summary import CheckStats, Hindrance, compute_check_stats
-from unlost.crawl.models import CrawlOutcome
+from unlost.check import (
+    AvailabilityScore,
+    AvailabilityState,
+    CheckStats,
+    Hindrance,
+    ResourceAvailability,
+    check_headline,
+    check_remarks,
+    compute_check_stats,
+    describe_advice,
+)
+from unlost.crawl import CrawlOutcome
 
 
 def test_states_and_score() -> None:

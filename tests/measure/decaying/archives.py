@@ -7,7 +7,7 @@ from hashlib import sha256
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from unlost import dates
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 _TYPES = {"html": "text/html", "pdf": "application/pdf", "gif": "image/gif", "jpg": "image/jpeg", "png": "image/png"}
 

@@ -11,18 +11,12 @@ from tests.measure.decaying.archives import Behaviour, Truth, address, type_of
 from tests.measure.decaying.web import BEGIN, DAY
 from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.hit_rates import LearnedStats
-from unlost.aggregate.router import ArchiveRouter
-from unlost.aggregate.upstream import UpstreamClient
-from unlost.archives.factory import create_client
-from unlost.check.archives import ArchiveAccess
-from unlost.check.checker import CheckResult
-from unlost.check.history import ANY_ARCHIVE, VisitHistory
-from unlost.check.visit_store import VisitDatabase
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.registry.loader import Registry
-from unlost.watch.lifetimes import resource_lifetimes
+from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
+from unlost.archives import create_client
+from unlost.check import ANY_ARCHIVE, ArchiveAccess, CheckResult, VisitDatabase, VisitHistory
+from unlost.http import ArchiveHttpClient, MemoryLimitStore
+from unlost.registry import Registry
+from unlost.watch import resource_lifetimes
 
 EVENING = DAY * 3 // 4
 

@@ -13,12 +13,9 @@ from tests.measure.decaying.checks import EVENING, assert_lifetimes, run_archive
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
-from unlost.check.checker import CheckOptions, CrawledSite, SiteCrawlOptions, SiteSource
-from unlost.check.history import VisitHistory
-from unlost.check.visit_store import VisitDatabase
-from unlost.crawl.models import CrawlConfig, CrawlOutcome
-from unlost.watch.site_health import PolitePageFetcher
-from unlost.watch.watcher import VisitResult, Watcher
+from unlost.check import CheckOptions, CrawledSite, SiteCrawlOptions, SiteSource, VisitDatabase, VisitHistory
+from unlost.crawl import CrawlConfig, CrawlOutcome
+from unlost.watch import PolitePageFetcher, VisitResult, Watcher
 
 CONTACT = "me@example.org"
 BEHAVIOURS = (

@@ -12,11 +12,17 @@ from tests.measure.decaying.checks import EVENING, assert_copies, assert_lifetim
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.virtual_clock import VirtualClock
 from unlost import dates, uri
-from unlost.check.archives import ArchiveAccess, UrlProber
-from unlost.check.checker import CheckOptions, CheckResult, check_site, resume_or_begin_visit
-from unlost.check.history import VisitHistory
-from unlost.check.visit_store import VisitDatabase
-from unlost.crawl.models import CrawlOutcome, LiveResource
+from unlost.check import (
+    ArchiveAccess,
+    CheckOptions,
+    CheckResult,
+    UrlProber,
+    VisitDatabase,
+    VisitHistory,
+    check_site,
+    resume_or_begin_visit,
+)
+from unlost.crawl import CrawlOutcome, LiveResource
 
 BASE = "http://decaying.example/"
 BEHAVIOURS = (

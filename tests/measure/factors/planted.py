@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.formats.warcs import record
 from tests.recover.report.states import NOW
-from unlost.recover.options import RecoverOptions
-from unlost.recover.state.store import RecoveryState
+from unlost.recover import RecoverOptions
+from unlost.recover.state import RecoveryState
 from unlost.sqlite import STATE_FILE_NAME
 
 TLDS = {"com": "com", "org": "org", "net": "net", "edu": "edu", "gov": "gov", "fr": "country", "example": "other"}

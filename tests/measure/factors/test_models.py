@@ -8,7 +8,7 @@ from math import exp, log, nan
 import pytest
 
 from tests.models.regression import least_squares, most_likely
-from unlost.research.regression import (
+from unlost.research import (
     MIN_DEGREES_OF_FREEDOM,
     ColumnFile,
     RegressionModel,

@@ -14,9 +14,9 @@ from tests.cli.run import unlost
 from tests.measure.factors.planted import PLANTED, Truth, plant
 from tests.models.regression import least_squares
 from tests.shown.looking import EVIL, Visit
-from unlost.report.html_templates import make_template_environment
+from unlost.report import make_template_environment
+from unlost.research import FACTORS, NUMERIC_FACTORS, ExternalFactorData, analyze_factors, render_factors_page
 from unlost.research import factors as renderer
-from unlost.research.factors import FACTORS, NUMERIC_FACTORS, ExternalFactorData, analyze_factors, render_factors_page
 
 SITES = 21
 

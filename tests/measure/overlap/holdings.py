@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.recover.stubs import Held, Stub
 from unlost import uri as addresses
-from unlost.research.overlap_state import OverlapState
+from unlost.research import OverlapState
 
 ARCHIVES = ("a", "b", "c", "d")
 

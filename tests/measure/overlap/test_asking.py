@@ -11,13 +11,18 @@ import pytest
 
 from tests.measure.overlap.holdings import ARCHIVES, begun, stubs, truth
 from tests.recover.stubs import Held, Stub
-from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
+from unlost.archives import MAX_CONSECUTIVE_FAILURES, EarlyStop
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError, UsageError
-from unlost.research.overlap_state import OverlapState
-from unlost.research.overlap_stats import OverlapStats, compute_overlap_stats
-from unlost.research.overlap_survey import LiveWebClient, OverlapSurvey
-from unlost.research.page_snapshot import PageObservation, snapshot_response
+from unlost.research import (
+    LiveWebClient,
+    OverlapState,
+    OverlapStats,
+    OverlapSurvey,
+    PageObservation,
+    compute_overlap_stats,
+    snapshot_response,
+)
 
 
 class KilledError(BaseException):

@@ -6,7 +6,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.research.set_cover import ArchiveMembership, best_covers, minimum_covers
+from unlost.research import ArchiveMembership, best_covers, minimum_covers
 
 
 @st.composite

@@ -15,12 +15,17 @@ from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.pages.documents.samples import TEXT_WORDS, pdf, postscript, sample
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.robots import MemoryRobotsStore, RobotsResponse
+from unlost.crawl import MemoryRobotsStore, RobotsResponse
 from unlost.documents import DocumentKind, DocumentReader
-from unlost.research.overlap_report import overlap_to_json
-from unlost.research.overlap_stats import LiveComparison, compute_overlap_stats
-from unlost.research.overlap_survey import OverlapSurvey, PoliteLiveWebClient
-from unlost.research.page_snapshot import PageObservation, decompress_text
+from unlost.research import (
+    LiveComparison,
+    OverlapSurvey,
+    PageObservation,
+    PoliteLiveWebClient,
+    compute_overlap_stats,
+    decompress_text,
+    overlap_to_json,
+)
 
 HTML = {"content-type": "text/html"}
 WORDS = " ".join(f"word{number}" for number in range(60))

@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.mementomap.budget import MapBudget, lookup_keys_in_filter
-from unlost.research import routing_evaluation
-from unlost.research.routing_evaluation import evaluate_index
-from unlost.research.routing_results import list_configurations
+from unlost.mementomap import MapBudget, lookup_keys_in_filter
+from unlost.research import evaluate_index, list_configurations, routing_evaluation
 from unlost.statistics import Proportion
 
 HELD = [f"http://a.com/x/{n}" for n in range(30)] + ["http://b.com/", "http://c.org/page"]

@@ -7,9 +7,14 @@ import pytest
 from unlost import uri
 from unlost.errors import InputError, UsageError
 from unlost.problems import Problems
-from unlost.research.growth import measure_growth, r_squared, slice_index
-from unlost.research.routing_results import list_configurations
-from unlost.research.synth import SynthIndexOptions, write_synthetic_index
+from unlost.research import (
+    SynthIndexOptions,
+    list_configurations,
+    measure_growth,
+    r_squared,
+    slice_index,
+    write_synthetic_index,
+)
 from unlost.statistics import fit_power_curve
 
 

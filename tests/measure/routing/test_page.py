@@ -4,9 +4,13 @@ import csv
 import json
 from pathlib import Path
 
-from unlost.research.routing_evaluation import evaluate_archives
-from unlost.research.routing_report import render_evaluation_page, write_evaluation_report
-from unlost.research.routing_results import list_configurations, pareto_front
+from unlost.research import (
+    evaluate_archives,
+    list_configurations,
+    pareto_front,
+    render_evaluation_page,
+    write_evaluation_report,
+)
 
 
 def test_all_files_tell_the_same(tmp_path: Path) -> None:

@@ -7,21 +7,19 @@ from pathlib import Path
 import pytest
 
 from unlost import uri
-from unlost.research import routing_evaluation
-from unlost.research.routing_evaluation import (
-    ConfigurationTrial,
-    QuerySet,
-    evaluate_archives,
-    evaluate_index,
-    read_profile_blocks,
-)
-from unlost.research.routing_results import (
+from unlost.research import (
     WEIGHT_PAIRS,
     ConfigurationSize,
+    ConfigurationTrial,
+    QuerySet,
     RoutingConfiguration,
     RoutingResult,
+    evaluate_archives,
+    evaluate_index,
     list_configurations,
     pareto_front,
+    read_profile_blocks,
+    routing_evaluation,
     upstream_loads,
 )
 from unlost.statistics import Proportion

@@ -3,8 +3,7 @@
 import random
 from pathlib import Path
 
-from unlost.research.routing_evaluation import estimate_probabilities, evaluate_index, likelihood_band
-from unlost.research.routing_results import list_configurations
+from unlost.research import estimate_probabilities, evaluate_index, likelihood_band, list_configurations
 
 
 def test_each_half_is_judged_by_the_other() -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.real_data import DATA
-from unlost.research.routing_evaluation import evaluate_index
-from unlost.research.routing_results import WEIGHT_PAIRS, list_configurations
+from unlost.research import WEIGHT_PAIRS, evaluate_index, list_configurations
 from unlost.uri import POLICIES
 
 

@@ -11,10 +11,7 @@ from typing import BinaryIO
 
 import pytest
 
-from unlost.comparison import file_site
-from unlost.comparison.file_site import is_host_name, url_of_path
-from unlost.comparison.site import guess_media_type
-from unlost.comparison.site_readers import open_site, readable_bytes
+from unlost.comparison import file_site, guess_media_type, is_host_name, open_site, readable_bytes, url_of_path
 from unlost.errors import InputError, UsageError
 
 

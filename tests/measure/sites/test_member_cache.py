@@ -11,9 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.formats.warcs import record
-from unlost.comparison import warc_site
-from unlost.comparison.site import Site
-from unlost.comparison.site_readers import open_site
+from unlost.comparison import Site, open_site, warc_site
 from unlost.errors import ArchiveFileError
 
 PAGES = 60

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from tests.real_data import DATA
-from unlost.comparison.site_readers import open_site
+from unlost.comparison import open_site
 
 WARCS = DATA / "warc"
 CHECKED = 64 << 20  # bytes of a body: more than any of them has

@@ -14,11 +14,11 @@ from tests.cli.test_recover import ARCHIVES, SITE
 from tests.recover.running import SITE as STUB_SITE
 from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.comparison.site_readers import open_site, readable_bytes
+from unlost.comparison import open_site, readable_bytes
 from unlost.errors import FailedError, InputError
-from unlost.recover.options import RecoverPolicy
-from unlost.recover.state.store import RecoveryState
-from unlost.registry.models import RequestKind
+from unlost.recover import RecoverPolicy
+from unlost.recover.state import RecoveryState
+from unlost.registry import RequestKind
 
 NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")
 

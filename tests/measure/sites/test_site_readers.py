@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats.warcs import member, record
-from unlost.comparison.site_readers import open_site, readable_bytes
+from unlost.comparison import open_site, readable_bytes
 from unlost.errors import InputError, UnlostError, UsageError
 
 HOST = "example.com"

@@ -5,7 +5,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.comparison.site import NO_DATE, ResourceTable
+from unlost.comparison import NO_DATE, ResourceTable
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5), st.integers(0, 2)), max_size=12))

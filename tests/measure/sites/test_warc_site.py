@@ -15,8 +15,7 @@ from warcio.warcwriter import WARCWriter
 
 from tests.formats.wacz_files import wacz
 from tests.formats.warcs import PAGE, member, record
-from unlost.comparison.site import Site
-from unlost.comparison.site_readers import open_site, readable_bytes
+from unlost.comparison import Site, open_site, readable_bytes
 from unlost.errors import ArchiveFileError
 
 MOMENT = "2014-02-10T00:00:01Z"

@@ -11,12 +11,18 @@ from pathlib import Path
 import pytest
 
 from tests.measure.availability.resources import holding, live_resource
-from unlost.check.availability import ArchiveHolding
-from unlost.check.history import ANY_ARCHIVE, VisitHistory
-from unlost.check.visit_store import ListingResult, VisitDatabase, VisitStage, translate_sqlite_errors
-from unlost.crawl.models import CrawlOutcome, LiveResource
+from unlost.check import (
+    ANY_ARCHIVE,
+    ArchiveHolding,
+    ListingResult,
+    VisitDatabase,
+    VisitHistory,
+    VisitStage,
+    translate_sqlite_errors,
+)
+from unlost.crawl import CrawlOutcome, LiveResource
 from unlost.errors import InputError
-from unlost.watch.lifetimes import resource_lifetimes, survey_site
+from unlost.watch import resource_lifetimes, survey_site
 
 URL = "http://site.example/"
 DAY = 86_400.0

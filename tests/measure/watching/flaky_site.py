@@ -11,7 +11,7 @@ from hashlib import sha256
 from random import Random
 
 from unlost import dates
-from unlost.watch.site_health import FetchedPage
+from unlost.watch import FetchedPage
 
 DAY = 86_400.0
 BEGIN = 1_700_006_400.0

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.lifetimes import slow_life
-from unlost.check.history import Observation
-from unlost.watch.lifetimes import Lifetime, compute_lifetime, summarize_lifetimes
+from unlost.check import Observation
+from unlost.watch import Lifetime, compute_lifetime, summarize_lifetimes
 
 DAY = 86_400.0
 _KNOWN = st.sampled_from([True, False, None])

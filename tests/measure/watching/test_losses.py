@@ -7,8 +7,16 @@ from random import Random
 import pytest
 
 from tests.measure.watching.flaky_site import BEGIN, DAY, KINDS, FlakySite
-from unlost.watch.losses import CONFIRM_SECONDS, MAX_WAIT_VISITS, DetectedLoss, VisitHealth, detect_loss
-from unlost.watch.site_health import KnownPage, SiteHealth, check_health
+from unlost.watch import (
+    CONFIRM_SECONDS,
+    MAX_WAIT_VISITS,
+    DetectedLoss,
+    KnownPage,
+    SiteHealth,
+    VisitHealth,
+    check_health,
+    detect_loss,
+)
 
 SITES = 40
 DAYS = 365

@@ -7,14 +7,7 @@ import pytest
 
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.virtual_clock import VirtualClock
-from unlost.watch.site_health import (
-    MAX_PAGE_BYTES,
-    FetchedPage,
-    HealthCheck,
-    PolitePageFetcher,
-    SiteHealth,
-    check_health,
-)
+from unlost.watch import MAX_PAGE_BYTES, FetchedPage, HealthCheck, PolitePageFetcher, SiteHealth, check_health
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 HOME = Answer(200, HTML, '<title>Home</title><p>All about lighthouses<a href="/a">A</a>')

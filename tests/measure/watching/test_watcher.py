@@ -15,26 +15,25 @@ from tests.measure.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost import uri
-from unlost.aggregate.hit_rates import LearnedStats
-from unlost.aggregate.router import ArchiveRouter
-from unlost.aggregate.upstream import UpstreamClient
-from unlost.archives.factory import create_client
+from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
+from unlost.archives import create_client
+from unlost.check import (
+    ArchiveAccess,
+    AvailabilityState,
+    CheckOptions,
+    SiteSource,
+    UrlProber,
+    VisitDatabase,
+    VisitHistory,
+)
 from unlost.check import history as history_module
 from unlost.check import visit_store as present_module
-from unlost.check.archives import ArchiveAccess, UrlProber
-from unlost.check.availability import AvailabilityState
-from unlost.check.checker import CheckOptions, SiteSource
-from unlost.check.history import VisitHistory
-from unlost.check.visit_store import VisitDatabase
-from unlost.crawl.models import CrawlOutcome, LiveResource
-from unlost.http.client import ArchiveHttpClient
-from unlost.http.limit_store import MemoryLimitStore
-from unlost.registry.loader import Registry
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.crawl import CrawlOutcome, LiveResource
+from unlost.http import ArchiveHttpClient, MemoryLimitStore
+from unlost.registry import Archive, ArchiveKind, Registry
 from unlost.sqlite import transaction
+from unlost.watch import LossHook, LossStore, VisitResult, Watcher
 from unlost.watch import losses as losses_module
-from unlost.watch.losses import LossHook, LossStore
-from unlost.watch.watcher import VisitResult, Watcher
 
 QUIET = Habits(0, 0, 0, 0, 0, 0, 0, 0)
 """Nothing happens to a site."""

@@ -4,7 +4,7 @@ import struct
 
 from tests.pages.documents.samples import ole
 from unlost.documents import DocumentKind, DocumentReader
-from unlost.html.text import ExtractedText
+from unlost.html import ExtractedText
 
 TEXT_CHARS, TEXT_BYTES, OUTLINE = 0x0FA0, 0x0FA8, 0x0F9E
 SLIDE, DOCUMENT, LIST = 0x03EE, 0x03E8, 0x0FF0

@@ -7,7 +7,7 @@ import pytest
 from tests.pages.documents.samples import FILES, TEXT_WORDS, WORDS, pdf, postscript, sample, zipped
 from unlost.documents import DocumentKind, DocumentReader
 from unlost.errors import DocumentError
-from unlost.html.text import ExtractedText
+from unlost.html import ExtractedText
 
 
 @pytest.mark.parametrize("kind", WORDS)

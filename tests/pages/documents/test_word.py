@@ -7,7 +7,7 @@ import pytest
 from tests.pages.documents.samples import ole
 from unlost.documents import DocumentKind, DocumentReader
 from unlost.errors import DocumentError
-from unlost.html.text import ExtractedText
+from unlost.html import ExtractedText
 
 
 def word_97(pieces: list[tuple[str, str]], lengths: list[int]) -> bytes:

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.small_disk import AS_IT_SHOULD_BE
-from unlost.export.targets import open_target
-from unlost.export.wacz import write_wacz
-from unlost.export.warc import write_warc
+from unlost.export import open_target, write_wacz, write_warc
 
 
 def fill(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> None:

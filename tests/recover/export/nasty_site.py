@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from unlost.export.links import ExportedResource
+from unlost.export import ExportedResource
 
 HOST = "http://www.lost.example"
 IMAGE = "http://img.other.example"

@@ -10,7 +10,7 @@ from tests.recover.random_pages import ARCHIVES, RANDOM_FOLDERS
 from tests.recover.reference_site import reference_site
 from tests.recover.registry import registry
 from tests.recover.site import ROOT, Held, Site
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 

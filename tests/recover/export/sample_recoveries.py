@@ -8,22 +8,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.base import FetchedCapture
+from unlost.archives import FetchedCapture
 from unlost.capture import Capture
 from unlost.errors import UriError
-from unlost.export.manifest import MANIFEST_NAME
-from unlost.export.site import ExportOptions, ExportResult, export_site
-from unlost.html.links import LinkKind
-from unlost.recover.options import RecoverOptions
-from unlost.recover.ranking import CaptureQuality
-from unlost.recover.state.resources import NewResource as Asked
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_store import WarcStore
-from unlost.uri.names import page_name
+from unlost.export import MANIFEST_NAME, ExportOptions, ExportResult, export_site
+from unlost.html import LinkKind
+from unlost.recover import CaptureQuality, RecoverOptions, WarcStore
+from unlost.recover.state import NewResource as Asked
+from unlost.recover.state import RecoveryState, ResourceStatus
+from unlost.uri import page_name
 
 if TYPE_CHECKING:
-    from unlost.recover.warc_records import RecoveryRecord
+    from unlost.recover import RecoveryRecord
 
 ROOT = "http://lost.example/"
 DATE = "20140210000001"

@@ -17,7 +17,7 @@ from tests.recover.export.browser_checks import Fault, Findings, look_at
 from tests.recover.export.raw_http import follow
 from tests.recover.reading import summary
 from tests.recover.registry import registry
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.registry import Archive, ArchiveKind
 
 pytestmark = pytest.mark.browser
 

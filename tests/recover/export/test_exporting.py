@@ -10,11 +10,9 @@ from tests.recover.export.sample_recoveries import DATE, ROOT, Copy, MemoryTarge
 from tests.recover.running import Run
 from tests.recover.stubs import Held, Stub
 from unlost.errors import InputError
-from unlost.export.links import EMPTY_IMAGE_URL, ExternalLinks
-from unlost.export.manifest import MANIFEST_NAME, read_manifest
-from unlost.export.site import ExportOptions, export_site
-from unlost.recover.options import RecoverOptions
-from unlost.recover.state.reader import StateReader
+from unlost.export import EMPTY_IMAGE_URL, MANIFEST_NAME, ExportOptions, ExternalLinks, export_site, read_manifest
+from unlost.recover import RecoverOptions
+from unlost.recover.state import StateReader
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 BANNER = b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->x<!-- END WAYBACK TOOLBAR INSERT -->"

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.sample_recoveries import ROOT, Copy, recovered
-from unlost.export.manifest import MANIFEST_NAME
-from unlost.export.site import ExportOptions, export_site
-from unlost.export.targets import open_target
+from unlost.export import MANIFEST_NAME, ExportOptions, export_site, open_target
 
 TAILS = (
     "..%2f..%2f..%2foutside", "%2e%2e/%2e%2e/outside", "..\\..\\outside", "a/..%5c..%5coutside", "/etc/outside",

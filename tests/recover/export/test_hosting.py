@@ -12,9 +12,7 @@ from tests.neighbours import apache, nginx
 from tests.recover.export import nasty_site
 from tests.recover.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, Nasty, body
 from tests.recover.export.raw_http import ask, follow
-from unlost.export.hosting import hosting_files
-from unlost.export.links import ExportedResource
-from unlost.export.paths import escape_unsafe
+from unlost.export import ExportedResource, escape_unsafe, hosting_files
 
 SERVERS: dict[str, Callable[[Path, Path], AbstractContextManager[int]]] = {
     "nginx": nginx.hosting,

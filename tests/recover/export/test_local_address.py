@@ -5,7 +5,7 @@ from urllib.parse import unquote, urljoin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.export.paths import relative_to_page, relative_url
+from unlost.export import relative_to_page, relative_url
 
 _names = st.sampled_from(
     ["a", "b", "a b", "x:y", "javascript:", "100%", "%41", "?", "#", "é", "~", "a&b", "..."]

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from tests.neighbours import nginx
 from tests.recover.export.browser_checks import Findings, look_at
-from unlost.export.hosting import hosting_files
+from unlost.export import hosting_files
 
 pytestmark = pytest.mark.browser
 

@@ -3,8 +3,7 @@
 from tests.recover.export import nasty_site
 from tests.recover.export.nasty_site import FILES, REDIRECTS, STUB_RING, STUBS
 from tests.recover.export.netlify_model import ask
-from unlost.export.hosting import hosting_files
-from unlost.export.links import ExportedResource
+from unlost.export import ExportedResource, hosting_files
 
 FOUND = hosting_files(nasty_site.placed())
 WRITTEN = {name: FOUND[name].decode() for name in ("_redirects", "_headers")}

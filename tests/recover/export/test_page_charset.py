@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.sample_recoveries import ROOT, Copy, exported, recovered
-from unlost.export.bodies import declare_charset
-from unlost.html.text import extract_text
+from unlost.export import declare_charset
+from unlost.html import extract_text
 
 PAGE = "text/html"
 DA = "Да, конечно".encode("koi8-r")

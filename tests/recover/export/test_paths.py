@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.recover.export.sample_recoveries import has_name
-from unlost.export.paths import PathAllocator, PathMapper, PathStyle, is_default_page
-from unlost.export.targets import WrittenPaths
-from unlost.uri.names import page_name
+from unlost.export import PathAllocator, PathMapper, PathStyle, WrittenPaths, is_default_page
+from unlost.uri import page_name
 
 HOME = "lost.example"
 BROWSE, WINDOWS, MIRROR = PathStyle(), PathStyle(windows=True), PathStyle(browsable=False)

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.sample_recoveries import ROOT, Copy, MemoryTarget, exported, recovered
-from unlost.export.manifest import MANIFEST_NAME, read_manifest
-from unlost.export.site import MAX_START_PAGE_FILES, ExportOptions, export_site
-from unlost.recover.options import RecoverOptions
+from unlost.export import MANIFEST_NAME, MAX_START_PAGE_FILES, ExportOptions, export_site, read_manifest
+from unlost.recover import RecoverOptions
 
 WANTED = ExportOptions(windows=True, start_page="en")
 PAGE = f"{ROOT}a/b?x=1&y=2"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.recover.export.archive_readers import KINDS, unpacked
 from unlost.errors import DateError, InputError, UsageError
-from unlost.export.targets import TEMPORARY_SUFFIX, open_target
+from unlost.export import TEMPORARY_SUFFIX, open_target
 
 DATE = "20110203040506"
 FILES = {

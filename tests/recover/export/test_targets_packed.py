@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.archive_readers import unpacked
-from unlost.export.targets import open_target
+from unlost.export import open_target
 
 DATE = "20110203040506"
 

@@ -23,9 +23,8 @@ from tests.recover.running import SITE
 from tests.recover.site import ROOT
 from tests.recover.village import PAGES
 from unlost.errors import UsageError
-from unlost.export.wacz import write_wacz
-from unlost.export.warc import write_warc
-from unlost.recover.state.reader import StateReader
+from unlost.export import write_wacz, write_warc
+from unlost.recover.state import StateReader
 
 WACZ = pywb.ROOT / ".neighbours" / "wacz" / "bin" / "wacz"
 

@@ -18,10 +18,9 @@ from tests.recover.running import SITE, Run
 from tests.recover.stubs import Stub
 from tests.recover.village import PAGES
 from unlost.errors import InputError, UsageError
-from unlost.export.warc import ArchiveFileResult, write_warc
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.store import RecoveryState
-from unlost.warc.records import compress_member
+from unlost.export import ArchiveFileResult, write_warc
+from unlost.recover.state import RecoveryState, StateReader
+from unlost.warc import compress_member
 
 
 def records(path: Path) -> list[tuple[str, str, str, bytes]]:

@@ -8,15 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unlost.capture import Capture
-from unlost.html.links import LinkKind
-from unlost.recover.options import RecoverOptions
-from unlost.recover.state.captures import ListingRow, ListingStatus
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import NewResource, ResourceStatus
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_records import RecoveryRecord
-from unlost.report.recovery.stats import collect_stats
-from unlost.report.recovery.writer import render_report_page
+from unlost.html import LinkKind
+from unlost.recover import RecoverOptions, RecoveryRecord
+from unlost.recover.state import ListingRow, ListingStatus, NewResource, RecoveryState, ResourceStatus, StateReader
+from unlost.report.recovery import collect_stats, render_report_page
 from unlost.sqlite import STATE_FILE_NAME
 
 SITE = "http://lost.example/"

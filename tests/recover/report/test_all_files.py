@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.recover.report.states import SITE, Made, html_of, make, note_list
-from unlost.recover.state.captures import ListingStatus
-from unlost.recover.state.reader import StateReader
-from unlost.report.recovery.stats import collect_stats
-from unlost.report.recovery.writer import MAX_LISTED_RESOURCES, ReportPageOptions, render_report
+from unlost.recover.state import ListingStatus, StateReader
+from unlost.report.recovery import MAX_LISTED_RESOURCES, ReportPageOptions, collect_stats, render_report
 
 FULL = ReportPageOptions(names={"a": "Archive <A>", "b": "Archive B"}, back_url="/jobs/1-x", lists_all=True)
 

@@ -9,13 +9,9 @@ import pytest
 
 from tests.recover.report.states import NOW, SITE, Made, make, make_many, note_list
 from unlost.errors import InputError
-from unlost.html.links import LinkKind
-from unlost.recover.state.captures import ListingStatus
-from unlost.recover.state.queries import FinishedResource
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.store import RecoveryState
-from unlost.report.recovery.stats import MAX_TYPES, RecoveryStats, collect_stats
+from unlost.html import LinkKind
+from unlost.recover.state import FinishedResource, ListingStatus, RecoveryState, ResourceStatus, StateReader
+from unlost.report.recovery import MAX_TYPES, RecoveryStats, collect_stats
 
 MANY = 100_000
 

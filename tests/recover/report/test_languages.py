@@ -13,17 +13,12 @@ import unlost.crawl.traps
 import unlost.quality
 from tests.pages.verdicts.judged import judged, judged_held_out
 from tests.recover.report.states import Made, html_of, make, note_list
-from unlost.crawl.traps import TrapDetector
-from unlost.html.links import LinkKind
-from unlost.recover.state.captures import ListingStatus
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.schema import REQUESTS_FACT
-from unlost.recover.state.store import RecoveryState
-from unlost.report.i18n import load_texts
+from unlost.crawl import TrapDetector
+from unlost.html import LinkKind
+from unlost.recover.state import REQUESTS_FACT, ListingStatus, RecoveryState, ResourceStatus, StateReader
+from unlost.report import load_texts
+from unlost.report.recovery import MAX_LISTED_RESOURCES, ReportFiles, report_strings, translate_message, write_report
 from unlost.report.recovery import writer as renderer
-from unlost.report.recovery.text import report_strings, translate_message
-from unlost.report.recovery.writer import MAX_LISTED_RESOURCES, ReportFiles, write_report
 
 REPORT = Path(renderer.__file__).parent
 KINDS = ("text/html", "image/png", "text/css", "text/javascript", "application/pdf", "font/woff2", "video/mp4")

@@ -8,13 +8,11 @@ from playwright.sync_api import Browser, Page
 from tests.recover.report.states import SITE, Made, html_of, make, note_list
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance
-from unlost.html.links import LinkKind
-from unlost.recover.state.captures import ListingStatus
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.store import RecoveryState
-from unlost.report.format import LANGUAGES
+from unlost.html import LinkKind
+from unlost.recover.state import ListingStatus, RecoveryState, ResourceStatus
+from unlost.report import LANGUAGES
+from unlost.report.recovery import MAX_LISTED_RESOURCES
 from unlost.report.recovery import writer as renderer
-from unlost.report.recovery.writer import MAX_LISTED_RESOURCES
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.report.recovery.text import report_strings
-from unlost.report.recovery.timeline import TimelineBar, describe_timeline, render_timeline, timeline_bars
+from unlost.report.recovery import TimelineBar, describe_timeline, render_timeline, report_strings, timeline_bars
 
 ENGLISH = report_strings("en")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,13 +10,16 @@ import pytest
 
 from tests.recover.export.sample_recoveries import ROOT, Copy, exported, recovered
 from unlost.errors import InputError
-from unlost.export.wacz import write_wacz
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.store import RecoveryState
-from unlost.report.recovery.serializers import summary_json, summary_rows
-from unlost.report.recovery.stats import collect_stats
-from unlost.report.recovery.text import listing_text, report_strings
-from unlost.report.recovery.writer import render_report_page
+from unlost.export import write_wacz
+from unlost.recover.state import RecoveryState, StateReader
+from unlost.report.recovery import (
+    collect_stats,
+    listing_text,
+    render_report_page,
+    report_strings,
+    summary_json,
+    summary_rows,
+)
 from unlost.sqlite import STATE_FILE_NAME
 
 NO_TEXT = b"\xff"

@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 
 from unlost.capture import Capture
 from unlost.errors import InputError, UsageError
-from unlost.html.links import LinkKind
-from unlost.recover.options import RecoverOptions, RecoverPolicy
-from unlost.recover.state.captures import CaptureOutcome, ListingRow, ListingStatus
-from unlost.recover.state.resources import UNASSIGNED, NewResource, ResourceStatus
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_records import RecoveryRecord
+from unlost.html import LinkKind
+from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryRecord
+from unlost.recover.state import (
+    UNASSIGNED,
+    CaptureOutcome,
+    ListingRow,
+    ListingStatus,
+    NewResource,
+    RecoveryState,
+    ResourceStatus,
+)
 from unlost.sqlite import STATE_FILE_NAME
 
 SITE = "http://lost.example/"

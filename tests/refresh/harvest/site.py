@@ -11,10 +11,18 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.refresh.decision_matrix import CELL_COUNT, format_cell
-from unlost.refresh.harvest_state import HarvestState
-from unlost.refresh.harvester import HarvestOptions, HarvestResult, add_pages, begin_round, harvest, normalize_visit_url
-from unlost.refresh.policy import Policy
+from unlost.refresh import (
+    CELL_COUNT,
+    HarvestOptions,
+    HarvestResult,
+    HarvestState,
+    Policy,
+    add_pages,
+    begin_round,
+    format_cell,
+    harvest,
+    normalize_visit_url,
+)
 
 DAY = 86_400.0
 

@@ -11,10 +11,7 @@ import pytest
 from tests.cli.run import unlost
 from tests.refresh.harvest.site import Served, changing, kinds, log, records, trusting
 from unlost.problems import Problems
-from unlost.refresh.cdxj_history import export_cdxj, import_cdxj
-from unlost.refresh.harvest_state import HarvestPage, HarvestState
-from unlost.refresh.harvester import add_pages
-from unlost.refresh.policy import Policy
+from unlost.refresh import HarvestPage, HarvestState, Policy, add_pages, export_cdxj, import_cdxj
 
 LARGE = b"<p>" + b" word" * 4_000
 

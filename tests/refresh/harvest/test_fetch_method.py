@@ -5,11 +5,16 @@ from dataclasses import replace
 import pytest
 
 from tests.refresh.harvest.site import trusting
-from unlost.refresh.decision_matrix import parse_cell, project_to_indicators
-from unlost.refresh.harvest_state import HostBehaviour, PageSnapshot
-from unlost.refresh.page_visitor import FetchMethod, choose_fetch_method
-from unlost.refresh.policy import Policy
-from unlost.refresh.visit import Visit
+from unlost.refresh import (
+    FetchMethod,
+    HostBehaviour,
+    PageSnapshot,
+    Policy,
+    Visit,
+    choose_fetch_method,
+    parse_cell,
+    project_to_indicators,
+)
 
 URI = "http://a.example/"
 DAY = 86_400_000

@@ -7,9 +7,7 @@ from typing import Any
 from tests.neighbours.faults import Talk
 from tests.refresh.harvest.site import DAY, Served, Site, changing, kinds, log, records, trusting
 from unlost.problems import Problems
-from unlost.refresh.harvest_state import HarvestState
-from unlost.refresh.log_reader import VisitLogReader
-from unlost.refresh.policy import Policy
+from unlost.refresh import HarvestState, Policy, VisitLogReader
 
 LARGE = b" word" * 4_000
 """Behind every page: of smaller ones everything is under way before a GET can be broken off."""

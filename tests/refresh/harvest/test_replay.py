@@ -13,7 +13,7 @@ from tests.neighbours import pywb
 from tests.neighbours.file_servers import serving
 from tests.refresh.harvest.site import DAY, harvest_pages, kinds, log, records, trusting
 from tests.virtual_clock import VirtualClock
-from unlost.refresh.policy import Policy
+from unlost.refresh import Policy
 
 PAGES = 5
 WORDS = "first " * 4_000

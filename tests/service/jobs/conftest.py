@@ -7,7 +7,7 @@ import pytest
 
 from tests.neighbours import postgresql
 from tests.neighbours.postgresql import Postgresql
-from unlost.jobs.database import file_url
+from unlost.jobs import file_url
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.virtual_clock import VirtualClock
-from unlost.jobs import states
-from unlost.jobs.models import Job, JobProgress, JobState, Order
+from unlost.jobs import Job, JobProgress, JobState, Order, states
 
 ORDER = Order("http://lost.example/", "me@example.org", "Me")
 

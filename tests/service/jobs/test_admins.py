@@ -7,10 +7,8 @@ import pytest
 
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, UsageError
+from unlost.jobs import AdminStore, Database, OrderRules, file_url, hash_password, verify_password
 from unlost.jobs import auth as module
-from unlost.jobs.auth import AdminStore, hash_password, verify_password
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import OrderRules
 
 PASSWORD = "a long enough password"
 

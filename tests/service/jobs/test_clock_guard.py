@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from unlost.jobs.database import Database
-from unlost.jobs.service import ClockGuard
+from unlost.jobs import ClockGuard, Database
 
 DAY = 86_400.0
 

@@ -14,11 +14,8 @@ import pytest
 from tests.service.jobs.in_memory_store import ORDER
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
+from unlost.jobs import Database, Job, JobState, JobStore, file_url, states
 from unlost.jobs import database as module
-from unlost.jobs import states
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.models import Job, JobState
-from unlost.jobs.store import JobStore
 
 
 @pytest.fixture

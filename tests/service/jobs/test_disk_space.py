@@ -20,11 +20,17 @@ from tests.service.jobs.worker_processes import (
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 from unlost.errors import SpaceError
-from unlost.jobs.folders import LOW_SPACE, QUOTA_REACHED, DiskSpace, DiskSpaceLimits, JobFolders
-from unlost.jobs.limits import OrderLimits
-from unlost.jobs.models import JobState
-from unlost.jobs.packages import write_packages
-from unlost.jobs.worker import JobQuota
+from unlost.jobs import (
+    LOW_SPACE,
+    QUOTA_REACHED,
+    DiskSpace,
+    DiskSpaceLimits,
+    JobFolders,
+    JobQuota,
+    JobState,
+    OrderLimits,
+    write_packages,
+)
 
 TOO_MUCH = 10**9  # megabytes that no disk has
 BALLAST = b"\0" * 2_000_000

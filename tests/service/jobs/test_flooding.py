@@ -10,15 +10,19 @@ from starlette.requests import HTTPConnection
 from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, LimitError, UsageError
-from unlost.jobs import states
-from unlost.jobs.auth import LinkSigner
-from unlost.jobs.client_network import ClientIdentifier, OrderOrigin
-from unlost.jobs.database import Database
-from unlost.jobs.limits import OrderLimits
-from unlost.jobs.models import Job, JobState
-from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.store import JobStore
-from unlost.jobs.tables import hash_customer
+from unlost.jobs import (
+    ClientIdentifier,
+    Database,
+    Job,
+    JobState,
+    JobStore,
+    LinkSigner,
+    MailOutbox,
+    OrderLimits,
+    OrderOrigin,
+    hash_customer,
+    states,
+)
 
 FREE = {"per_mail": 0, "per_client": 0, "per_address": 0}
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.jobs.auth import LinkSigner, load_secret
-from unlost.jobs.folders import CHECKPOINT_FILE, JobFolders, write_checkpoint
+from unlost.jobs import CHECKPOINT_FILE, JobFolders, LinkSigner, load_secret, write_checkpoint
 
 
 def write_state(folder: Path, value: int) -> None:

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.service.jobs.in_memory_store import ORDER
-from unlost.jobs.models import Job, JobState
-from unlost.jobs.serializers import HISTORY_MEDIA_TYPES, history_row, write_history
+from unlost.jobs import HISTORY_MEDIA_TYPES, Job, JobState, history_row, write_history
 
 JOB = Job(1, ORDER, JobState.COMPLETE, 0.0, 0.0, confirmed=1.0, figures={"requests": 7})
 

@@ -32,7 +32,7 @@ from tests.service.jobs.worker_processes import ArchivePause
 from tests.service.pages.visitor import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
-from unlost.export.manifest import MANIFEST_NAME
+from unlost.export import MANIFEST_NAME
 from unlost.jobs.watcher import _MAX_OF_ONE
 from unlost.web import jobs_api
 from unlost.webui import render

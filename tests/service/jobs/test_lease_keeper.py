@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from unlost.errors import LeaseLostError
-from unlost.jobs import worker
-from unlost.jobs.models import Job, JobProgress
-from unlost.jobs.worker import LeaseKeeper
+from unlost.jobs import Job, JobProgress, LeaseKeeper, worker
 
 if TYPE_CHECKING:
-    from unlost.jobs.store import JobStore
+    from unlost.jobs import JobStore
 
 LEASE = 0.4  # seconds
 

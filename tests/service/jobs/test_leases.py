@@ -14,11 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.service.jobs.in_memory_store import ORDER, InMemoryJobStore
 from tests.virtual_clock import VirtualClock
 from unlost.errors import JobError, LeaseLostError
-from unlost.jobs import states
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.models import Job, JobProgress, JobState
-from unlost.jobs.store import JobStore
-from unlost.jobs.tables import JOBS, MAILS
+from unlost.jobs import JOBS, MAILS, Database, Job, JobProgress, JobState, JobStore, file_url, states
 
 if TYPE_CHECKING:
     from tests.neighbours.postgresql import Postgresql

@@ -8,13 +8,23 @@ import pytest
 from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BlockedError, LimitError, UsageError
-from unlost.jobs import states
-from unlost.jobs.client_network import OrderOrigin
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import OrderLimits, OrderRules, is_host_below, is_private_host, parse_domain
-from unlost.jobs.models import JobState, parse_order
-from unlost.jobs.store import JobStore, list_events, seconds_worked
-from unlost.jobs.worker import JobQuota
+from unlost.jobs import (
+    Database,
+    JobQuota,
+    JobState,
+    JobStore,
+    OrderLimits,
+    OrderOrigin,
+    OrderRules,
+    file_url,
+    is_host_below,
+    is_private_host,
+    list_events,
+    parse_domain,
+    parse_order,
+    seconds_worked,
+    states,
+)
 
 DAY = 86_400.0
 

@@ -7,11 +7,7 @@ from sqlalchemy import text
 
 from tests.service.jobs.in_memory_store import ORDER
 from unlost.errors import InputError
-from unlost.jobs import migrations
-from unlost.jobs.database import Database
-from unlost.jobs.models import JobState
-from unlost.jobs.store import JobStore
-from unlost.jobs.tables import METADATA
+from unlost.jobs import METADATA, Database, JobState, JobStore, migrations
 
 # A job as the first form of the tables has it: later forms must be able to read it.
 _FIRST = """

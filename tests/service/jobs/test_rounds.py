@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.http.circuit_breaker import Suspension
-from unlost.jobs.folders import JobFolders
-from unlost.jobs.models import Job, JobProgress, JobState
-from unlost.jobs.worker import JobRunner, WorkerContext, summarize_open_issues
-from unlost.recover.session import RecoveryRunResult
-from unlost.recover.state.resources import ResourceStatus
+from unlost.http import Suspension
+from unlost.jobs import Job, JobFolders, JobProgress, JobRunner, JobState, WorkerContext, summarize_open_issues
+from unlost.recover import RecoveryRunResult
+from unlost.recover.state import ResourceStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unlost.http.client import ArchiveHttpClient
-    from unlost.jobs.store import JobStore
+    from unlost.http import ArchiveHttpClient
+    from unlost.jobs import JobStore
 
 NOW = 1_700_000_000.0
 

@@ -20,8 +20,7 @@ from tests.neighbours.postgresql import Postgresql, program
 from tests.recover.village import Village, running, village
 from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.waiting import wait_until
-from unlost.jobs.database import Database
-from unlost.jobs.store import JobStore
+from unlost.jobs import Database, JobStore
 
 POINTS = 5
 """Kills in a round: fifty in ten rounds."""

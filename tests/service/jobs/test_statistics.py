@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.jobs.models import Job, JobPackage, JobProgress, JobState, Order
-from unlost.jobs.statistics import (
+from unlost.jobs import (
     HISTOGRAM_BINS,
     IP_ADDRESS,
     MAX_TLDS,
     OTHER_TLDS,
+    Job,
+    JobPackage,
+    JobProgress,
+    JobState,
+    Order,
     RunningSummary,
     compute_statistics,
     top_level_domain,

@@ -11,16 +11,21 @@ import pytest
 from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError, JobError, LeaseLostError, UsageError
-from unlost.http.rate_limit import RateLimitState, admit
-from unlost.jobs import states
-from unlost.jobs.auth import AdminTokens
-from unlost.jobs.database import Database
-from unlost.jobs.models import Job, JobPackage, JobProgress, JobState
-from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.rate_limit_store import DatabaseLimitStore
-from unlost.jobs.states import MailKind
-from unlost.jobs.store import JobStore
-from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.http import RateLimitState, admit
+from unlost.jobs import (
+    AdminTokens,
+    Database,
+    DatabaseLimitStore,
+    Job,
+    JobPackage,
+    JobProgress,
+    JobState,
+    JobStore,
+    MailKind,
+    MailOutbox,
+    states,
+)
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 DAY = 86_400.0
 

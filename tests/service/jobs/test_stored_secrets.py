@@ -8,13 +8,20 @@ import pytest
 from tests.cli.run import unlost
 from tests.service.jobs.service_process import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.cli.job_options import open_database
+from unlost.cli import open_database
+from unlost.jobs import (
+    AdminStore,
+    AdminTokens,
+    Database,
+    JobStore,
+    LinkSigner,
+    file_url,
+    hash_password,
+    load_secret,
+    parse_order,
+    states,
+)
 from unlost.jobs import auth as admins_module
-from unlost.jobs import states
-from unlost.jobs.auth import AdminStore, AdminTokens, LinkSigner, hash_password, load_secret
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.models import parse_order
-from unlost.jobs.store import JobStore
 
 PASSWORD = "a long enough password"
 

@@ -12,12 +12,11 @@ import pytest
 
 from tests.service.jobs.in_memory_store import ORDER
 from unlost.errors import BusyError, DatabaseError
+from unlost.jobs import Job, JobSnapshot, JobState, JobWatcher
 from unlost.jobs import watcher as module
-from unlost.jobs.models import Job, JobState
-from unlost.jobs.watcher import JobSnapshot, JobWatcher
 
 if TYPE_CHECKING:
-    from unlost.jobs.store import JobStore
+    from unlost.jobs import JobStore
 
 WAITING = Job(1, ORDER, JobState.QUEUED, 0.0, 0.0)
 DONE = replace(WAITING, state=JobState.COMPLETE)

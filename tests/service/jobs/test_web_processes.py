@@ -23,11 +23,7 @@ from tests.service.jobs.worker_processes import ArchivePause
 from tests.service.pages.visitor import Visitor, log_in
 from tests.waiting import wait_until
 from unlost.errors import LimitError
-from unlost.jobs.client_network import OrderOrigin
-from unlost.jobs.database import Database
-from unlost.jobs.limits import LookupRateLimit, OrderLimits
-from unlost.jobs.models import parse_order
-from unlost.jobs.store import JobStore
+from unlost.jobs import Database, JobStore, LookupRateLimit, OrderLimits, OrderOrigin, parse_order
 
 SITE = Path(__file__).parents[3] / "deploy" / "nginx.conf"
 ADMIN, PASSWORD = "operator", "a long enough password"

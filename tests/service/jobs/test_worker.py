@@ -29,13 +29,9 @@ from tests.service.jobs.worker_processes import (
 )
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
-from unlost.export.manifest import MANIFEST_NAME
-from unlost.http.rate_limit import DEFAULT_SHARE
-from unlost.jobs import states
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import OrderLimits
-from unlost.jobs.models import Job, JobState
-from unlost.jobs.tables import EVENTS, JOBS
+from unlost.export import MANIFEST_NAME
+from unlost.http import DEFAULT_SHARE
+from unlost.jobs import EVENTS, JOBS, Database, Job, JobState, OrderLimits, file_url, states
 
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
 

@@ -8,7 +8,7 @@ from tests.neighbours import hosts, postgresql
 from tests.recover.village import FILES, running, village
 from tests.service.jobs.worker_processes import ArchivePause, assert_complete, open_worker_environment
 from tests.waiting import wait_until
-from unlost.jobs.models import JobState
+from unlost.jobs import JobState
 
 
 def test_worker_that_is_disconnected_and_reconnects(tmp_path: Path) -> None:

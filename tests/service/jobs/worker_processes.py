@@ -15,10 +15,8 @@ from tests.cli.run import UNLOST
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village
 from tests.waiting import wait_until
-from unlost.export.manifest import MANIFEST_NAME
-from unlost.jobs.database import Database
-from unlost.jobs.models import Job, JobState, parse_order
-from unlost.jobs.store import JobStore
+from unlost.export import MANIFEST_NAME
+from unlost.jobs import Database, Job, JobState, JobStore, parse_order
 
 LEASE = 3.0
 """Lease in seconds; short, since tests wait for its expiry."""

@@ -14,8 +14,7 @@ from tests.recover.site import Site
 from tests.recover.village import Village, running, village
 from tests.service.jobs.service_process import ServiceProcess, run_service
 from tests.waiting import wait_until
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import OrderLimits, OrderRules
+from unlost.jobs import Database, OrderLimits, OrderRules, file_url
 
 ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from unlost.webui.job_pages import estimate_start
+from unlost.webui import estimate_start
 
 Draw = Callable[[random.Random], float]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.service.jobs.service_process import ORDER, ServiceProcess
 from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment
 from tests.service.pages.visitor import Visitor, log_in
-from unlost.jobs.limits import OrderLimits
+from unlost.jobs import OrderLimits
 
 EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{{7*7}}"
 

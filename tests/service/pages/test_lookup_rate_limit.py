@@ -8,9 +8,7 @@ from tests.recover.village import running, village
 from tests.service.jobs.service_process import run_service
 from tests.service.pages.visitor import Visitor
 from tests.virtual_clock import VirtualClock
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import LookupRateLimit
-from unlost.jobs.tables import TALLIES
+from unlost.jobs import TALLIES, Database, LookupRateLimit, file_url
 
 
 def test_lookups_are_limited_per_client(tmp_path: Path) -> None:

@@ -11,15 +11,9 @@ from starlette.requests import Request
 
 from tests.recover.report.states import make
 from unlost.errors import BusyError
-from unlost.jobs.auth import LinkSigner
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.folders import JobFolders
-from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import JobService
-from unlost.jobs.store import JobStore
+from unlost.jobs import Database, JobFolders, JobService, JobStore, LinkSigner, MailOutbox, file_url
+from unlost.webui import CsrfForms, JobPages, PageRenderer
 from unlost.webui import job_pages as owner_module
-from unlost.webui.job_pages import JobPages
-from unlost.webui.render import CsrfForms, PageRenderer
 
 
 def request() -> Request:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import unlost.webui
-from unlost.webui.templating import load_strings
+from unlost.webui import load_strings
 
 PACKAGE = Path(unlost.webui.__file__).parent
 SOURCES = [*PACKAGE.glob("templates/**/*.html"), *PACKAGE.glob("templates/**/*.txt"), *PACKAGE.glob("*.py")]

@@ -7,15 +7,11 @@ import pytest
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village, running, village
 from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
-from unlost.aggregate.models import AggregateResult, ArchiveReport
-from unlost.jobs import states
-from unlost.jobs.database import Database, file_url
-from unlost.jobs.store import JobStore
-from unlost.memento.timemap import Mementos
-from unlost.report.i18n import Translations
-from unlost.webui.job_pages import unlisted_archives
-from unlost.webui.submit import HoldingsSummary, summarize_holdings
-from unlost.webui.templating import create_environment
+from unlost.aggregate import AggregateResult, ArchiveReport
+from unlost.jobs import Database, JobStore, file_url, states
+from unlost.memento import Mementos
+from unlost.report import Translations
+from unlost.webui import HoldingsSummary, create_environment, summarize_holdings, unlisted_archives
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from study.lost.experiments import ALL
 from study.lost.outcome import Outcome
 
-from unlost.comparison.difference import ResourceCounts
+from unlost.comparison import ResourceCounts
 
 
 def outcome(

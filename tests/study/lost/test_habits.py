@@ -13,7 +13,7 @@ from study.lost.site import File, MadeSite, moment
 
 from unlost.capture import Capture
 from unlost.errors import ListCutError
-from unlost.registry.models import RequestKind
+from unlost.registry import RequestKind
 
 SITE = Profile("lively", 60, 50, 20, 8, Pace.LIVELY, breadth=5)
 

@@ -13,16 +13,12 @@ from study.lost.profiles import Pace, Profile
 from study.lost.recovering import Shelf, recovered, write_copies, write_original
 from study.lost.site import File, MadeSite, moment
 
-from unlost.archives.warc_files import WarcFilesClient
+from unlost.archives import WarcFilesClient
 from unlost.clock import SystemClock
-from unlost.comparison.difference import ResourceCounts
-from unlost.comparison.site_readers import open_site
-from unlost.recover.options import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy
-from unlost.recover.session import RecoverySession
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_store import WarcStore
-from unlost.registry.models import Archive, ArchiveKind
+from unlost.comparison import ResourceCounts, open_site
+from unlost.recover import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy, RecoverySession, WarcStore
+from unlost.recover.state import RecoveryState, StateReader
+from unlost.registry import Archive, ArchiveKind
 
 SITE = Profile("tiny", 5, 3, 2, 5, Pace.STILL, documents=1.0)
 SMALL = Profile("small", 12, 8, 3, 6, Pace.LIVELY, documents=0.0)

@@ -5,7 +5,7 @@ from study.lost.items import BEGINNING, LAST, Item, Kind, items_of
 from study.lost.profiles import SITES, Pace, Profile
 from study.lost.site import MadeSite
 
-from unlost.html.text import extract_text, text_resemblance
+from unlost.html import extract_text, text_resemblance
 
 LIVELY = Profile("lively", 40, 30, 12, 5, Pace.LIVELY, breadth=5, dynamic=0.2)
 STILL = Profile("still", 12, 9, 4, 5, Pace.STILL)

@@ -6,3 +6,32 @@ file while another process may write it.
 
 The package must not import `unlost.report`, `unlost.export` or the session and fetcher of `unlost.recover`.
 """
+
+from typing import TYPE_CHECKING
+
+from unlost.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from unlost.recover.state.captures import CaptureOutcome as CaptureOutcome
+    from unlost.recover.state.captures import ListingRow as ListingRow
+    from unlost.recover.state.captures import ListingStatus as ListingStatus
+    from unlost.recover.state.queries import FinishedResource as FinishedResource
+    from unlost.recover.state.reader import StateReader as StateReader
+    from unlost.recover.state.resources import UNASSIGNED as UNASSIGNED
+    from unlost.recover.state.resources import NewResource as NewResource
+    from unlost.recover.state.resources import ResourceStatus as ResourceStatus
+    from unlost.recover.state.schema import REQUESTS_FACT as REQUESTS_FACT
+    from unlost.recover.state.schema import SCHEMA_VERSION as SCHEMA_VERSION
+    from unlost.recover.state.store import RecoveryState as RecoveryState
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "captures": "CaptureOutcome ListingRow ListingStatus",
+            "queries": "FinishedResource",
+            "reader": "StateReader",
+            "resources": "NewResource ResourceStatus UNASSIGNED",
+            "schema": "REQUESTS_FACT SCHEMA_VERSION",
+            "store": "RecoveryState",
+        },
+    )
