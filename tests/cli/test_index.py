@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import unlost
+from tests.cli.run import unlost, unlost_process
 from tests.formats.test_warc_forms import ARC_1, arc_record
 from tests.formats.wacz_files import wacz
 from tests.formats.warcs import member, record
@@ -263,7 +263,7 @@ def test_convert_there_and_back(index: str, tmp_path: Path) -> None:
 
 def test_convert_writes_to_a_pipe(index: str) -> None:
     """`-o /dev/stdout` is standard output, and stays a device."""
-    done = unlost("index", "convert", index, "--to", "cdxj", "-o", "/dev/stdout")
+    done = unlost_process("index", "convert", index, "--to", "cdxj", "-o", "/dev/stdout")
     assert (done.returncode, done.stdout, done.stderr) == (0, ROWS, b"")
 
 

@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, BinaryIO, Protocol, cast
@@ -590,7 +591,14 @@ class _FileSection(io.RawIOBase):
 
 def _expand_gzip(path: Path) -> BinaryIO:
     """Decompress a gzip file into a temporary file. Raises InputError if it is damaged or too large."""
-    expanded = tempfile.TemporaryFile()  # noqa: SIM115  deleted with its last reference
+    with ExitStack() as on_error:
+        expanded = on_error.enter_context(tempfile.TemporaryFile())
+        _copy_gzip(path, expanded)
+        on_error.pop_all()
+    return expanded
+
+
+def _copy_gzip(path: Path, expanded: BinaryIO) -> None:
     try:
         with gzip.open(path) as packed:
             while data := packed.read(_EXPAND_CHUNK_BYTES):
@@ -601,7 +609,6 @@ def _expand_gzip(path: Path) -> BinaryIO:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged: {error!s:.100}") from error
     expanded.flush()
-    return expanded
 
 
 def _strip_dot_slash(name: str) -> str:
