@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import aiohttp
+from tests.jobs.service_process import ServiceProcess, run_service
 from tests.neighbours import postgresql
 from tests.recover.site import ROOT
-from tests.service.jobs.service_process import ServiceProcess, run_service
 
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report

@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.service.server_process import run_process, wait_for_client
-from tests.service.test_million import COUNT, PAGE, serve_command, serving_million
+from tests.web.server_process import run_process, wait_for_client
+from tests.web.test_million import COUNT, PAGE, serve_command, serving_million
 
 from bench.measure import Report
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cli.run import UNLOST
-from tests.service.server_process import run_process, wait_for_client
+from tests.web.server_process import run_process, wait_for_client
 
 from bench.measure import Report
 from unlost.mementomap import FilterOptions, MapOptions, build_filter, build_map

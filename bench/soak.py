@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.jobs.service_process import ServiceProcess, run_service
 from tests.neighbours import postgresql
-from tests.service.jobs.service_process import ServiceProcess, run_service
 from tests.waiting import wait_until
 
 from bench.measure import Report

@@ -4,8 +4,8 @@ import logging
 import warnings
 from collections import Counter
 
-from tests.pages.verdicts.examples import BAD, GOOD, UNCLEAR
-from tests.pages.verdicts.judged import is_found, is_labelled_bad, judged, real_pages
+from tests.quality.examples import BAD, GOOD, UNCLEAR
+from tests.quality.judged import is_found, is_labelled_bad, judged, real_pages
 from tests.real_data import DATA
 
 from bench.measure import Report, best_of
@@ -52,7 +52,7 @@ def real(report: Report) -> None:
         f"Real WARCs: {len(pages)} captures of HTML with status 200, {len(rejected)} rejected "
         f"({100 * len(rejected) / len(pages):.1f} %), {len(wrongly)} of them wrongly "
         f"({100 * len(wrongly) / len(pages):.1f} %). The others are error pages and walls of the site itself: "
-        "each was looked at, and is named with its address and date in `tests/pages/verdicts/real_bad.toml`."
+        "each was looked at, and is named with its address and date in `tests/quality/real_bad.toml`."
     )
     report.line("")
     report.gate("real pages wrongly rejected, %", 100 * len(wrongly) / len(pages), at_most=1)

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, FloatRect, Page, ViewportSize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.jobs.worker_processes import ArchivePause
 from tests.neighbours import chromium
-from tests.service.jobs.worker_processes import ArchivePause
-from tests.service.pages.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment, log_in, order, run_environment
+from tests.webui.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment, log_in, order, run_environment
 
 from unlost.demo import DemoServer, run_story, write_pages
 from unlost.web import listen

@@ -26,20 +26,20 @@ hypothesis.settings.register_profile("fast", max_examples=100, derandomize=True,
 hypothesis.settings.register_profile("thorough", max_examples=3_000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
-SPARK = "tests/holdings/spark/"
+SPARK = "tests/research/spark/"
 # Files that take longest, in this order: they begin, so that no process ends on one of them alone.
 LONGEST = (
     SPARK,
     "tests/test_packaging.py",
-    "tests/service/jobs/test_worker.py",
-    "tests/service/jobs/test_jobs_api.py",
-    "tests/service/jobs/test_service_crashes.py",
+    "tests/jobs/test_worker.py",
+    "tests/jobs/test_jobs_api.py",
+    "tests/jobs/test_service_crashes.py",
     "tests/cli/test_demo.py",
     "tests/recover/test_reference_site.py",
-    "tests/service/pages/",
+    "tests/webui/",
     "tests/cli/test_vault.py",
     "tests/vault/test_proof.py",
-    "tests/recover/export/test_browsing.py",
+    "tests/export/test_browsing.py",
     "tests/aggregate/test_faults.py",
 )
 SKIPPABLE = {"real_data", "browser", "spark", "long"}
@@ -171,7 +171,7 @@ def browser() -> Iterator["Browser"]:
 @pytest.fixture
 def page(browser: "Browser") -> Iterator["Page"]:
     """Open a window as wide as a phone."""
-    from tests.shown.looking import phone
+    from tests.report.looking import phone
 
     with phone(browser) as opened:
         yield opened

@@ -12,8 +12,8 @@ import pytest
 from tests.aggregate.stubs import Archives, aggregator, an_archive, copies, hang, outcomes, timemap, until
 from tests.archives.clients.records import response
 from tests.archives.helpers import make_http_client
-from tests.archives.http.harness import HASTY
 from tests.archives.stubs import reply
+from tests.http.harness import HASTY
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock

@@ -32,7 +32,7 @@ HOLDINGS = {
     "b": ["20150210000001", "20160210000001"],
     "c": ["20120210000001"],
 }
-CERTIFICATE = Path(__file__).parents[1] / "archives" / "http" / "files" / "untrusted.pem"
+CERTIFICATE = Path(__file__).parents[1] / "http" / "files" / "untrusted.pem"
 HASTY = Timeouts(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
 BOUNDS = ConcurrencyLimits(deadline=2.5)  # real seconds: long enough for a pywb on a machine that has much else to do
 

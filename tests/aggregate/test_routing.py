@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.aggregate.maps import DAY, Knowing, archive, made_up_index, pages, rated, rows, write_filter, write_map
 from tests.aggregate.routers import PAGE, asked, router
-from tests.holdings.strategies import url as url_of
+from tests.mementomap.strategies import url as url_of
 from unlost.aggregate import Evidence, RouteTarget, RoutingOptions
 from unlost.errors import UriError, UsageError
 from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, MapOptions, build_filter, build_map

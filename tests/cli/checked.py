@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.measure.decaying.archives import address
-from tests.measure.decaying.web import DecayingWeb
 from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.recover.registry import registry
+from tests.watch.decaying.archives import address
+from tests.watch.decaying.web import DecayingWeb
 
 Done = subprocess.CompletedProcess[bytes]
 WEB = DecayingWeb(bins=2, last=4)

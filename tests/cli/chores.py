@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cli.run import unlost
-from tests.formats.warcs import member, record
-from tests.recover.export.recovered import recovered
+from tests.export.recovered import recovered
 from tests.vault.fixtures import server_files, static_site
+from tests.warc.warcs import member, record
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 
-PAGES = Path(__file__).parents[1] / "holdings" / "files" / "pages.cdxj"
+PAGES = Path(__file__).parents[2] / "docs" / "examples" / "pages.cdxj"
 
 
 def rows(path: Path) -> list[str]:

@@ -18,9 +18,9 @@ from threading import Thread
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.formats.warcs import member, record
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
+from tests.warc.warcs import member, record
 from unlost.http import FileLimitStore
 
 PAGED = (

@@ -10,11 +10,11 @@ from aiohttp import web
 
 from tests.cli.checked import WEB, Done, Home, archives, base, held, home
 from tests.crawl.site import Page, html, living, moved, sitemap, text
-from tests.formats.warcs import PAGE, record
-from tests.measure.decaying.archives import address
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import Stored
 from tests.recover.registry import registry
+from tests.warc.warcs import PAGE, record
+from tests.watch.decaying.archives import address
 from unlost.registry import Archive, ArchiveKind, RequestKind
 
 __all__ = ["base", "home"]

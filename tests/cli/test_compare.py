@@ -13,10 +13,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.formats.warcs import record
-from tests.measure.memory_sites import MemorySite, resource
-from tests.recover.export.sample_recoveries import Copy, recovered
+from tests.comparison.memory_sites import MemorySite, resource
+from tests.export.sample_recoveries import Copy, recovered
 from tests.waiting import wait_until
+from tests.warc.warcs import record
 from unlost.cli import compare_run, run
 from unlost.errors import InputError
 from unlost.export import MANIFEST_NAME

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 
-INDEX = "tests/holdings/files/pages.cdxj"
+INDEX = "docs/examples/pages.cdxj"
 QUERIES = "docs/examples/asked.txt"
 
 

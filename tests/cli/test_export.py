@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST, unlost
+from tests.export.sample_recoveries import ROOT as OTHER_ROOT
+from tests.export.sample_recoveries import Copy, recovered
 from tests.recover.command import Command
-from tests.recover.export.sample_recoveries import ROOT as OTHER_ROOT
-from tests.recover.export.sample_recoveries import Copy, recovered
 from tests.recover.site import ROOT, Site
 from tests.recover.village import PAGES, running, village
 from tests.waiting import wait_until

@@ -14,7 +14,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
 from unlost.mementomap import Filter, FilterOptions, build_filter
 
-FILES = Path(__file__).parents[1] / "holdings" / "files"
+FILES = Path(__file__).parents[2] / "docs" / "examples"
 PAGES = FILES / "pages.cdxj"
 GOLDEN = FILES / "pages.filter"
 BODY = 171  # bytes of the golden filter behind its header

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.checked import WEB, Home, archives, held, home
 from tests.cli.run import UNLOST
-from tests.measure.factors.planted import plant
 from tests.neighbours.nginx import site as served
+from tests.research.factors.planted import plant
 from tests.virtual_clock import VirtualClock
 from unlost.cli import WatchRun
 from unlost.cli.watch import command

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost, unlost_process
-from tests.formats.test_warc_forms import ARC_1, arc_record
-from tests.formats.wacz_files import wacz
-from tests.formats.warcs import member, record
+from tests.warc.test_warc_forms import ARC_1, arc_record
+from tests.warc.wacz_files import wacz
+from tests.warc.warcs import member, record
 
 ROWS = (
     b'com,a)/ 20140210000001 {"url": "http://a.com/", "mime": "text/html", "status": "200", "digest": "X"}\n'

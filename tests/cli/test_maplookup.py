@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.maps import rows
 from tests.cli.run import unlost
 
-SAMPLE = str(Path(__file__).parents[1] / "formats" / "files" / "sample.ukvs")
+SAMPLE = str(Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs")
 
 
 def test_a_line_for_each_address() -> None:

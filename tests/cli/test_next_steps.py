@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.recover.export.sample_recoveries import Copy, recovered
+from tests.export.sample_recoveries import Copy, recovered
 from tests.recover.site import ROOT
 from tests.recover.village import running, village
 from tests.vault.fixtures import server_files, static_site

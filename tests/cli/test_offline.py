@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_archives import entry
-from tests.formats.warcs import member, record
 from tests.neighbours.process import free_port
+from tests.warc.warcs import member, record
 from unlost.check import VisitDatabase, VisitHistory
 from unlost.cli import open_limit_store, run
 from unlost.http import RateLimitState, pool, url

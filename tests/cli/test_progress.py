@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.formats.warcs import member, record
+from tests.warc.warcs import member, record
 
 ROW = b'com,a)/%07d 20140210000001 {"url": "http://a.com/%d"}\n'
 HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"

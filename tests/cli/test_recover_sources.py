@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.archives.clients.records import response
-from tests.cli.run import unlost
-from tests.formats.browser_caches import (
+from tests.archives.local.browser_caches import (
     chromium_head,
     firefox_entry,
     har_entry,
@@ -18,6 +17,7 @@ from tests.formats.browser_caches import (
     write_firefox,
     write_simple,
 )
+from tests.cli.run import unlost
 from tests.neighbours import chromium, firefox
 from tests.recover.half_dead import Response, half_dead
 from tests.recover.reading import kept

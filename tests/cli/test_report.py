@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 
 from tests.cli.run import unlost
-from tests.recover.report.states import NOW, SITE, Made, make
-from tests.shown.looking import EVIL, HIDDEN
+from tests.report.looking import EVIL, HIDDEN
+from tests.report.recovery.states import NOW, SITE, Made, make
 from unlost.html import LinkKind
 from unlost.recover.state import SCHEMA_VERSION, RecoveryState
 from unlost.sqlite import STATE_FILE_NAME

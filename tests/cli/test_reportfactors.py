@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.cli.test_report import MADE
-from tests.recover.report.states import make
+from tests.report.recovery.states import make
 
 
 def test_factors_of_a_recovery_are_told_and_what_is_absent_is_said(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 
-INDEX = "tests/holdings/files/pages.cdxj"
+INDEX = "docs/examples/pages.cdxj"
 
 # More than a pipe holds, and sorted: so nothing is wrong with it before it ends.
 LONG_INDEX = b"".join(line * 2000 for line in Path(INDEX).read_bytes().splitlines(keepends=True))
@@ -95,7 +95,7 @@ def test_hostile_rows_make_sound_files(tmp_path: Path) -> None:
     [
         (("index", "--input", "index"), LONG_INDEX),
         (("index", "--estimate", "--input", "index"), LONG_INDEX),
-        (("logs", "--input", "upstream"), Path("tests/holdings/files/upstream.ndjson").read_bytes() * 5000),
+        (("logs", "--input", "upstream"), Path("docs/examples/upstream.ndjson").read_bytes() * 5000),
     ],
     ids=["index", "estimate", "logs"],
 )
@@ -134,7 +134,7 @@ def test_a_report_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -
 
 def test_logs_are_counted(tmp_path: Path) -> None:
     """Archives, missing pages, and with an index what is archived against what is asked for."""
-    log = "tests/holdings/files/upstream.ndjson"
+    log = "docs/examples/upstream.ndjson"
     done = unlost("stats", "logs", log, "--index", INDEX, "-o", str(tmp_path / "report"), "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

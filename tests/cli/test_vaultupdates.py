@@ -8,11 +8,11 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.formats.wacz_files import wacz
 from tests.neighbours import file_servers
 from tests.neighbours.pywb import serving_warcs
 from tests.vault.fixtures import listing, server_files, static_site
 from tests.vault.simulated_archives import registry_entry
+from tests.warc.wacz_files import wacz
 from unlost.vault import iter_html_files
 
 # warcio leaves temporary files to be collected.

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.archives.http.harness import Names
 from tests.crawl.site import HASTY
+from tests.http.harness import Names
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import Fetcher, FetchRequest, FetchResponse

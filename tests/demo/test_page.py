@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect
 
-from tests.shown.axe import faults
+from tests.report.axe import faults
 from unlost.demo import DemoServer
 from unlost.web import listen
 

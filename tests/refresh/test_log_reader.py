@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tests.formats.warcs import member, record
 from tests.refresh.test_pairing import _visits
+from tests.warc.warcs import member, record
 from unlost._core import VisitPairing
 from unlost.errors import InputError
 from unlost.problems import Problems

@@ -2,8 +2,8 @@
 
 import gzip
 
-from tests.formats import warcs
-from tests.formats.warcs import member
+from tests.warc import warcs
+from tests.warc.warcs import member
 
 PAGE = "text/html; charset=utf-8"
 PACKED = gzip.compress(b"<p>packed</p>", mtime=0)

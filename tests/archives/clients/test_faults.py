@@ -12,7 +12,7 @@ import pytest
 
 from tests.archives.clients.records import response
 from tests.archives.helpers import collected, make_http_client
-from tests.archives.http.harness import HASTY
+from tests.http.harness import HASTY
 from tests.neighbours import common_crawl, nginx, pywb
 from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.archives.archive_files import files, listed, run
-from tests.formats.warcs import record
+from tests.warc.warcs import record
 from unlost.archives import IndexingStoppedError, WarcFileIndex, warc_file_index
 from unlost.capture import Capture
 from unlost.errors import FailedError

@@ -10,8 +10,8 @@ import brotli
 import pytest
 
 from tests.archives.archive_files import body_of, digest_of, files, listed, page, revisit, run, write
-from tests.formats.warcs import member, record
 from tests.virtual_clock import VirtualClock
+from tests.warc.warcs import member, record
 from unlost.errors import FailedError, UriError, UsageError
 
 # warcio leaves its temporary files to the garbage collector.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.archives.archive_files import files
-from tests.formats import warcs
+from tests.warc import warcs
 from unlost.errors import FailedError
 
 

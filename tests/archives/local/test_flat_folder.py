@@ -12,8 +12,8 @@ from pathlib import Path
 import brotli
 import pytest
 
+from tests.archives.local.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
 from tests.archives.local.cached_pages import Make, listed
-from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
 from unlost.archives import (
     ArchiveClient,
     CachedResponse,

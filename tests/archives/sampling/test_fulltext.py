@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.http.harness import Asking, asking
-from tests.archives.rate_limits.windows import most_within
+from tests.http.harness import Asking, asking
+from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from unlost.archives import EarlyStop, FullTextSearch, SampleState, SearchResultPage, SearchSampler
 from unlost.errors import FailedError, NotNowError, UnsupportedError

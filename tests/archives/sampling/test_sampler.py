@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.http.harness import asking
-from tests.archives.rate_limits.windows import most_within
+from tests.http.harness import asking
+from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.archives import ArchiveSampler, FetchedCapture, MementoClient, SampleState, SampleUrlList, write_sample_map

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.sample_recoveries import ROOT, Copy, exported, recovered
+from tests.export.sample_recoveries import ROOT, Copy, exported, recovered
 from unlost.errors import InputError
 from unlost.export import write_wacz
 from unlost.recover.state import RecoveryState, StateReader

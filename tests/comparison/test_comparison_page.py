@@ -1,0 +1,206 @@
+"""The page about a comparison, looked at in a real browser; every look is shown the fault that it is there for."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.comparison.memory_sites import MemorySite, make_comparison, resource
+from tests.report.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
+from unlost.comparison import Comparison, PenaltyRules, TextSimilarity, compare_sites, render_comparison_page
+from unlost.comparison import report as renderer
+
+pytestmark = pytest.mark.browser
+
+
+def mixed() -> Comparison:
+    """Return a comparison that has something of everything, with names that nobody should meet."""
+    names = ["", "a", "b?x=1", "c/d/e", EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "paper.pdf", "scan.pdf", "pic.png"]
+    types: dict[str, str | None] = {"paper.pdf": "application/pdf", "scan.pdf": "application/pdf", "c/d/e": None}
+    types |= {"pic.png": "image/png", "a": f"text/{EVIL}"}
+    original = [
+        resource(f"a.example/{name}", b"1", types.get(name, "text/html"), datetime="20200101000000") for name in names
+    ]
+    recovered = [resource(f"a.example/{name}", b"1") for name in names[:2]]
+    recovered += [resource(f"a.example/{name}", b"2") for name in names[2:9]]
+    recovered += [resource(f"a.example/new/{name}", b"2") for name in names]
+
+    def likeness(first: object, _: object) -> TextSimilarity:
+        return TextSimilarity(None, "encrypted") if "paper" in str(first) else TextSimilarity(0.8, partial=True)
+
+    site = MemorySite(recovered, listed=["a.example/scan.pdf"], requests=40)
+    return compare_sites(MemorySite(original), site, likeness)
+
+
+def html_of(comparison: Comparison) -> str:
+    """Return the page of a comparison."""
+    return render_comparison_page(comparison, f"/home/{EVIL}", f"b{HIDDEN}.warc", comparison.weigh(PenaltyRules()))
+
+
+def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
+    """Nothing is asked for, nothing is complained about, and it is not wider than a phone."""
+    visit = Visit(page, tmp_path / "page.html", html_of(mixed()))
+    assert visit.faults == []
+    assert visit.asked_for() == []
+    assert not visit.overflows()
+    assert not visit.is_harmed()
+    assert page.get_by_role("heading", name="How much came back").is_visible()
+    assert "9 of 11 resources came back: 2 unchanged, 7 changed. 2 are missing. 11 more were added." in page.inner_text(
+        "main"
+    )
+
+
+@pytest.mark.parametrize(
+    ("planted", "fault"),
+    [
+        ("<script>throw new Error('x')</script>", "faults"),
+        ('<img src="picture.png">', "faults"),
+        ('<p style="width: 500px">wide</p>', "overflow"),
+        ('<img src="data:," onerror="1">', "harm"),
+    ],
+)
+def test_the_looks_see_what_they_look_for(page: Page, tmp_path: Path, planted: str, fault: str) -> None:
+    """A script, a picture from elsewhere, something wide, something that was not escaped."""
+    visit = Visit(page, tmp_path / "page.html", html_of(mixed()).replace("</main>", planted + "</main>"))
+    seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.is_harmed()}
+    assert seen[fault]
+
+
+def test_a_request_would_be_seen(page: Page, tmp_path: Path) -> None:
+    """A picture from elsewhere is noticed; and the page's own policy keeps the browser from asking for it."""
+    failures: list[str] = []
+    page.on("requestfailed", lambda request: failures.append(str(request.failure)))
+    text = html_of(mixed()).replace("</main>", '<img src="http://tracker.example/x.png"></main>')
+    assert Visit(page, tmp_path / "with.html", text).asked_for() == ["http://tracker.example/x.png"]
+    assert failures == ["csp"]
+    bare = re.sub(r"<meta http-equiv=[^>]*>", "", text)
+    Visit(page, tmp_path / "without.html", bare)
+    assert failures == ["csp", "net::ERR_NAME_NOT_RESOLVED"]
+
+
+def test_hostile_names_are_shown_as_text(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Markup is seen, not run; what hides is spelled out; without escaping, the look would have seen harm."""
+    visit = Visit(page, tmp_path / "page.html", html_of(mixed()))
+    text = page.inner_text("main")
+    assert EVIL in text
+    assert "\\u202egnp.exe\\x1b[31m\\x00\\udcff" in text
+    assert RIGHT_TO_LEFT in text
+    assert LONG not in text
+    assert not visit.is_harmed()
+    assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
+    made = renderer._make_environment()
+    made.autoescape = False
+    monkeypatch.setattr(renderer, "_make_environment", lambda: made)
+    assert Visit(page, tmp_path / "raw.html", html_of(mixed())).is_harmed()
+
+
+def share_of(page: Page, name: str) -> float:
+    """Return which share of the picture's disc a shape fills, as the browser sees it, by trying points."""
+    found = page.evaluate(
+        """(name) => {
+            const shape = document.querySelector(`figure > svg .${name}`);
+            if (!shape) return 0;
+            let inside = 0, all = 0;
+            for (let x = -100; x <= 100; x += 1) for (let y = -100; y <= 100; y += 1) {
+                if (x * x + y * y > 10000) continue;
+                all += 1;
+                const point = new DOMPoint(x + 0.013, y + 0.017);
+                inside += shape.isPointInFill(point) ? 1 : 0;
+            }
+            return inside / all;
+        }""",
+        name,
+    )
+    return float(found)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [(10, 20, 30, 40), (50, 0, 50, 0), (0, 50, 50, 0), (1, 0, 0, 1), (0, 0, 5, 5), (90, 5, 5, 0), (5, 90, 5, 0)],
+)
+def test_the_diagram_is_seen(page: Page, tmp_path: Path, counts: tuple[int, int, int, int]) -> None:
+    """The browser draws it, and every part has its share of the disc."""
+    visit = Visit(page, tmp_path / "page.html", html_of(make_comparison(*counts)))
+    box = page.locator("figure > svg").bounding_box()
+    assert box is not None
+    assert box["width"] == pytest.approx(box["height"], abs=1)
+    assert box["width"] > 150
+    names = ("identical", "changed", "missing", "added")
+    for name, count in zip(names, counts, strict=True):
+        assert share_of(page, name) == pytest.approx(count / sum(counts), abs=0.012), name
+    assert visit.faults == []
+    name = next(name for name, count in zip(names, counts, strict=True) if count)
+    page.evaluate("(name) => { document.querySelector(`figure > svg .${name}`).remove(); }", name)
+    assert share_of(page, name) == 0, "a part that is not drawn is noticed"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_can_be_read(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    """Text has contrast in both colour schemes, the parts of the diagram differ; a pale text would be noticed."""
+    with browser.new_context(
+        viewport={"width": 360, "height": 740},
+        color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
+    ) as context:
+        page = context.new_page()
+        Visit(page, tmp_path / "page.html", html_of(mixed()))
+        background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        assert (luminance(background) < 0.1) is (scheme == "dark")
+        for selector in ("h1", ".lead", ".quiet", ".problem p", "small", "thead th", "td", "figcaption"):
+            assert contrast(page, selector, background) >= 4.5, selector
+        fills = {name: fill(page, name) for name in ("identical", "changed", "added")}
+        assert luminance(fills["identical"]) > luminance(fills["added"]) > luminance(fills["changed"])
+        for name, colour in fills.items():
+            others = [other for other in fills.values() if other != colour]
+            assert all(ratio(colour, other) >= 1.5 for other in others), name
+        page.add_style_tag(content=".lead { color: #999; } @media (prefers-color-scheme: dark) {.lead {color: #444;}}")
+        assert contrast(page, ".lead", background) < 4.5
+
+
+def fill(page: Page, name: str) -> str:
+    """Return the colour of a part of the diagram."""
+    return str(page.locator(f"figure > svg .{name}").evaluate("(each) => getComputedStyle(each).fill"))
+
+
+def test_everything_has_a_name(page: Page, tmp_path: Path) -> None:
+    """Whoever listens to the page is told what the picture shows and what tables are about."""
+    Visit(page, tmp_path / "page.html", html_of(mixed()))
+    assert page.get_by_role("img", name="Reconstruction diagram").count() == 1
+    captions = page.locator("caption").all_inner_texts()
+    assert captions[:2] == ["Difference", "Five ways to judge it, the strictest first"]
+    assert captions[2:] == ["HTML, images, other", "Media type", "Depth of the path", "Query", "Age"]
+    assert page.locator("table:not(:has(caption)), th:not([scope])").count() == 0
+    assert page.locator("h1").count() == 1
+
+
+def test_on_paper(page: Page, tmp_path: Path) -> None:
+    """Tables are not cut off, and all of them are there; black on white, also of a dark screen."""
+    Visit(page, tmp_path / "page.html", html_of(mixed()))
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("() => getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("() => getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+
+
+def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
+    """A thousand of each, how many more there are, and where all of them can be had."""
+    visit = Visit(page, tmp_path / "page.html", html_of(make_comparison(1, 1_001, 2_500, 3)))
+    assert page.locator("#missing + ol > li").count() == 1_000
+    assert page.locator("#changed + ol > li").count() == 1_000
+    assert page.locator("#added + ol > li").count() == 3
+    text = page.inner_text("main")
+    assert "1,500 more are not shown here: unlost compare … --list missing names them all." in text
+    assert not visit.overflows()
+
+
+def test_nothing_recovered(page: Page, tmp_path: Path) -> None:
+    """Shares of nothing are said to be none, and lists of nothing are not there."""
+    Visit(page, tmp_path / "page.html", html_of(make_comparison(missing=2)))
+    text = page.inner_text("main")
+    assert "Almost identical among changed texts: n/a" in text
+    assert page.locator("#changed, #added").count() == 0
+
+
+def test_it_is_always_the_same() -> None:
+    """No date, no host: the same comparison is the same file."""
+    assert html_of(mixed()) == html_of(mixed())

@@ -1,0 +1,57 @@
+"""Sentences about a comparison."""
+
+import pytest
+
+from tests.comparison.memory_sites import make_comparison
+from unlost.comparison import LEVEL_TEXTS, ResourceCounts, comparison_headline, comparison_remarks
+from unlost.report import escape_unprintable, format_share
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        (ResourceCounts(20, 48, 32, 0), "68 of 100 resources came back: 20 unchanged, 48 changed. 32 are missing."),
+        (ResourceCounts(5), "5 of 5 resources came back, all unchanged."),
+        (ResourceCounts(0, 5, 1), "5 of 6 resources came back, all changed. 1 is missing."),
+        (ResourceCounts(0, 0, 1), "None of 1 resource came back."),
+        (ResourceCounts(), "The original has no resources."),
+        (ResourceCounts(added=1), "The original has no resources. 1 more was added."),
+        (
+            ResourceCounts(1200, 1, 0, 5),
+            "1,201 of 1,201 resources came back: 1,200 unchanged, 1 changed. 5 more were added.",
+        ),
+    ],
+)
+def test_the_headline(counts: ResourceCounts, sentence: str) -> None:
+    """A layman can read it, whatever the numbers are."""
+    assert comparison_headline(counts) == sentence
+
+
+def test_remarks_are_made_only_where_there_is_something() -> None:
+    """A perfect recovery needs none."""
+    assert comparison_remarks(make_comparison(identical=3)) == []
+    found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, held=1))
+    assert found[0].startswith("1 of 3 changed texts is almost identical (at least 75 %")
+    assert comparison_remarks(make_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
+    assert found[1] == "1 of the missing is known to be in an archive."
+
+
+def test_every_level_has_its_sentence() -> None:
+    """The five of them."""
+    assert list(LEVEL_TEXTS) == [level.name for level in make_comparison(identical=1).levels]
+
+
+@pytest.mark.parametrize("text", ["\u202e", "\x1b[31m", "\x00", "\udcff", "\u200b", "\n", "\u2028", "\x9b"])
+def test_nothing_hides_in_a_text(text: str) -> None:
+    """Controls, marks of direction and what is no sign at all are spelled out; then it can be written as UTF-8."""
+    found = escape_unprintable(f"a{text}b")
+    assert found.isprintable()
+    assert found.startswith("a\\")
+    found.encode()
+
+
+def test_shares_are_not_rounded_to_what_they_are_not() -> None:
+    """All but one is not 100 %."""
+    assert format_share(9_999 / 10_000) == "> 99 %"
+    assert format_share(1 / 10_000) == "< 1 %"
+    assert format_share(0.0) == "0 %"

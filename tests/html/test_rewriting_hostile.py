@@ -1,0 +1,90 @@
+"""Pages that were made to do harm: every one is rewritten in time, within its limits, and what is left is counted."""
+
+import time
+
+import pytest
+
+from tests.html.rewrite_options import RewriteOptions
+from tests.html.traps import TRAPS
+from unlost import _core
+from unlost.html import find_urls_in_script, rewrite_links, scan_links
+
+BASE = "http://h.example/d/p.html"
+MB = 1 << 20
+
+MORE: dict[str, tuple[bytes, str]] = {
+    "entities around addresses": (b"<img srcset='" + b"&quot; x, " * (MB // 10) + b"'>", "text/html"),
+    "zeros in a value": (b"<img srcset='" + b"\0 x, " * (MB // 5) + b"'>", "text/html"),
+    "a page in a value": (b"<iframe srcdoc='" + b"<a href=&quot;x&amp;amp;y&quot;>" * (MB // 30) + b"'>", "text/html"),
+    "codebases": (b"<object codebase=c data=x archive='y z'>" * (MB // 40), "text/html"),
+    "bases and forms": (b"<base href=/b/><form action=z>" * (MB // 30), "text/html"),
+    "guards": (b"<script src=x integrity=y>" * (MB // 26), "text/html"),
+    "guards on one element": (b"<script src=x" + b" integrity" * (MB // 10) + b" crossorigin" * 9 + b">", "text/html"),
+    "codebases on one element": (b"<object data=x" + b" codebase=y" * (MB // 11) + b">", "text/html"),
+    "policies on one element": (
+        b"<meta http-equiv='" + b"a&amp;" * (MB // 12) + b"'" + b" http-equiv" * (MB // 22) + b">",
+        "text/html",
+    ),
+    "charsets on one element": (
+        f"<meta http-equiv='{'a&amp;' * (MB // 24)}' {'content=a ' * (MB // 40)}><a href=x>".encode("utf-16"),
+        "text/html",
+    ),
+    "letters without a mark": (b"<a href=" + b"\x83\x5c" * (MB // 2) + b">", "text/html; charset=shift_jis"),
+    "marks": (b"<img srcset='" + b"\x83\x5c , " * (MB // 5) + b"'>", "text/html; charset=shift_jis"),
+    "escapes in CSS": (b"url(\\78 )" * (MB // 9), "text/css"),
+}
+
+
+@pytest.mark.parametrize("name", [*TRAPS, *MORE])
+def test_traps(name: str) -> None:
+    """A trap of a megabyte or two is rewritten in well under a second, and without an answer it stays as it is."""
+    body, mime = (TRAPS | MORE)[name]
+    before = time.process_time()
+    assert rewrite_links(body, mime, BASE, None, lambda *_: None).body == body
+    options = RewriteOptions(drop_base=True, drop_integrity=True, drop_csp=True)
+    rewrite_links(body, mime, BASE, None, lambda *_: "http://new.example/", **options)
+    rewrite_links(body, mime, BASE, None, lambda uri, _: "y" if uri.endswith("x") else None, **options)
+    find_urls_in_script(body, BASE)
+    assert time.process_time() - before < 15
+
+
+def test_many_links() -> None:
+    """Of links that are too many or too long, nobody is asked; they stay, and are counted."""
+    body = b"".join(b"<a href=%d>" % number for number in range(100_002)) + b"<a href=%s>" % (b"x" * 8_000)
+    done = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
+    assert (done.changed, done.skipped) == (100_000, 3)
+    assert done.body.count(b"href=y>") == 100_000
+    assert done.skipped == scan_links(body, "text/html", BASE).omitted
+
+
+def test_many_places() -> None:
+    """An address that stands in more than a million places is replaced in a million of them."""
+    done = rewrite_links(b"<a href=x>" * 1_000_001, "text/html", BASE, None, lambda *_: "y")
+    assert (done.changed, done.skipped) == (1_000_000, 1)
+
+
+def test_growth() -> None:
+    """A page grows by 128 MiB at most."""
+    done = rewrite_links(b"<a href=x>" * 20_000, "text/html", BASE, None, lambda *_: "y" * 8_000)
+    assert len(done.body) < 200_000 + 128 * MB
+    assert done.changed + done.skipped == 20_000
+
+
+def test_long_bodies() -> None:
+    """What is longer than 32 MiB stays as it is."""
+    body = b"<a href=x>" + b" " * _core.MAX_PAGE_BYTES
+    done = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
+    assert done.body is body
+    assert (done.changed, done.is_truncated) == (0, True)
+
+
+def test_what_follows_a_trap_is_rewritten() -> None:
+    """After millions of open elements, the page goes on."""
+    body = b"<a href=x>" + b"<p>" * 2_000_000 + b"<a href=x>"
+    assert rewrite_links(body, "text/html", BASE, None, lambda *_: "y").body == body.replace(b"=x", b"=y")
+
+
+def test_scripts_with_many_addresses() -> None:
+    """Of a script that is a list of addresses, 10,000 are candidates."""
+    body = b",".join(b"'/%d.png'" % number for number in range(10_001))
+    assert len(find_urls_in_script(body, BASE)) == 10_000

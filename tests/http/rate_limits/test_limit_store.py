@@ -1,0 +1,191 @@
+"""Accounts are shared by processes, changed one at a time, and whole whatever happens."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.http.rate_limits.limit_processes import ARCHIVE, LIMIT, QUOTA, add_one
+from tests.http.rate_limits.windows import most_within
+from unlost.errors import InputError
+from unlost.http import FileLimitStore, LimitStore, MemoryLimitStore, RateLimitState, limit_store
+
+ROOT = Path(__file__).parents[3]
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    """Start a process that does something to a folder of limits."""
+    command = [sys.executable, "-m", "tests.http.rate_limits.limit_processes", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+
+
+def result(process: subprocess.Popen[bytes]) -> list[float]:
+    """Return what a process printed."""
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    found: list[float] = json.loads(output)
+    return found
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> LimitStore:
+    """Return a store of each kind."""
+    return MemoryLimitStore() if request.param == "memory" else FileLimitStore(tmp_path / "new" / "limits")
+
+
+def test_change_is_visible_to_the_next_one(store: LimitStore) -> None:
+    """An account begins empty, keeps what it is given, and is that of one archive only."""
+    assert store.update("a", lambda ledger: (RateLimitState(waits=2), ledger)) == RateLimitState()
+    assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(waits=2)
+    assert store.update("A", lambda ledger: (ledger, ledger)) == RateLimitState()
+
+
+def test_state_without_entries_is_known_empty(store: LimitStore) -> None:
+    """And once they are gone; one with any entry never is, and one that cannot be read is not known to be."""
+    store.update("b", lambda ledger: (ledger, None))
+    assert store.is_known_empty("a")
+    store.update("a", lambda _: (RateLimitState(wait_until=7.0), None))
+    assert (store.is_known_empty("a"), store.is_known_empty("b")) == (False, True)
+    store.update("a", lambda _: (RateLimitState(), None))
+    assert store.is_known_empty("a")
+
+
+def test_state_changed_meanwhile_is_not_known_empty(tmp_path: Path) -> None:
+    """Whoever looks while another thread writes an entry must not send without it afterwards."""
+    store = FileLimitStore(tmp_path)
+
+    def told(_: RateLimitState) -> tuple[RateLimitState, bool]:
+        return RateLimitState(wait_until=7.0), store.is_known_empty("a")
+
+    assert store.update("a", told)
+    assert not store.is_known_empty("a")
+
+
+def test_unwritable_state_is_not_known_empty(tmp_path: Path) -> None:
+    """So whoever asks is told, and does not send without."""
+    (tmp_path / "limits").write_text("no folder")
+    assert not FileLimitStore(tmp_path / "limits").is_known_empty("a")
+
+
+def test_change_that_raises_changes_nothing(store: LimitStore) -> None:
+    """The old account stays, and the next change does not wait for a lock."""
+
+    def broken(_: RateLimitState) -> tuple[RateLimitState, None]:
+        raise KeyError
+
+    store.update("a", add_one)
+    with pytest.raises(KeyError):
+        store.update("a", broken)
+    assert store.update("a", add_one) == 2
+
+
+def test_threads_are_serialized(store: LimitStore) -> None:
+    """Nothing is lost among threads."""
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: store.update("a", add_one), range(200)))
+    assert store.update("a", add_one) == 201
+
+
+@pytest.mark.parametrize("archive", ["../../a", "", ".", "a\x00b", "ü" * 200, "x" * 5000, "a\udc80"])
+def test_any_id_is_a_file_in_the_folder(tmp_path: Path, archive: str) -> None:
+    """No id of a registry leads elsewhere, or is too long for a name."""
+    store = FileLimitStore(tmp_path / "limits")
+    assert (store.update(archive, add_one), store.update(archive, add_one)) == (1, 2)
+    assert [each.name for each in tmp_path.iterdir()] == ["limits"]
+    assert store.path_of(archive).parent == tmp_path / "limits"
+
+
+def test_processes_share_a_limit(tmp_path: Path) -> None:
+    """What four processes send is, all together, never more in any window than one alone may send."""
+    processes = [start("index", tmp_path, "40") for _ in range(4)]
+    times = sorted(time for process in processes for time in result(process))
+    assert len(times) == 160
+    assert most_within(times, LIMIT.seconds) <= LIMIT.requests * 0.8
+
+
+def test_processes_share_a_quota(tmp_path: Path) -> None:
+    """Of 4 times 100 questions on a day for which there are 160, exactly 160 are sent."""
+    processes = [start("replay", tmp_path, "100") for _ in range(4)]
+    assert sum(len(result(process)) for process in processes) == QUOTA.requests * 0.8
+    counted = FileLimitStore(tmp_path).update(ARCHIVE.id, lambda ledger: (ledger, ledger.counted))
+    assert [count for _, count in counted.values()] == [160]
+
+
+def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
+    """Changes are killed at 60 lines in turn: the account is the one before a change or behind it, and not locked."""
+    killed, *said = result(start("kill", tmp_path, "60"))
+    assert killed == 60
+    # A change has some forty lines: whoever is killed early made none, later one or two.
+    grown = [after - before for before, after in pairwise([0, *said])]
+    assert set(grown) <= {0, 1, 2}, grown
+    assert {0, 1} <= set(grown)
+    assert {each.name for each in tmp_path.iterdir()} <= {"a.json", "a.lock", "a.json.part"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda _: b"", lambda data: data[:-20], lambda data: b"\xff" + data, lambda _: b"[" * 100_000, lambda _: b"{}"],
+    ids=["empty", "cut", "not-text", "deep", "another"],
+)
+def test_damaged_file_is_renamed_and_counts_as_exhausted(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """It never means that nothing was counted, and whoever runs it is told what to do."""
+    said: list[str] = []
+    store = FileLimitStore(tmp_path, said.append)
+    store.update("a", add_one)
+    damaged = damage(store.path_of("a").read_bytes())
+    store.path_of("a").write_bytes(damaged)
+    assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(lost=True)
+    assert FileLimitStore(tmp_path).update("a", lambda ledger: (ledger, ledger)) == RateLimitState(lost=True)
+    assert (tmp_path / "a.damaged").read_bytes() == damaged
+    assert len(said) == 1
+    assert str(store.path_of("a")) in said[0]
+    assert "delete" in said[0]
+
+
+def test_file_of_a_newer_version_is_unchanged(tmp_path: Path) -> None:
+    """It is an error, not damage: the newer one still counts on it."""
+    store = FileLimitStore(tmp_path)
+    store.path_of("a").write_text('{"unlost-limits": 2}')
+    with pytest.raises(InputError, match="version 2"):
+        store.update("a", add_one)
+    assert store.path_of("a").read_text() == '{"unlost-limits": 2}'
+
+
+def test_lock_that_is_never_released_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing hangs because some process was stopped in the middle of a change."""
+    monkeypatch.setattr(limit_store, "_LOCK_TIMEOUT", 0.05)
+    store = FileLimitStore(tmp_path)
+    store.update("a", add_one)
+    descriptor = os.open(tmp_path / "a.lock", os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="locked"):
+            store.update("a", add_one)
+    finally:
+        os.close(descriptor)
+    assert store.update("a", add_one) == 2
+
+
+def test_other_users_cannot_hold_the_lock(tmp_path: Path) -> None:
+    """Other users of the machine cannot open what is locked; a folder that is shared on purpose stays as it is."""
+    FileLimitStore(tmp_path / "own").update("a", lambda ledger: (ledger, None))
+    assert (tmp_path / "own").stat().st_mode & 0o077 == 0
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    FileLimitStore(shared).update("a", lambda ledger: (ledger, None))
+    assert shared.stat().st_mode & 0o777 == 0o777
+
+
+def test_unwritable_folder_raises(tmp_path: Path) -> None:
+    """Without a place to count, nothing is sent."""
+    (tmp_path / "limits").write_text("a file")
+    with pytest.raises(OSError, match="limits"):
+        FileLimitStore(tmp_path / "limits").update("a", add_one)

@@ -1,0 +1,283 @@
+"""Answers in all the forms that HTTP/1.1 has, over connections of all kinds, on both event loops."""
+
+import asyncio
+
+import pytest
+
+from tests.http.event_loops import Run, run
+from tests.http.handlers import OK, script
+from tests.http.harness import HASTY, asking, kind_of, told
+from tests.neighbours.faults import Talk
+from unlost.errors import FailedError
+from unlost.http import SystemResolver, parse_url, pool
+
+__all__ = ["run"]
+
+
+class Flood:
+    """What begins an answer and never ends it. sent: how many bytes, besides its beginning."""
+
+    def __init__(self, beginning: bytes) -> None:
+        self.sent = 0
+        self._beginning = beginning
+
+    async def __call__(self, talk: Talk) -> None:
+        """Answer."""
+        await talk.say(self._beginning)
+        while not talk.writer.is_closing():
+            await talk.say(b"x" * 65_536)
+            self.sent += 65_536
+
+
+FORMS = {
+    # name: (answer, status, body, whether the connection is used again)
+    "length": (OK, 200, b"ok", True),
+    "chunks": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n1;x=y\r\n!\r\n0\r\n\r\n", 200, b"ok!", True,
+    ),
+    "a trailer": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx-later: 1\r\n\r\n", 200, b"ok", True,
+    ),
+    "no reason": (b"HTTP/1.1 200\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
+    "bare newlines": (b"HTTP/1.1 200 OK\ncontent-length: 2\n\nok", 200, b"ok", True),
+    "nothing": (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", True),
+    "not modified": (b"HTTP/1.1 304 Not Modified\r\ncontent-length: 99\r\n\r\n", 304, b"", True),
+    "a word in between": (b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + OK, 200, b"ok", True),
+    "words in between": (b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + OK, 200, b"ok", True),
+    "close": (b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
+    "old": (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
+    "old and kept": (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
+    "a space before the colon": (b"HTTP/1.1 200 OK\r\ncontent-length : 2\r\n\r\nok", 200, b"ok", True),
+    "a malformed field name": (
+        b"HTTP/1.1 200 OK\r\nX-Content Type Options: a\r\n b\r\nno colon\r\nX-Any : 1\r\ncontent-length: 2\r\n\r\nok",
+        200, b"ok", True,
+    ),
+    "a malformed field name after a word in between": (
+        b"HTTP/1.1 103 Early Hints\r\na b: c\r\n\r\nHTTP/1.1 200 OK\r\nd e: f\r\ncontent-length: 2\r\n\r\nok",
+        200, b"ok", True,
+    ),
+    "more than it said": (OK + b"and more", 200, b"ok", False),
+    "an answer to nothing": (OK + OK, 200, b"ok", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "status", "body", "kept"), FORMS.values(), ids=FORMS)
+def test_response_is_read_in_any_framing(run: Run, answer: bytes, status: int, body: bytes, kept: bool) -> None:
+    """And the next one is its own: what was left of this one is never taken for it."""
+
+    async def ask() -> None:
+        async with asking(script(answer, OK)) as it:
+            assert await told(it) == (status, body)
+            assert await told(it) == (200, b"ok")
+            assert it.server.connections == (1 if kept else 2)
+            assert it.clock.slept == []
+
+    run(ask)
+
+
+@pytest.mark.parametrize("form", ["words in between", "a malformed field name after a word in between"])
+def test_response_is_read_in_any_pieces(run: Run, form: str) -> None:
+    """A byte at a time, too."""
+    answer = FORMS[form][0]
+
+    async def answering(talk: Talk) -> None:
+        for place in range(len(answer)):
+            await talk.say(answer[place : place + 1])
+            await asyncio.sleep(0)
+
+    async def ask() -> None:
+        async with asking(answering) as it:
+            assert [await told(it) for _ in range(3)] == [(200, b"ok")] * 3
+            assert it.server.connections == 1
+
+    run(ask)
+
+
+def test_body_without_length_ends_with_the_connection(run: Run) -> None:
+    """It is whole then; but not if it was to end otherwise, or broke."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True)) as it:
+            assert await told(it) == (200, b"all of it")
+
+        async with asking(script(b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nall of it", close=True)) as it:
+            assert await told(it) == (200, b"all of it")
+
+        async with asking(script(b"HTTP/1.1 200 OK\r\ncontent-length : 99\r\n\r\nsome of it", close=True)) as it:
+            assert await kind_of(it) == "reset"
+
+        async def breaks(talk: Talk) -> None:
+            await talk.say(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
+            await talk.reset()
+
+        async with asking(breaks) as it:
+            assert await kind_of(it) == "reset"
+
+    run(ask)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
+    ],
+)
+def test_invalid_response_is_reported(run: Run, answer: bytes) -> None:
+    """At once, and nothing is sent again."""
+
+    async def ask() -> None:
+        async with asking(script(answer), timeouts=HASTY) as it:
+            assert await kind_of(it) in {"malformed", "timeout"}
+            assert len(it.server.asked) == 1
+
+    run(ask)
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_too_short_content_length_can_be_ignored(run: Run, end: str) -> None:
+    """Asked to the end, the body is all that comes, in whatever pieces the head does; else it is as long as told."""
+    head = end.join(
+        ["HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length : 3", "X-A: content-length: 9", "", ""]
+    )
+
+    async def answering(talk: Talk) -> None:
+        text = head.encode() + b"whole"
+        for piece in (text[:20], text[20:50], text[50:]):
+            await talk.say(piece)
+        talk.writer.close()
+
+    async def ask() -> None:
+        async with asking(answering) as it:
+            for to_end, expected in ((False, b"who"), (True, b"whole"), (False, b"who")):
+                reply = await it.send(until_close=to_end)
+                with reply.body:
+                    assert (reply.body.read(), reply.header("x-a")) == (expected, "content-length: 9")
+
+    run(ask)
+
+
+def test_truncated_body_raises(run: Run) -> None:
+    """Also where a longer one would be read to its end."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole", close=True)) as it:
+            with pytest.raises(FailedError) as raised:
+                await it.send(until_close=True)
+            assert raised.value.kind == "reset"
+
+    run(ask)
+
+
+def test_slow_reader_pauses_the_server(run: Run) -> None:
+    """No more than some pieces of a body are held, however much is sent."""
+    endless = Flood(b"HTTP/1.1 200 OK\r\n\r\n")
+
+    async def ask() -> None:
+        async with asking(endless) as it:
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
+            connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            loop = asyncio.get_running_loop()
+            await connection.read_head(loop.time() + 5)
+            before = -1
+            while before != endless.sent:  # until nothing more is taken
+                before = endless.sent
+                for _ in range(200):
+                    await asyncio.sleep(0)
+            # What the two sockets hold besides, and what one piece may have more.
+            assert endless.sent < 32 << 20
+            assert len(await connection.read_piece(loop.time() + 5)) > 0
+            connections.release(connection)
+            assert not connection.is_open
+
+    run(ask)
+
+
+def test_field_value_cannot_contain_another_field(run: Run) -> None:
+    """What a client passes on from an archive's answer may be hostile."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            for hostile in ("a\r\nX: y", "a\nb", "a\0"):
+                assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
+            assert it.server.asked == []
+            assert (await it.send(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
+
+    run(ask)
+
+
+@pytest.mark.parametrize(("status", "size", "kind"), [(200, 2_000, "too-large"), (500, 400_000, "status")])
+def test_unread_body_is_not_part_of_the_next_response(run: Run, status: int, size: int, kind: str) -> None:
+    """Whether it is too large or of no use: all of it may be here already when it is given up."""
+    large = b"HTTP/1.1 %d Whatever\r\ncontent-length: %d\r\n\r\n" % (status, size) + b"-" * size
+
+    async def ask() -> None:
+        async with asking(script(large, OK), retries=0) as it:
+            assert await kind_of(it, max_bytes=1000) == kind
+            assert await told(it) == (200, b"ok")
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
+            connection.send(b"")
+            connection.data_received(large)
+            assert not connection.is_open
+            connections.release(connection)
+            assert connections.take_idle(parse_url(it.archive.timemap or ""), None) is None
+
+    run(ask)
+
+
+def test_endless_trailer_is_rejected(run: Run) -> None:
+    """It is no body, and would be gathered in memory."""
+    endless = Flood(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
+
+    async def ask() -> None:
+        async with asking(endless) as it:
+            assert await kind_of(it) == "malformed"
+            assert endless.sent < 32 << 20
+
+    run(ask)
+
+
+def test_space_around_a_value_is_stripped(run: Run) -> None:
+    """Some servers send it, and what is compared must not differ by it."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
+            assert (await it.send()).headers[0] == ("x", "a b")
+
+    run(ask)
+
+
+def test_connection_released_after_close_is_closed(run: Run) -> None:
+    """A question that ends after its http_client leaves no connection behind."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
+            connections.close()
+            connections.release(connection)
+            assert not connection.is_open
+
+    run(ask)
+
+
+def test_connection_lost_before_use_raises_at_once(run: Run) -> None:
+    """Nobody waits for an answer to what was never sent."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
+            connection.close()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            connection.send(b"GET / HTTP/1.1\r\n\r\n")
+            with pytest.raises(ConnectionResetError):
+                await connection.read_head(asyncio.get_running_loop().time() + 5)
+
+    run(ask)

@@ -1,0 +1,273 @@
+"""What an archive can do wrong with a connection or an answer: what comes of it, what is asked next, and when."""
+
+import asyncio
+import time
+
+import pytest
+
+from tests.http.handlers import OK, first, reset, saying
+from tests.http.harness import HASTY, asking, kind_of
+from tests.neighbours.faults import Answering, Talk
+from unlost.http import Timeouts
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [],
+        [b"HTTP/1.1 200 O"],
+        [b"HTTP/1.1 200 OK\r\nx: 1\r\n"],
+        [b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"],
+        [b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"],
+    ],
+    ids=["before the head", "within its first line", "within the head", "within the body", "between chunks"],
+)
+def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
+    """Whoever hangs is asked once; the next question goes out on a new connection."""
+
+    async def run() -> None:
+        async with asking(first(saying(*said)), timeouts=HASTY) as it:
+            begun = time.monotonic()
+            assert await kind_of(it) == "timeout"
+            assert time.monotonic() - begun < 5
+            assert it.server.paths == ["/"]
+            assert (await it.send("/next")).body.read() == b"ok"
+            assert (it.server.paths, it.server.connections, it.clock.slept) == (["/", "/next"], 2, [])
+
+    asyncio.run(run())
+
+
+def test_dead_idle_connection_is_retried_once() -> None:
+    """The other side may be gone without a word: a hang on a connection used before is asked again on a new one."""
+
+    async def answering(talk: Talk) -> None:
+        await (talk.gone() if talk.number == 1 else talk.say(OK))
+
+    async def run() -> None:
+        async with asking(answering, timeouts=HASTY) as it:
+            await it.send("/first")
+            assert (await it.send("/second")).status == 200
+            assert it.server.paths == ["/first", "/second", "/second"]
+            assert it.server.connections == 2
+
+    asyncio.run(run())
+
+
+STRAY = b"the rest of a page that was longer than it said</html>\r\n"
+
+
+@pytest.mark.parametrize("heals", [True, False])
+def test_stale_bytes_on_a_connection_are_retried(heals: bool) -> None:
+    """What is no HTTP on a connection used before is asked once more, at once, on a new one; and no third time."""
+    arrived: list[Talk] = []
+    dirty: set[asyncio.StreamWriter] = set()
+
+    async def answering(talk: Talk) -> None:
+        if talk.path == "/first":
+            arrived.append(talk)
+            while len(arrived) < 3:
+                await asyncio.sleep(0)
+            dirty.add(talk.writer)
+        strays = talk.path == "/second" and (talk.writer in dirty or not heals)
+        await talk.say(*([STRAY] if strays else []), OK)
+
+    async def run() -> None:
+        async with asking(answering) as it:
+            await asyncio.gather(*(it.send("/first") for _ in range(3)))
+            if heals:
+                assert (await it.send("/second")).status == 200
+            else:
+                assert await kind_of(it, "/second") == "malformed"
+            assert it.server.paths == ["/first"] * 3 + ["/second"] * 2
+            assert (it.server.connections, it.clock.slept) == (4, [])
+
+    asyncio.run(run())
+
+
+def test_invalid_http_on_a_new_connection_is_not_retried() -> None:
+    """Then it is what the archive says."""
+
+    async def run() -> None:
+        async with asking(first(saying(STRAY))) as it:
+            assert await kind_of(it) == "malformed"
+            assert it.server.paths == ["/"]
+
+    asyncio.run(run())
+
+
+REDIRECT = (
+    b"HTTP/1.1 301 Moved\r\nmemento-datetime: Mon, 10 Feb 2014 00:00:01 GMT\r\nlocation: /elsewhere\r\n"
+    b"content-length: 99\r\n%s\r\nabc"
+)
+
+
+@pytest.mark.parametrize("coding", [b"", b"content-encoding: gzip\r\n"])
+@pytest.mark.parametrize("hangs", [True, False])
+def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> None:
+    """A body that hangs, or is shorter than the length that was captured, takes nothing from it."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.number:
+            await talk.say(OK)
+            return
+        await talk.say(REDIRECT % coding)
+        await (talk.gone() if hangs else talk.reset())
+
+    async def run() -> None:
+        async with asking(answering, timeouts=HASTY) as it:
+            reply = await it.send("/page", max_redirects=0)
+            assert (reply.status, reply.header("location"), reply.size) == (301, "/elsewhere", 0)
+            assert reply.body.read() == b""
+            assert (await it.send("/next")).status == 200
+            assert it.server.paths == ["/page", "/next"]
+
+    asyncio.run(run())
+
+
+def test_complete_captured_redirect_has_its_body() -> None:
+    """And one of the archive's own that hangs is no answer."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.path == "/own":
+            await talk.say(REDIRECT.replace(b"memento-datetime", b"x-other") % b"")
+            await talk.gone()
+        await talk.say(REDIRECT.replace(b"99", b"3") % b"")
+
+    async def run() -> None:
+        async with asking(answering, timeouts=HASTY) as it:
+            assert (await it.send("/page", max_redirects=0)).body.read() == b"abc"
+            assert await kind_of(it, "/own", max_redirects=0) == "timeout"
+
+    asyncio.run(run())
+
+
+def test_closed_idle_connection_costs_a_counted_request() -> None:
+    """Nothing is sent behind our back: what is sent again waits, and is admitted like the first."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.number == 1:
+            talk.writer.close()
+        else:
+            await talk.say(OK)
+
+    async def run() -> None:
+        async with asking(answering) as it:
+            await it.send("/first")
+            await it.send("/second")
+            assert it.server.paths == ["/first", "/second", "/second"]
+            assert it.clock.slept == [1.0]
+
+    asyncio.run(run())
+
+
+def test_without_retries_only_a_closed_connection_is_retried() -> None:
+    """At once; a reset on a new connection and a fault of the archive are told as they are."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.path == "/500":
+            await talk.answer(500)
+        elif talk.number == 1 or talk.path == "/reset":
+            await talk.reset()
+        else:
+            await talk.say(OK)
+
+    async def run() -> None:
+        async with asking(answering, retries=0) as it:
+            await it.send("/first")
+            assert (await it.send("/second")).status == 200
+            assert await kind_of(it, "/500") == "status"
+            assert await kind_of(it, "/reset") == "reset"
+            assert it.server.paths == ["/first", "/second", "/second", "/500", "/reset", "/reset"]
+            assert await kind_of(it, "/reset") == "reset"
+            assert it.server.paths[6:] == ["/reset"]
+            assert it.clock.slept == [0.0, 0.0]
+
+    asyncio.run(run())
+
+
+async def _drip(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n")
+    for _ in range(10):
+        await talk.say(b"x")
+        await asyncio.sleep(0.05)
+
+
+def test_slow_body_is_read_within_the_total_timeout() -> None:
+    """What keeps coming is read to its end, if that comes before the last deadline."""
+
+    async def run() -> None:
+        async with asking(_drip) as it:
+            assert (await it.send()).body.read() == b"x" * 10
+        async with asking(_drip, timeouts=Timeouts(5, 3, 3, 0.3)) as it:
+            assert await kind_of(it) == "timeout"
+            assert it.server.paths == ["/"]
+
+    asyncio.run(run())
+
+
+async def _reset_within(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
+    await talk.reset()
+
+
+async def _short(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
+    talk.writer.close()
+
+
+async def _short_chunks(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
+    talk.writer.close()
+
+
+async def _closed(talk: Talk) -> None:
+    talk.writer.close()
+
+
+async def _status_500(talk: Talk) -> None:
+    await talk.answer(500, b"sorry")
+
+
+BROKEN = {
+    "reset": (reset, "reset"),
+    "reset within the body": (_reset_within, "reset"),
+    "closed": (_closed, "reset"),
+    "a body shorter than its length": (_short, "reset"),
+    "chunks without an end": (_short_chunks, "reset"),
+    "500": (_status_500, "status"),
+}
+
+
+@pytest.mark.parametrize(("fault", "kind"), BROKEN.values(), ids=BROKEN)
+def test_transient_failure_is_retried_with_growing_delays(fault: Answering, kind: str) -> None:
+    """Twice, after one second and four: then it is an answer, or a failure of its kind."""
+
+    async def run() -> None:
+        async with asking(first(fault, 2)) as it:
+            assert (await it.send()).body.read() == b"ok"
+            assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
+        async with asking(fault) as it:
+            assert await kind_of(it) == kind
+            assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
+        async with asking(fault, timeouts=Timeouts(5, 3, 3, 3)) as it:
+            assert await kind_of(it) == kind
+            assert (len(it.server.asked), it.clock.slept) == (2, [1.0])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 404])
+def test_capture_is_returned_whatever_its_status(status: int) -> None:
+    """With Memento-Datetime, 429 and 503 are what somebody else said long ago, not to us."""
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(status, b"then", memento_datetime="Tue, 14 Nov 2023 22:13:40 GMT", retry_after="1000")
+
+    async def run() -> None:
+        async with asking(answering) as it:
+            for _ in range(3):
+                reply = await it.send()
+                assert (reply.status, reply.body.read()) == (status, b"then")
+            assert (len(it.server.asked), it.clock.slept) == (3, [])
+
+    asyncio.run(run())

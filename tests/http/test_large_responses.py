@@ -1,0 +1,175 @@
+"""Answers that are too large, of no use, or none at all: they end at their limit, and memory stays small."""
+
+import asyncio
+import gzip
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.http.handlers import first, saying
+from tests.http.harness import asking, kind_of
+from tests.neighbours.faults import Answering, Talk
+from unlost.http import Timeouts
+
+MIB = 1 << 20
+
+
+@contextmanager
+def memory_below(limit: int) -> Iterator[None]:
+    """Fail if Python ever holds more than so many bytes within the block."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()
+
+
+def test_random_bytes_are_returned_unchanged() -> None:
+    """5 MB of it, under a charset that does not exist, are bytes like others: clients judge them."""
+    rubbish = bytes(range(256)) * (5 * MIB // 256)
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, rubbish, content_type="text/html; charset=klingon")
+
+    async def run() -> None:
+        async with asking(answering) as it:
+            with memory_below(4 * MIB):
+                reply = await it.send()
+            assert (reply.size, reply.header("Content-Type")) == (5 * MIB, "text/html; charset=klingon")
+            assert reply.body.read() == rubbish
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [b"rubbish\n" * 64_000] * 10,
+        [b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 100_000] * 50,
+        [b"HTTP/1.1 200 OK\r\n"] + [b"x: y\r\n" * 1000] * 1000,
+        [b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n"],
+    ],
+    ids=["no HTTP", "a field without an end", "fields without an end", "no length"],
+)
+def test_invalid_http_is_malformed(said: list[bytes]) -> None:
+    """It is told at once, whatever its size, and not asked again."""
+
+    async def run() -> None:
+        async with asking(saying(*said)) as it:
+            with memory_below(8 * MIB):
+                assert await kind_of(it) == "malformed"
+            assert len(it.server.asked) == 1
+
+    asyncio.run(run())
+
+
+async def _endless(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        await talk.say(b"x" * 65_536)
+
+
+async def _endless_chunks(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    while True:
+        await talk.say(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+
+
+async def _endless_nothing(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n")
+    while True:
+        await talk.say(gzip.compress(b"") * 3000)
+
+
+async def _announced(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nabc")
+    await talk.gone()
+
+
+def _bomb(coding: str, layers: int = 1) -> Answering:
+    zeros = gzip.compress(bytes(16 * MIB), 9) * 320  # 5 GiB in 5 MB
+    data = zeros if layers == 1 else gzip.compress(zeros, 9)
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, data, content_encoding=coding)
+
+    return answering
+
+
+LARGE: dict[str, Callable[[], Answering]] = {
+    "endless": lambda: _endless,
+    "endless chunks": lambda: _endless_chunks,
+    "endless nothing": lambda: _endless_nothing,
+    "announced": lambda: _announced,
+    "gzip bomb": lambda: _bomb("gzip"),
+    "gzip bomb in gzip": lambda: _bomb("gzip, gzip", 2),
+}
+
+
+@pytest.mark.parametrize("made", LARGE.values(), ids=LARGE)
+def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Answering]) -> None:
+    """Neither a body without an end nor one that unpacks to 5 GB takes memory, or is asked for twice."""
+    answering = made()
+
+    async def run() -> None:
+        async with asking(first(answering)) as it:
+            with memory_below(4 * MIB):
+                assert await kind_of(it, max_bytes=4 * MIB) == "too-large"
+            assert (await it.send()).status == 200
+            assert len(it.server.asked) == 2
+
+    asyncio.run(run())
+
+
+def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
+    """Twenty bytes that unpack to nothing cost time, and only so much of it."""
+    data = gzip.compress(b"") * 2_000_000
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, data, content_encoding="gzip")
+
+    async def run() -> None:
+        async with asking(answering, timeouts=Timeouts(2, 1, 1, 0.5)) as it:
+            begun = time.monotonic()
+            assert await kind_of(it) == "timeout"
+            assert time.monotonic() - begun < 5
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", [302, 429, 500])
+def test_unused_body_is_drained(status: int) -> None:
+    """It may come some time after its headers: the connection is kept all the same."""
+
+    async def fault(talk: Talk) -> None:
+        await talk.say(b"HTTP/1.1 %d No\r\nlocation: /next\r\ncontent-length: 9\r\n\r\n" % status)
+        await asyncio.sleep(0.05)
+        await talk.say(b"somewhere")
+
+    async def run() -> None:
+        async with asking(first(fault)) as it:
+            assert (await it.send()).status == 200
+            assert (len(it.server.asked), it.server.connections) == (2, 1)
+
+    asyncio.run(run())
+
+
+def test_large_unused_body_closes_the_connection() -> None:
+    """The page of an error may be endless, too."""
+
+    async def fault(talk: Talk) -> None:
+        await talk.say(b"HTTP/1.1 500 Sorry\r\n\r\n")
+        while True:
+            await talk.say(b"x" * 65_536)
+
+    async def run() -> None:
+        async with asking(first(fault, 2)) as it:
+            with memory_below(8 * MIB):
+                assert (await it.send()).status == 200
+            assert it.server.connections == 3
+
+    asyncio.run(run())

@@ -1,0 +1,203 @@
+"""Redirects: how far they are followed, where they may not lead, and what they take along."""
+
+import asyncio
+
+import pytest
+
+from tests.http.handlers import ok
+from tests.http.harness import Names, asking, kind_of
+from tests.http.rate_limits.windows import most_within
+from tests.neighbours.faults import Answering, Talk
+from unlost.errors import FailedError, NotNowError
+from unlost.http import HttpRequest, pool
+from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
+
+
+def leading(places: dict[str, str], status: int = 302) -> Answering:
+    """Return what redirects some paths, and answers others."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.path in places:
+            await talk.answer(status, b"elsewhere", location=places[talk.path])
+        else:
+            await talk.answer(200, b"here")
+
+    return answering
+
+
+def test_redirects_are_followed_and_counted() -> None:
+    """Each hop is a request within the limits; the answer says where it came from."""
+    places = {"/a": "/b?x=http://c.example//d", "/b?x=http://c.example//d": "e"}
+
+    async def run() -> None:
+        async with asking(leading(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)) as it:
+            reply = await it.send("/a")
+            assert (reply.url, reply.body.read()) == (f"{it.server.url}/e", b"here")
+            assert it.server.paths == ["/a", "/b?x=http://c.example//d", "/e"]
+            assert most_within(it.server.times, 74) == 1
+            assert it.server.connections == 1
+
+    asyncio.run(run())
+
+
+def test_without_allowed_redirects_the_redirect_is_returned() -> None:
+    """Its body and its Location are there for the client to judge."""
+
+    async def run() -> None:
+        async with asking(leading({"/a": "http://127.0.0.1:1/"})) as it:
+            reply = await it.send("/a", max_redirects=0)
+            assert (reply.status, reply.header("LOCATION"), reply.body.read()) == (
+                302,
+                "http://127.0.0.1:1/",
+                b"elsewhere",
+            )
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("places", "asked"),
+    [
+        ({"/": "/"}, 1),
+        ({"/": "/a", "/a": "/b", "/b": "/a"}, 3),
+        ({"/": "/1", **{f"/{n}": f"/{n + 1}" for n in range(1, 50)}}, 6),
+        ({"/": "javascript:alert(1)"}, 1),
+        ({"/": "file:///etc/passwd"}, 1),
+        ({"/": "http://"}, 1),
+        ({"/": "http://[::1"}, 1),
+        ({"/": "http://127.0.0.1:99999/"}, 1),
+        ({"/": "ftp://a.example/"}, 1),
+        ({"/": f"http://{'a' * 64}.example/"}, 1),
+        ({"/": "http://a..example/"}, 1),
+        ({"/": "http://xn--a/"}, 1),
+    ],
+    ids=[
+        "itself", "circle", "endless", "script", "file", "no host", "bad host", "bad port", "ftp", "long name",
+        "empty name", "no name",
+    ],
+)  # fmt: skip
+def test_endless_redirects_end(places: dict[str, str], asked: int) -> None:
+    """A circle, too many, or what is no address of the web."""
+
+    async def run() -> None:
+        async with asking(leading(places)) as it:
+            assert await kind_of(it) == "redirects"
+            assert len(it.server.asked) == asked
+            assert it.clock.slept == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0.0.0.0",  # noqa: S104  nobody binds to it here
+        "10.1.2.3",
+        "192.168.1.1",
+        "169.254.169.254",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[fe80::1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "localhost",
+        "0x7f.1",
+        "inside.example",
+    ],
+)
+def test_redirect_to_a_private_network_is_refused(host: str) -> None:
+    """By number in any spelling, or by a name that means one: nothing is connected to."""
+
+    async def run() -> None:
+        async with asking(ok, resolver=Names("127.0.0.1")) as it:
+            it.server.answering = leading({"/": f"http://{host}:{it.server.port}/inside"})
+            own = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
+            with pytest.raises(FailedError) as caught:
+                await it.http_client.send(
+                    own, HttpRequest(f"http://archive.example:{it.server.port}/", RequestKind.INDEX)
+                )
+            assert caught.value.kind == "redirects"
+            assert it.server.paths == ["/"]
+
+    asyncio.run(run())
+
+
+def test_redirect_to_a_private_network_is_refused_without_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who use proxies, if the environment names any, are as safe as others."""
+    monkeypatch.setenv("NO_PROXY", "*")
+
+    async def run() -> None:
+        async with asking(ok, resolver=Names("127.0.0.1"), use_proxies=True) as it:
+            it.server.answering = leading({"/": f"http://inside.example:{it.server.port}/inside"})
+            with pytest.raises(FailedError) as caught:
+                await it.send()
+            assert caught.value.kind == "redirects"
+            assert it.server.paths == ["/"]
+
+    asyncio.run(run())
+
+
+def test_dns_rebinding_does_not_reach_a_private_network() -> None:
+    """What is connected to is what was checked: a second look is checked again."""
+
+    async def run() -> None:
+        names = Names("127.0.0.1")
+        async with asking(ok, resolver=names) as it:
+            port = it.server.port
+            inside = Archive("i", "I", ArchiveKind.MEMENTO, timemap=f"http://inside.example:{port}/")
+            await it.http_client.send(inside, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
+            # Another archive may not use the connection that is open there now, nor what was looked up for it.
+            with pytest.raises(FailedError) as caught:
+                await it.http_client.send(it.archive, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
+            assert caught.value.kind == "redirects"
+            assert len(it.server.asked) == 1
+
+    asyncio.run(run())
+
+
+def test_credentials_are_sent_only_to_their_host() -> None:
+    """A redirect to another place does not get what was meant for this one; other headers go along."""
+    heads: list[dict[str, str]] = []
+
+    async def run() -> None:
+        async with asking(ok, resolver=Names("127.0.0.1")) as it:
+            other = f"http://other.example:{it.server.port}/b"
+
+            async def answering(talk: Talk) -> None:
+                heads.append(talk.headers)
+                await (talk.answer(302, location=other) if talk.path == "/a" else ok(talk))
+
+            it.server.answering = answering
+            it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url, timegate=other)
+            await it.send("/a", headers={"Authorization": "secret", "Accept-Datetime": "x"})
+
+    asyncio.run(run())
+    assert ["authorization" in head for head in heads] == [True, False]
+    assert ["accept-datetime" in head for head in heads] == [True, True]
+
+
+@pytest.mark.parametrize(("status", "host", "waits"), [(429, "other", True), (503, "other", False), (503, "a", True)])
+def test_throttling_after_a_redirect(monkeypatch: pytest.MonkeyPatch, status: int, host: str, waits: bool) -> None:
+    """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
+    # The same server stands for the registered place and for one that is not.
+    monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
+
+    async def run() -> None:
+        async with asking(ok, resolver=Names("127.0.0.1"), max_wait=5) as it:
+
+            async def answering(talk: Talk) -> None:
+                if talk.number == 0:
+                    await talk.answer(302, location=f"http://{host}.example:{it.server.port}/b")
+                else:
+                    await talk.answer(status)
+
+            it.server.answering = answering
+            own = f"http://a.example:{it.server.port}/a"
+            it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=own, timegate="http://a.example:1/")
+            with pytest.raises(NotNowError if waits else FailedError):
+                await it.http_client.send(it.archive, HttpRequest(own, RequestKind.INDEX))
+
+    asyncio.run(run())

@@ -1,0 +1,175 @@
+"""UKVS files: the sample map of the paper, flawed files, and round trips."""
+
+import subprocess
+import tempfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.index.endless import long_line
+from tests.index.test_frequency import FREQUENCIES
+from unlost.errors import InputError
+from unlost.index import UKVS_PROBLEM_KINDS, Frequency, UkvsHeader, UkvsReader, UkvsRow, write_ukvs
+from unlost.problems import Problems
+
+SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs"
+
+
+def read(body: bytes) -> tuple[UkvsHeader, list[UkvsRow], dict[str, int]]:
+    """Return header, rows and problems of a file."""
+    problems = Problems()
+    reader = UkvsReader(BytesIO(body), problems, "x.ukvs")
+    rows = list(reader)
+    assert set(problems.counts) <= set(UKVS_PROBLEM_KINDS)
+    assert all(str(first).isprintable() for first in problems.first.values())
+    return reader.header, rows, problems.counts
+
+
+def row(key: str, frequency: str) -> UkvsRow:
+    """Return a row of a map."""
+    return UkvsRow((key,), (frequency,), Frequency.parse(frequency))
+
+
+def test_the_sample_map_of_the_paper() -> None:
+    """Headers with unquoted names, several of them of one name, and all kinds of frequencies."""
+    header, rows, problems = read(SAMPLE.read_bytes())
+    assert problems == {}
+    assert header == UkvsHeader(
+        ("https://git.io/mementomap",),
+        {"uri": "https://archive.example.org/"},
+        meta={"type": "MementoMap", "name": "Example Web Archive", "year": 1996},
+    )
+    assert rows == [
+        row("*", "54321/20000"),
+        row("com,*", "10000+"),
+        row("org,arxiv)/", "100"),
+        row("org,arxiv)/*", "2500~/900"),
+        row("org,arxiv)/pdf/*", "0"),
+        row("uk,co,bbc)/images/*", "300+/20-"),
+    ]
+
+
+def test_both_spellings_are_one_header(tmp_path: Path) -> None:
+    """What is written is strict JSON, sorted as a whole, and says the same."""
+    header, rows, _ = read(SAMPLE.read_bytes())
+    write_ukvs(tmp_path / "a.ukvs", header, rows)
+    written = (tmp_path / "a.ukvs").read_bytes()
+    assert written.startswith(
+        b'!context ["https://git.io/mementomap"]\n!fields {"keys": ["surt"], "values": ["frequency"]}\n'
+    )
+    assert read(written) == (header, rows, {})
+    subprocess.run(["sort", "--check", tmp_path / "a.ukvs"], check=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
+
+
+@pytest.mark.parametrize(
+    ("body", "problems", "rows"),
+    [
+        (b"", {}, 0),
+        (b"\n  \r\n", {}, 0),
+        (b"b 1\na 1\nc 1\n", {"unsorted": 1}, 3),
+        (b"a 1\na 2\n", {"duplicate-key": 1}, 2),
+        (b"a x\nb\n", {"bad-frequency": 2}, 2),
+        (b'a 1 {"x": 1\nb 1 {x: 2}\nc 1 [3]', {"bad-json": 1}, 3),
+        (b"!meta {\n!id 5\n!fields {}\n!context {}\n!fields {keys: []}\na 1", {"bad-header": 5}, 1),
+        (b"!meta " + b"[" * 100_000 + b"\na 1", {"bad-header": 1}, 1),
+        (b"!wrong {}\n!\na 1\n!meta {}\n", {"unknown-header": 2, "late-header": 1}, 1),
+        (b"a\0b 1\n\xff 1\nz 1", {"bad-row": 2}, 1),
+        (b"!fields {keys: [surt, datetime]}", {"bad-header": 1}, 0),
+        (b'!fields {keys: ["surt", "datetime"], values: []}\na 2014\na 2015 7 8\nb\n', {"bad-row": 1}, 2),
+        (b"\x1f\x8b\x08\x00\xff\x00" * 9, {"bad-row": 1}, 0),
+    ],
+)
+def test_flawed_files(body: bytes, problems: dict[str, int], rows: int) -> None:
+    """Each flaw is counted by its kind, and rows are kept where they can be."""
+    _, found, counts = read(body)
+    assert counts == problems
+    assert len(found) == rows
+
+
+def test_a_bad_frequency_does_not_lose_the_key() -> None:
+    """A map never answers "not held" for a key that went into it: its frequency is unknown."""
+    _, rows, _ = read(b"a lots\n")
+    assert rows == [UkvsRow(("a",), ("lots",), Frequency())]
+
+
+def test_a_brace_alone_is_bad_json() -> None:
+    """It is what a line that was cut ends with, and must not pass for a row without attributes."""
+    assert read(b"com,a)/ 5 {\n")[1:] == ([row("com,a)/", "5")], {"bad-json": 1})
+
+
+def test_a_byte_order_mark_hides_no_header() -> None:
+    """The first line is what stands behind it."""
+    header, rows, problems = read(b"\xef\xbb\xbf!meta {a: 1}\ncom,a)/ 5\n")
+    assert (header.meta, len(rows), problems) == ({"a": 1}, 1, {})
+
+
+def test_where_a_problem_is() -> None:
+    """A problem says its line and byte."""
+    problems = Problems()
+    list(UkvsReader(BytesIO(b"!meta {}\r\na 1\r\nb x\n"), problems, "x.ukvs"))
+    assert str(problems.first["bad-frequency"]).startswith("x.ukvs:3 (byte 15): bad-frequency: expected a frequency")
+
+
+def test_a_line_of_100_megabytes_is_one_problem() -> None:
+    """The rows around it are read."""
+    problems = Problems()
+    rows = list(UkvsReader(long_line(b"a 1\nb", b"\nc 1\n"), problems, "x.ukvs"))
+    assert [row.keys for row in rows] == [("a",), ("c",)]
+    assert problems.counts == {"too-long": 1}
+
+
+FIELDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters=" "), min_size=1).filter(
+    lambda text: text[0] not in "!{"
+)
+ATTRIBUTES = st.none() | st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.booleans()), max_size=3)
+ROWS = st.dictionaries(FIELDS, st.tuples(FREQUENCIES, st.lists(FIELDS, max_size=2), ATTRIBUTES), max_size=8).map(
+    lambda found: [
+        UkvsRow((key,), (str(frequency), *values), frequency, attributes)
+        for key, (frequency, values, attributes) in sorted(found.items(), key=lambda item: item[0].encode())
+    ]
+)
+
+
+@given(ROWS, st.dictionaries(st.text(), st.text() | st.none(), max_size=3), st.lists(st.text(), max_size=2))
+def test_what_is_written_reads_back(rows: list[UkvsRow], meta: dict[str, object], context: list[str]) -> None:
+    """Header and rows survive being written, and the same rows make the same bytes."""
+    header = UkvsHeader(tuple(context), {"uri": "http://a.example/"}, meta=meta)
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = Path(folder, "one"), Path(folder, "two")
+        write_ukvs(one, header, rows)
+        write_ukvs(two, header, iter(rows))
+        assert one.read_bytes() == two.read_bytes()
+        assert read(one.read_bytes()) == (header, rows, {})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row("b", "1"), row("a", "1")],
+        [row("a", "1"), row("a", "1")],
+        [UkvsRow(("a b",), ("1",))],
+        [UkvsRow(("!a",), ("1",))],
+        [UkvsRow(("",), ("1",))],
+        [UkvsRow(("a",), ("{1",))],
+        [UkvsRow(("a", "b"), ("1",))],
+        [UkvsRow(("\ud800",), ("1",))],
+    ],
+)
+def test_what_could_not_be_read_is_not_written(rows: list[UkvsRow], tmp_path: Path) -> None:
+    """Unsorted rows and fields that would be read as something else are refused; the file that was there stays."""
+    path = tmp_path / "a.ukvs"
+    path.write_text("as it was")
+    with pytest.raises(InputError, match="expected"):
+        write_ukvs(path, UkvsHeader(), rows)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.ukvs", "as it was")]
+
+
+@given(st.binary())
+def test_no_file_is_too_strange(body: bytes) -> None:
+    """Any bytes are rows and problems; nothing is raised."""
+    read(body)
+    read(b"!meta " + body)
+    read(b"a 1 {" + body)

@@ -1,0 +1,342 @@
+"""Exclusions learned from misses: what they deny, what they never deny, and when they end."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mementomap import strategies
+from tests.mementomap.files import body, write_index, write_map
+from tests.mementomap.strategies import Row, captures
+from tests.models import holdings as model
+from tests.models.holdings import Lines
+from unlost.errors import InputError, UsageError
+from unlost.logs import UpstreamLogEntry, write_upstream_log
+from unlost.mementomap import (
+    Compaction,
+    ExclusionOptions,
+    ExclusionReport,
+    Map,
+    MapOptions,
+    build_map,
+    check_map,
+    compact_map,
+    exclude_map,
+    merge_maps,
+)
+
+FEWER = settings(max_examples=settings().max_examples // 4)
+TODAY = date(2026, 11, 16)
+LATER = '{"expires": "2026-12-16"}'
+OPTIONS = ExclusionOptions(today=TODAY)
+HEADER = '!fields {"keys": ["surt"], "values": ["frequency"]}\n'
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Give a folder of its own to each example."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def page(key: str) -> str:
+    """Return a key without its query."""
+    return key.partition("?")[0]
+
+
+def held(path: Path, keys: set[str]) -> set[str]:
+    """Return the keys that a map holds."""
+    asked = sorted(keys)
+    return {key for key, answer in zip(asked, Map.open(path).lookup_keys_many(asked), strict=True) if answer.held}
+
+
+def excluded(tmp_path: Path, text: str, misses: list[str], index: list[str] | None = None) -> list[str]:
+    """Return the rows of a map after pages were missed."""
+    source, log, held_file = tmp_path / "in.ukvs", tmp_path / "misses.txt", tmp_path / "held.txt"
+    source.write_text(HEADER + text)
+    log.write_text("".join(f"{uri}\n" for uri in misses))
+    held_file.write_text("".join(f"{uri}\n" for uri in index or []))
+    exclude_map(source, tmp_path / "out.ukvs", OPTIONS, [log], [held_file] if index is not None else [])
+    return body(tmp_path / "out.ukvs")
+
+
+# What must hold for all of them.
+
+
+@FEWER
+@given(
+    strategies.ROWS,
+    strategies.ROWS,
+    st.lists(strategies.KEYS, max_size=30),
+    strategies.COMPACTIONS,
+    strategies.COMPACTIONS,
+    st.integers(1, 3),
+    st.sampled_from([10, 10_000]),
+)
+def test_nothing_in_the_index_is_ever_denied(
+    rows: list[Row],
+    more: list[Row],
+    asked: list[str],
+    before: model.Compaction,
+    after: model.Compaction,
+    pages: int,
+    memory: int,
+) -> None:
+    """Whatever the log says was missed, of any compacted map, also when that is compacted and merged again."""
+    keys = {key for key, _ in captures(rows)}
+    others = {key for key, _ in captures(more)}
+    # What is held, beside it, below it, and anything.
+    missed = [*keys, *asked, *(f"{page(key).rstrip('/')}/below" for key in keys), *others]
+    options = ExclusionOptions(today=TODAY, pages=pages, memory=memory)
+    with folder() as where:
+        index, other_index = write_index(where / "a.cdxj", rows), write_index(where / "b.cdxj", more)
+        log = where / "misses.txt"
+        log.write_text("".join(f"{strategies.url(key)}\n" for key in missed))
+        weights = MapOptions(host_weight=before.host_weight, path_weight=before.path_weight)
+        build_map([index], where / "a.ukvs", weights)
+        build_map([other_index], where / "b.ukvs", weights)
+        first, total = where / "first.ukvs", body(where / "a.ukvs")[0]
+        exclude_map(where / "a.ukvs", first, options, [log], [index])
+        assert held(first, keys) == keys
+        assert body(first)[0] == total
+        assert check_map(first).problems.counts == {}
+        weights_after = Compaction(after.host_weight, after.path_weight)
+        compact_map(first, where / "smaller.ukvs", weights_after)
+        assert held(where / "smaller.ukvs", keys) == keys
+        merge_maps([first, where / "b.ukvs"], where / "both.ukvs")
+        assert held(where / "both.ukvs", keys | others) == keys | others
+        compact_map(where / "both.ukvs", where / "smaller.ukvs", weights_after)
+        assert held(where / "smaller.ukvs", keys | others) == keys | others
+        exclude_map(where / "smaller.ukvs", where / "last.ukvs", options, [log], [index, other_index])
+        assert held(where / "last.ukvs", keys | others) == keys | others
+        # What the index did not have then, it has now.
+        exclude_map(first, where / "grown.ukvs", options, [], [other_index])
+        assert held(where / "grown.ukvs", others) == held(where / "a.ukvs", others)
+
+
+@FEWER
+@given(strategies.ROWS, st.lists(strategies.KEYS, max_size=30), strategies.COMPACTIONS, st.booleans())
+def test_without_an_index_rows_and_a_true_log_are_believed(
+    rows: list[Row], asked: list[str], how: model.Compaction, is_true: bool
+) -> None:
+    """No row of a page is denied, whatever the log says; and nothing that is held, if the log is true."""
+    keys = {page(key) for key, _ in captures(rows)}
+    missed = [key for key in asked if page(key) not in keys] if is_true else [*asked, *keys]
+    with folder() as where:
+        index, log = write_index(where / "a.cdxj", rows), where / "misses.txt"
+        log.write_text("".join(f"{strategies.url(key)}\n" for key in missed))
+        build_map([index], where / "a.ukvs")
+        if is_true:
+            compact_map(where / "a.ukvs", where / "a.ukvs", Compaction(how.host_weight, how.path_weight))
+        exclude_map(where / "a.ukvs", where / "b.ukvs", OPTIONS, [log])
+        assert held(where / "b.ukvs", keys) == keys
+        without_query = {key for key in missed if "?" not in key} - keys
+        assert held(where / "b.ukvs", without_query) == set()
+
+
+@FEWER
+@given(strategies.MAPS, st.lists(strategies.PAGES, min_size=1, max_size=20), st.lists(strategies.PAGES, max_size=20))
+def test_missed_pages_alone_are_denied(lines: Lines, missed: list[str], others: list[str]) -> None:
+    """Of maps with wildcards and exclusions, without an index: every missed page without a row, and no other."""
+    rows = {key for (key, _), frequency in lines.items() if not frequency.is_exclusion}
+    with folder() as where:
+        source, log, output = write_map(where / "a.ukvs", lines), where / "misses.txt", where / "b.ukvs"
+        log.write_text("".join(f"{strategies.url(key)}\n" for key in missed))
+        exclude_map(source, output, OPTIONS, [log])
+        asked = {*missed, *others, *(key for key in rows if "*" not in key)}
+        denied = {key for key in missed if key not in rows}
+        assert held(output, asked) == held(source, asked) - denied
+        # Once more adds nothing; and on the day on which they expire, all is as it was.
+        exclude_map(output, where / "c.ukvs", OPTIONS, [log])
+        assert body(where / "c.ukvs") == body(output)
+        exclude_map(output, where / "d.ukvs", ExclusionOptions(today=TODAY + timedelta(days=30)))
+        assert body(where / "d.ukvs") == body(source)
+
+
+# One by one.
+
+
+def test_only_what_changes_an_answer_is_added(tmp_path: Path) -> None:
+    """No row for what has one, for what no row covers, or for what is excluded already."""
+    text = "* 9\ncom,a)/* 5\ncom,a)/b 4\ncom,a)/c/* 0\n"
+    pages = ["http://a.com/b", "http://b.com/", "http://a.com/c/d", "http://a.com/e", "http://www.A.com:80/e/"]
+    assert excluded(tmp_path, text, pages) == [
+        "* 9", "com,a)/* 5", "com,a)/b 4", "com,a)/c/* 0", f"com,a)/e 0 {LATER}"
+    ]  # fmt: skip
+
+
+def test_a_query_speaks_for_itself_alone(tmp_path: Path) -> None:
+    """Keys have none: a miss of `/a?b=1` would deny `/a?b=2`, unless an index knows better."""
+    assert excluded(tmp_path, "com,a)/* 5\n", ["http://a.com/b?c=1"]) == ["com,a)/* 5"]
+    assert excluded(tmp_path, "com,a)/* 5\n", ["http://a.com/b?c=1"], ["http://a.com/x"]) == [
+        "com,a)/* 5", f"com,a)/b 0 {LATER}"
+    ]  # fmt: skip
+    assert excluded(tmp_path, "com,a)/* 5\n", ["http://a.com/b?c=1"], ["http://a.com/b?c=2"]) == ["com,a)/* 5"]
+
+
+def test_subtrees_are_excluded_only_by_an_index(tmp_path: Path) -> None:
+    """The shallowest with enough missed pages and nothing held; its own page is another matter."""
+    pages = [f"http://a.com/{path}" for path in ("b", "b/1", "b/2", "b/c/3", "d/1", "d/2", "e/1", "e/2", "e/3")]
+    text = "com,a)/* 5\n"
+    assert excluded(tmp_path, text, pages, ["http://a.com/e/f/g", "http://a.com/bb"]) == [
+        "com,a)/* 5",
+        f"com,a)/b 0 {LATER}",
+        f"com,a)/b/* 0 {LATER}",
+        *(f"com,a)/{path} 0 {LATER}" for path in ("d/1", "d/2", "e/1", "e/2", "e/3")),
+    ]
+    assert len(excluded(tmp_path, text, pages)) == len(pages) + 1
+    # A whole host, where only a domain speaks for it; but not what the map has rows for.
+    assert excluded(tmp_path, "com,* 5\ncom,a)/e/* 2\n", pages, []) == [
+        "com,* 5", f"com,a)/* 0 {LATER}", "com,a)/e/* 2", *(f"com,a)/e/{n} 0 {LATER}" for n in (1, 2, 3))
+    ]  # fmt: skip
+
+
+def test_wildcards_of_an_index_that_is_a_map_hold_what_they_cover(tmp_path: Path) -> None:
+    """Nobody knows the pages that one stands for."""
+    source, log, index = tmp_path / "a.ukvs", tmp_path / "misses.txt", tmp_path / "index.ukvs"
+    source.write_text(HEADER + "com,* 5\ncom,b)/x/* 0 " + LATER + "\n")
+    log.write_text("".join(f"http://{host}.com/x/{n}\n" for host in "ab" for n in range(4)))
+    index.write_text(HEADER + "com,b)/* 3\n")
+    report = exclude_map(source, tmp_path / "b.ukvs", OPTIONS, [log], [index])
+    assert body(tmp_path / "b.ukvs") == ["com,* 5", f"com,a)/* 0 {LATER}"]
+    assert (report.outweighed, report.held, report.wildcards) == (1, 4, 1)
+
+
+def test_an_exclusion_ends(tmp_path: Path) -> None:
+    """On its day; one that is missed again begins anew, one that is found is gone, one without a day stays."""
+    source, log, output = tmp_path / "a.ukvs", tmp_path / "log.ndjson", tmp_path / "b.ukvs"
+    rows = ["over 0 {expires: '2026-11-16'}".replace("'", '"'), 'renewed 0 {"expires": "2026-11-17"}']
+    rows += ['found 0 {"expires": "2026-11-17"}', "forever 0", 'later 0 {"expires": "2027-12-31"}']
+    rows += ['held 7 {"expires": "2020-01-01"}']
+    source.write_text(HEADER + "com,a)/* 5\n" + "".join(sorted(f"com,a)/{row}\n" for row in rows)))
+    outcomes = {"renewed": "miss", "found": "hit", "forever": "miss", "later": "miss"}
+    with log.open("wb") as file:
+        answers = [
+            UpstreamLogEntry("2026-11-15T12:00:00Z", "ia", f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
+            for name, outcome in outcomes.items()
+        ]
+        write_upstream_log(file, answers)
+    report = exclude_map(source, output, OPTIONS, [log])
+    assert (report.expired, report.renewed, report.outweighed, report.added) == (1, 1, 1, 0)
+    assert body(output) == [
+        "com,a)/* 5",
+        "com,a)/forever 0",
+        'com,a)/held 7 {"expires": "2020-01-01"}',
+        'com,a)/later 0 {"expires": "2027-12-31"}',
+        f"com,a)/renewed 0 {LATER}",
+    ]
+
+
+def test_only_misses_of_the_archive_count(tmp_path: Path) -> None:
+    """No failures, no other archives, nothing old, and nothing that was also found."""
+    source, log = tmp_path / "a.ukvs", tmp_path / "log.ndjson"
+    source.write_text(HEADER + "com,a)/* 5\n")
+    told = [
+        ("2026-11-15", "ia", "miss", "missed"),
+        ("2026-11-15", "ia", "timeout", "late"),
+        ("2026-11-15", "ia", "http-5xx", "broken"),
+        ("2026-11-15", "uk", "miss", "elsewhere"),
+        ("2026-10-01", "ia", "miss", "old"),
+        ("2026-11-14", "ia", "miss", "both"),
+        ("2026-10-01", "ia", "hit", "both?q"),
+    ]
+    with log.open("wb") as file:
+        write_upstream_log(
+            file,
+            [
+                UpstreamLogEntry(f"{day}T12:00:00Z", archive, f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
+                for day, archive, outcome, name in told
+            ],
+        )
+        file.write(b'{"rubbish": 1}\nnot even JSON\n')
+    with pytest.raises(UsageError, match="several archives, 'ia' and 'uk': say by --archive"):
+        exclude_map(source, tmp_path / "b.ukvs", OPTIONS, [log])
+    options = ExclusionOptions(today=TODAY, archive="ia")
+    report = exclude_map(source, tmp_path / "b.ukvs", options, [log])
+    assert body(tmp_path / "b.ukvs") == ["com,a)/* 5", f"com,a)/missed 0 {LATER}"]
+    assert (report.read, report.unsaid, report.old, report.missed) == (7, 3, 1, 1)
+    assert report.problems.counts == {"missing-field": 1, "bad-json": 1}
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_access_logs(tmp_path: Path, replay: bool) -> None:
+    """404 is a miss, what was sent is a hit, and every other status and method says nothing."""
+    source, log = tmp_path / "a.ukvs", tmp_path / "access.log"
+    source.write_text(HEADER + "com,a)/* 5\n")
+    line = '192.0.2.1 - - [15/Nov/2026:13:55:36 +0000] "{} {}http://a.com/{} HTTP/1.0" {} 5\n'
+    told = [("GET", "missed", 404), ("HEAD", "head", 404), ("POST", "post", 404), ("GET", "gone", 503)]
+    told += [("GET", "both", 404), ("GET", "both", 200)]
+    before = "/web/2014/" if replay else ""
+    log.write_text("".join(line.format(method, before, name, code) for method, name, code in told) + "rubbish\n")
+    report = exclude_map(source, tmp_path / "b.ukvs", ExclusionOptions(today=TODAY, replay=replay), [log])
+    assert body(tmp_path / "b.ukvs") == ["com,a)/* 5", f"com,a)/head 0 {LATER}", f"com,a)/missed 0 {LATER}"]
+    assert report.problems.counts == {"bad-line": 1}
+
+
+def test_merged_exclusions_end_with_the_first(tmp_path: Path) -> None:
+    """An exclusion must not outlive any that it was made of, and one that loses leaves no day behind."""
+    texts = [
+        'com,a)/ 0 {"expires": "2027-02-01"}\ncom,b)/ 0\ncom,c)/ 0 {"expires": "2027-02-01"}\n',
+        'com,a)/ 0 {"expires": "2026-12-01"}\ncom,b)/ 0 {"expires": "2026-12-01"}\ncom,c)/ 4\n',
+    ]
+    files = [tmp_path / "a.ukvs", tmp_path / "b.ukvs"]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(HEADER + text)
+    for order in (files, files[::-1]):
+        merge_maps(order, tmp_path / "c.ukvs")
+        ends = '{"expires": "2026-12-01"}'
+        assert body(tmp_path / "c.ukvs") == ["* 4", f"com,a)/ 0 {ends}", f"com,b)/ 0 {ends}", "com,c)/ 4"]
+
+
+def test_checking_tells_what_has_expired(tmp_path: Path) -> None:
+    """Only somebody who knows the day does."""
+    file = tmp_path / "a.ukvs"
+    file.write_text(HEADER + f'com,a)/* 5\ncom,a)/b 0 {LATER}\ncom,a)/c 0 {{"expires": "some day"}}\n')
+    checked = check_map(file)
+    assert (checked.expiring, checked.first_expiry, checked.problems.counts) == (1, date(2026, 12, 16), {})
+    assert check_map(file, date(2026, 12, 15)).problems.counts == {}
+    assert check_map(file, date(2026, 12, 16)).problems.counts == {"expired": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("com,b)/ 1\ncom,a)/ 1\n", "line 3: its key belongs before the one above it"),
+        ("com,a)/ 1\ncom,a)/ 1\n", "or is the same"),
+    ],
+)
+def test_what_is_not_sorted_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """And nothing is left behind."""
+    source = tmp_path / "a.ukvs"
+    source.write_text(HEADER + text)
+    with pytest.raises(InputError, match=message):
+        exclude_map(source, tmp_path / "b.ukvs", OPTIONS)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_maps_by_year_are_refused(tmp_path: Path) -> None:
+    """A miss has no year."""
+    source = tmp_path / "a.ukvs"
+    source.write_text('!fields {"keys": ["surt", "datetime"], "values": ["frequency"]}\ncom,a)/ 2014 5\n')
+    with pytest.raises(InputError, match="has the key fields surt, datetime"):
+        exclude_map(source, tmp_path / "b.ukvs", OPTIONS)
+
+
+@pytest.mark.parametrize("expires", [0, TODAY, 10**9])
+def test_days_that_cannot_be_meant_are_refused(expires: date | int) -> None:
+    """In the past, or past the end of all calendars."""
+    with pytest.raises(UsageError):
+        ExclusionOptions(today=TODAY, expires=expires).expiry_date()
+
+
+def test_a_map_of_nothing_but_what_expired(tmp_path: Path) -> None:
+    """It has no rows then, and still is a map."""
+    source = tmp_path / "a.ukvs"
+    source.write_text(HEADER + 'com,a)/b 0 {"expires": "2020-01-01"}\n')
+    assert exclude_map(source, tmp_path / "b.ukvs", OPTIONS) == ExclusionReport(expired=1)
+    assert body(tmp_path / "b.ukvs") == []

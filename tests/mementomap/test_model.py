@@ -1,0 +1,375 @@
+"""The model itself: the paper's examples and figures, and the properties that the core must have as well."""
+
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.index.test_ukvs import SAMPLE
+from tests.mementomap import strategies
+from tests.models import holdings as model
+from tests.models.frequency import Frequency
+from tests.models.holdings import Answer, Compaction, Lines
+from unlost import uri
+
+
+def frequency(text: str) -> Frequency:
+    """Return a frequency, read."""
+    return Frequency.parse(text)
+
+
+def a_map(text: str) -> Lines:
+    """Return a map written as `key frequency, key frequency`, with commas followed by spaces."""
+    return model.read(text.split(", "))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "total", "overlapping"),
+    [
+        ("3", "4", "7", "7"),
+        ("3+", "4-", "7~", "7~"),
+        ("3", "/", "3+", "3+"),
+        ("3-", "/", "3~", "3~"),
+        ("/", "/", "/", "/"),
+        ("3/2", "4/1", "7/3", "7/3-"),
+        ("3/2+", "4/1", "7/3+", "7/3~"),
+        ("3/2", "4", "7/2+", "7/2+"),
+        ("0", "4/1", "4/1", "4/1"),
+        ("0", "0", "0", "0"),
+        ("0/20", "4/1", "4/21", "4/21-"),
+        ("0/20", "4", "4/20+", "4/20+"),
+    ],
+)
+def test_sums_of_frequencies(one: str, other: str, total: str, overlapping: str) -> None:
+    """Numbers add and doubts join; what two archives hold may be the same pages."""
+    pairs = [(frequency(one), frequency(other)), (frequency(other), frequency(one))]
+    assert {str(a.plus(b)) for a, b in pairs} == {total}
+    assert {str(a.plus(b, overlapping=True)) for a, b in pairs} == {overlapping}
+
+
+@pytest.mark.parametrize(
+    ("key", "labels", "segments"),
+    [
+        ("uk,co,bbc:8080)/a/b?c=1/2", ["uk", "co", "bbc:8080"], ["a", "b"]),
+        ("4,3,2,1)/a", ["4,3,2,1"], ["a"]),
+        ("4,3,2,1:81)/", ["4,3,2,1:81"], []),
+        ("[2001:db8::1])/", ["[2001:db8::1]"], []),
+        ("[2001:db8::1]:81)/?q", ["[2001:db8::1]:81"], []),
+        ("localhost)/a)b", ["localhost"], ["a)b"]),
+    ],
+)
+def test_keys_are_cut_as_the_core_cuts_them(key: str, labels: list[str], segments: list[str]) -> None:
+    """The examples of the core's segmenter."""
+    assert model.split(key) == (labels, segments)
+
+
+@given(strategies.KEYS)
+def test_the_strategies_know_their_keys(key: str) -> None:
+    """Every key is normal, and every spelling of it comes to it: the model needs no normaliser of its own."""
+    assert uri.key(key) == key
+    assert uri.key(strategies.url(key)) == key
+    assert {uri.row_key(spelling, strategies.url(key)) for spelling in strategies.spellings(key)} == {key}
+
+
+# Looking up.
+
+PAPERS_MAP = model.by_key(model.read(line for line in SAMPLE.read_text().splitlines() if not line.startswith("!")))
+
+
+@pytest.mark.parametrize(
+    ("key", "held", "matched"),
+    [
+        ("com,example)/a", True, "com,*"),
+        ("com)/", True, "com,*"),
+        ("com,example:8080)/", True, "com,*"),
+        ("org,arxiv)/", True, "org,arxiv)/"),
+        ("org,arxiv)/?q", True, "org,arxiv)/"),
+        ("org,arxiv)/abs/1", True, "org,arxiv)/*"),
+        ("org,arxiv)/pdf/1", False, "org,arxiv)/pdf/*"),
+        ("org,arxiv)/pdf", True, "org,arxiv)/*"),
+        ("org,arxiv)/pdf-x", True, "org,arxiv)/*"),
+        ("org,arxiv,export)/", False, None),
+        ("org,arxiv:81)/", False, None),
+        ("uk,co,bbc)/images", True, "uk,co,bbc)/images/*"),
+        ("uk,co,bbc)/images/a/b?c", True, "uk,co,bbc)/images/*"),
+        ("uk,co,bbc)/", False, None),
+        ("org)/", False, None),
+        ("4,3,2,1)/", False, None),
+    ],
+)
+def test_the_papers_sample_map(key: str, held: bool, matched: str | None) -> None:
+    """What the sample map of the second paper's figure says, the most specific line first."""
+    assert model.lookup(PAPERS_MAP, key) == Answer(held, matched, PAPERS_MAP[matched] if matched else None)
+
+
+def test_the_total_answers_only_if_everything_was_rolled_up() -> None:
+    """A `*` line says how much there is, not where."""
+    assert model.lookup(PAPERS_MAP, "org)/", rolled_up=True) == Answer(True, "*", frequency("54321/20000"))
+    assert not model.lookup(PAPERS_MAP, "org,arxiv)/pdf/1", rolled_up=True).held
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "held"),
+    [
+        ("com,a)/* 5, com,a)/b/* 0", "com,a)/b", True),
+        ("com,a)/* 5, com,a)/b/* 0", "com,a)/b/c", False),
+        ("com,a)/* 5, com,a)/b 0", "com,a)/b", False),
+        ("com,a)/* 5, com,a)/b 0", "com,a)/b/c", True),
+        ("com,* 5, com,a)/* 0", "com,a)/", True),
+        ("com,* 5, com,a)/* 0", "com,a)/b", False),
+        ("com,* 5, com,a,* 0", "com,a)/", False),
+        ("com,* 5, com,a,* 0", "com,a,b)/c", False),
+        ("com,a,* 5", "com,a:81)/", False),
+        ("com,a:81,* 5", "com,a:81)/b", True),
+        ("4,* 5, 4,3,2,* 5", "4,3,2,1)/", False),
+        ("4,3,2,1,* 5", "4,3,2,1)/b", True),
+        ("com,a)/b 0/20, com,* 5", "com,a)/b", False),
+        ("com,a)/b /", "com,a)/b", True),
+    ],
+)
+def test_wildcards_and_exclusions(lines: str, key: str, held: bool) -> None:
+    """A wildcard covers its own page for holdings only, its own host both ways; addresses have no parents."""
+    assert model.lookup(model.by_key(a_map(lines)), key).held is held
+
+
+def test_the_years_of_a_key_answer_together() -> None:
+    """It is held if it was in any year; the same pages may have been held in several."""
+    lines = model.read(["com,a)/ 2013 0", "com,a)/ 2014 3/2", "com,a)/ 2015 4/2"], width=2)
+    assert model.lookup(model.by_key(lines), "com,a)/") == Answer(True, "com,a)/", frequency("7/4-"))
+
+
+# Counting.
+
+
+def test_counting() -> None:
+    """Copies and pages of each key without its query, and of all."""
+    rows = [("com,a)/b", "20140101000000"), ("com,a)/b?q", "20150101000000"), ("com,a)/", "20150101000000")]
+    rows.append(("com,a)/b", "20150601000000"))
+    assert model.write(model.count(rows)) == ["* 4", "com,a)/ 1", "com,a)/b 3"]
+    assert model.write(model.count(rows, urir=True)) == ["* 4/3", "com,a)/ 1/1", "com,a)/b 3/2"]
+    yearly = ["* 2014 1/1", "* 2015 3/3", "com,a)/ 2015 1/1", "com,a)/b 2014 1/1", "com,a)/b 2015 2/2"]
+    assert model.write(model.count(rows, urir=True, by_year=True)) == yearly
+
+
+@given(strategies.ROWS, st.booleans(), st.booleans())
+def test_counting_keeps_every_key(rows: list[strategies.Row], urir: bool, by_year: bool) -> None:
+    """Every key that went in is held, and the lines add to the total."""
+    lines = model.count(strategies.captures(rows), urir=urir, by_year=by_year)
+    keyed = model.by_key(lines)
+    assert all(model.lookup(keyed, key).matched == key.split("?")[0] for key, _ in strategies.captures(rows))
+    assert model.sums(lines).items() <= lines.items()
+
+
+# Compacting.
+
+
+def test_the_papers_cutoffs() -> None:
+    """The figures of facts and paper at weight 1."""
+    plain = Compaction()
+    assert [round(plain.host_cutoff(depth), 2) for depth in (1, 2, 3, 4)] == [math.inf, 9.95, 7.45, 6.07]
+    assert [round(plain.path_cutoff(depth), 2) for depth in (0, 1, 2, 3)] == [24.55, 9.12, 5.11, 3.39]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "most", "wildcard"),
+    [
+        ("com,a,{})/", 9, "com,a,*"),
+        ("com,a,b,{})/x", 7, "com,a,b,*"),
+        ("com,a,b,c,{}:81)/", 6, "com,a,b,c,*"),
+        ("com,a)/{}", 24, "com,a)/*"),
+        ("localhost)/{}", 24, "localhost)/*"),
+        ("4,3,2,1)/{}", 24, "4,3,2,1)/*"),
+        ("com,a)/x/{}", 9, "com,a)/x/*"),
+        ("com,a)/x/y/{}", 5, "com,a)/x/y/*"),
+        ("com,a)/x/y/z/{}/q", 3, "com,a)/x/y/z/*"),
+    ],
+)
+def test_one_child_too_many_rolls_up(prefix: str, most: int, wildcard: str) -> None:
+    """As many children as fit below the cut-off stay as they are; one more, and there is one line."""
+    few = {(prefix.format(n), ""): frequency("2/1") for n in range(most)}
+    many = few | {(prefix.format(most), ""): frequency("2/1")}
+    assert model.compact(few, Compaction()) == few
+    assert model.compact(many, Compaction()) == {(wildcard, ""): frequency(f"{2 * most + 2}/{most + 1}")}
+
+
+@pytest.mark.parametrize("key", ["com,s{})/", "4,3,2,{})/", "com,a:{})/", "s{})/"])
+def test_no_top_level_is_rolled_up(key: str) -> None:
+    """Neither a top-level domain nor half an address, unless it is asked for."""
+    lines = {(key.format(n), ""): frequency("1") for n in range(100)}
+    assert model.compact(lines, Compaction(0, 0)) == lines
+    if key.startswith("com"):
+        assert model.write(model.compact(lines, Compaction(0, 0, rollup=("com,*",)))) == ["com,* 100"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "how", "expected"),
+    [
+        ("* 9, com,a)/b 4, com,a)/b/c 5", Compaction(0, 1), ["* 9", "com,a)/b 4", "com,a)/b/c 5"]),
+        ("* 9, com,a)/b 4, com,a)/b/c 5", Compaction(1, 0.2), ["* 9", "com,a)/b 4", "com,a)/b/c 5"]),
+        ("* 9, com,a)/b 4, com,a)/b/c 5", Compaction(1, 0.04), ["* 9", "com,a)/* 9"]),
+        ("* 9, com,a)/ 4, com,a)/b 5", Compaction(1, 0), ["* 9", "com,a)/* 9"]),
+        ("com,a)/ 4", Compaction(0, 0), ["com,a)/ 4"]),
+        ("com,a)/ 4, com,a,b)/c 5, com,a,b)/d 0, com,b)/ 1", Compaction(0, 1), ["com,a,* 9", "com,b)/ 1"]),
+        ("com,a)/b/* 0, com,a)/c 0", Compaction(0, 0), ["com,a)/b/* 0", "com,a)/c 0"]),
+        ("com,a)/b/* 4, com,a)/b/c 0", Compaction(0, 0), ["com,a)/* 4"]),
+        ("com,a)/* 4, com,a)/c 0", Compaction(0, 0), ["com,a)/* 4", "com,a)/c 0"]),
+        ("com,a,* 4, com,a)/c 3", Compaction(0, 0), ["com,a)/* 3", "com,a,* 4"]),
+        ("com,a)/c 3", Compaction(rollup=("com,a)/c/*",)), ["com,a)/c/* 3"]),
+        ("com,a)/c/d 3, com,a,b)/ 2", Compaction(rollup=("com,a)/*", "com,b,*")), ["com,a)/* 3", "com,a,b)/ 2"]),
+        ("com,a)/b/c/d 1, com,a)/b/c/e 2", Compaction(1, 0, path_depth=2), ["com,a)/* 3"]),
+        ("com,a)/b/c/d 1, com,a)/b/c/e 2", Compaction(1, 0, path_depth=1), ["com,a)/b/c/d 1", "com,a)/b/c/e 2"]),
+        ("com,a,b,c)/ 1, com,a,b,d)/ 2", Compaction(0, 1, host_depth=2), ["com,a,b,c)/ 1", "com,a,b,d)/ 2"]),
+        ("com,a,b,c)/ 1, com,a,b,d)/ 2", Compaction(0, 1, host_depth=3), ["com,a,* 3"]),
+    ],
+)
+def test_compacting_by_example(lines: str, how: Compaction, expected: list[str]) -> None:
+    """Only held children count, the shallowest node wins, the total stays, hosts go before paths."""
+    assert model.write(model.compact(a_map(lines), how)) == expected
+
+
+def test_segments_past_the_limit_are_one() -> None:
+    """Nine labels of a host are eight, ten parts of a path are nine: the deepest nodes have no children."""
+    hosts = {(f"com,b,c,d,e,f,g,{n},x,y)/", ""): frequency("1") for n in range(20)}
+    paths = {(f"com,a)/1/2/3/4/5/6/7/8/{n}", ""): frequency("1") for n in range(20)}
+    assert model.write(model.compact(hosts, Compaction())) == ["com,b,c,d,e,f,g,* 20"]
+    assert model.write(model.compact(paths, Compaction())) == ["com,a)/1/2/3/4/5/6/7/* 20"]
+    assert model.write(model.compact(hosts, Compaction(host_depth=7))) == ["com,b,c,d,e,f,* 20"]
+    assert model.write(model.compact(paths, Compaction(path_depth=10))) == ["com,a)/1/2/3/4/5/6/7/8/* 20"]
+
+
+def test_each_year_is_rolled_up_by_itself() -> None:
+    """Children of all years count together; each year has its sum, and a year of exclusions none."""
+    lines = model.read([f"com,a)/{n} {2010 + n % 2} 2" for n in range(30)] + ["com,a)/x 2012 0"], width=2)
+    assert model.write(model.compact(lines, Compaction())) == ["com,a)/* 2010 30", "com,a)/* 2011 30"]
+
+
+ALL_MAPS = st.one_of(strategies.MAPS, strategies.YEARLY_MAPS)
+ANY_COMPACTION = st.one_of(strategies.COMPACTIONS, strategies.ODD_COMPACTIONS)
+
+
+@given(ALL_MAPS, st.lists(ANY_COMPACTION, min_size=1, max_size=3))
+def test_no_false_negative_through_compactions(lines: Lines, chain: list[Compaction]) -> None:
+    """What a map holds it holds after any chain of compactions, and the counts stay."""
+    held = {place: frequency for place, frequency in lines.items() if frequency.is_held}
+    keys = {key for key, _ in held if "*" not in key}
+    compacted = held
+    for how in chain:
+        compacted = model.compact(compacted, how)
+    keyed = model.by_key(compacted)
+    assert all(model.lookup(keyed, key).held for key in keys)
+    assert all(model.holds(keyed, key) for key, _ in held)
+    assert model.sums(compacted) == model.sums(held)
+
+
+@given(strategies.MAPS, ANY_COMPACTION)
+def test_compacting_never_takes_an_answer_back(lines: Lines, how: Compaction) -> None:
+    """Also with exclusions: whatever was held is, even pages that only a wildcard held."""
+    before, after = model.by_key(lines), model.by_key(model.compact(lines, how))
+    keys = {key.removesuffix("*").rstrip("/,") for key, _ in lines}
+    asked = {key if ")/" in key else key + "/" if ")" in key else key + ")/" for key in keys}
+    asked |= {key.rstrip("/") + "/below" for key in asked}
+    assert {key for key in asked if model.lookup(before, key).held and not model.lookup(after, key).held} == set()
+
+
+@given(ALL_MAPS, strategies.COMPACTIONS, strategies.COMPACTIONS)
+def test_compacting_in_steps_equals_compacting_at_once(lines: Lines, one: Compaction, other: Compaction) -> None:
+    """First with the greater weights, then with the smaller ones."""
+    weak = Compaction(max(one.host_weight, other.host_weight), max(one.path_weight, other.path_weight))
+    strong = Compaction(min(one.host_weight, other.host_weight), min(one.path_weight, other.path_weight))
+    assert model.compact(model.compact(lines, weak), strong) == model.compact(lines, strong)
+    assert model.compact(model.compact(lines, strong), strong) == model.compact(lines, strong)
+
+
+# Merging.
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("com,a)/ 3/2", "com,a)/ 4/1", ["* 7/3-", "com,a)/ 7/3-"]),
+        ("* 9, com,a)/ 3", "com,a)/ 4", ["* 13", "com,a)/ 7"]),
+        ("com,a)/b/* 0", "com,a)/b/c 3", ["* 3", "com,a)/b/* 0", "com,a)/b/c 3"]),
+        ("com,a)/b/* 0", "com,a)/* 3", ["* 3", "com,a)/* 3"]),
+        ("com,a)/b 0", "com,a)/b/* 3", ["* 3", "com,a)/b/* 3"]),
+        ("com,a)/b 0", "com,a)/b/* 0, com,* 3", ["* 3", "com,* 3", "com,a)/b/* 0"]),
+        ("com,a)/b/* 0", "com,a)/* 0, com,* 3", ["* 3", "com,* 3", "com,a)/* 0", "com,a)/b/* 0"]),
+        ("com,a,* 0", "com,* 3", ["* 3", "com,* 3"]),
+        ("com,a,* 0", "com,a)/* 3", ["* 3", "com,a)/* 3", "com,a,* 0"]),
+        ("com,a)/b 0/20", "com,a)/b 3/2", ["* 3/22-", "com,a)/b 3/22-"]),
+        ("com,a)/b 0", "com,a)/b 0", ["* 0", "com,a)/b 0"]),
+    ],
+)
+def test_merging_by_example(one: str, other: str, expected: list[str]) -> None:
+    """Holdings win over exclusions, counts add, totals too, in any order."""
+    assert model.write(model.merge([a_map(one), a_map(other)])) == expected
+    assert model.write(model.merge([a_map(other), a_map(one)])) == expected
+
+
+@given(st.lists(strategies.MAPS, min_size=1, max_size=3), strategies.COMPACTIONS)
+@example([a_map("com,a)/b 0"), a_map("com,a)/b/* 3"), a_map("com,a,* 0")], Compaction(0, 0))
+def test_no_false_negative_through_merges(maps: list[Lines], how: Compaction) -> None:
+    """What any of the maps holds, all of them together hold, also when they are compacted afterwards."""
+    merged = model.merge(maps)
+    pages = {key for lines in maps for key, _ in lines if "*" not in key}
+    for lines in (merged, model.compact(merged, how), model.merge([merged, *maps])):
+        keyed = model.by_key(lines)
+        for one in map(model.by_key, maps):
+            assert {key for key in pages if model.lookup(one, key).held and not model.lookup(keyed, key).held} == set()
+
+
+# Profiles and depths.
+
+
+def test_profiles() -> None:
+    """Captures under each key; a merged profile says how many profiles had it."""
+    rows = [("uk,co,bbc,news)/a/b?c", "2014"), ("uk,co,bbc)/a", "2014"), ("uk,co,bbc)/a", "2015")]
+    one, other = model.profile(rows, "H3P1"), model.profile(rows[:1], "H3P1")
+    assert one == {"uk,co,bbc)/": (1, 1), "uk,co,bbc)/a": (2, 1)}
+    assert model.merge_profiles([one, other]) == {"uk,co,bbc)/": (2, 2), "uk,co,bbc)/a": (2, 1)}
+
+
+@given(st.lists(strategies.KEYS, max_size=30), st.sampled_from(["H1P0", "H2P1", "H3P3", "HxP0", "HxPx"]))
+def test_profiles_lose_nothing(keys: list[str], policy: str) -> None:
+    """The captures under all keys are all captures, however the index was cut before."""
+    rows = [(key, "2014") for key in keys]
+    whole = model.profile(rows, policy)
+    parts = model.merge_profiles([model.profile(rows[::2], policy), model.profile(rows[1::2], policy)])
+    assert sum(tally.frequency for tally in whole.values()) == len(rows)
+    assert {key: tally.frequency for key, tally in parts.items()} == {k: tally.frequency for k, tally in whole.items()}
+
+
+@pytest.mark.parametrize(
+    ("count", "keys", "redq"),
+    [
+        (2_068_333, 1_138_916_690, 0.99818),
+        (2_158_880, 630_309_184, 0.55153),
+        (1_329_137, 201_308_887, 0.17559),
+        (245_881, 39_396_636, 0.03438),
+        (145_687_459, 1_134_466_338, 0.86817),
+        (290_761_965, 1_021_443_935, 0.64156),
+        (392_635_328, 795_954_162, 0.35412),
+    ],
+)
+def test_the_papers_reductions(count: int, keys: int, redq: float) -> None:
+    """The second paper's Table 8, H2 to H5 and P1 to P3, from its own counts and sums."""
+    assert model.redq(keys, count, 1_138_923_169) == pytest.approx(redq, abs=5.1e-6)
+
+
+@pytest.mark.parametrize(("children", "parents", "mean"), [(2_158_880, 253_091, 8.53), (145_687_459, 5_828_059, 25.00)])
+def test_the_papers_mean_children(children: int, parents: int, mean: float) -> None:
+    """The second paper's Table 8 has both numbers for H3 and P1."""
+    assert round(children / parents, 2) == mean
+
+
+def test_the_depth_table() -> None:
+    """Prefixes, the keys below them, and how many children a parent has, by the children's depth."""
+    keys = ["com,a)/", "com,a)/x", "com,a)/x/1", "com,a)/x/2?q", "com,a)/x/2", "com,b,c)/", "4,3,2,1)/x"]
+    table = model.depth_table(keys)
+    assert list(table) == ["H1", "H2", "H3", "P0", "P1", "P2"]
+    assert table["H1"] == model.Depth(2, 6, 4 / 6, 1, 2.0)
+    assert table["H2"] == model.Depth(2, 5, 3 / 6, 1, 2.0)
+    assert table["H3"] == model.Depth(1, 1, 0.0, 1, 1.0)
+    assert table["P0"] == model.Depth(3, 6, 3 / 6, 1, 3.0)
+    assert table["P1"] == model.Depth(2, 4, 2 / 6, 2, 1.0)
+    assert table["P2"] == model.Depth(2, 2, 0.0, 1, 2.0)

@@ -1,1 +1,0 @@
-"""Labelled pages to judge verdicts by, and their reader."""

@@ -1,0 +1,227 @@
+"""A report says the same in each language, all of it, and what is for programs says nothing in any."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import unlost.crawl.traps
+import unlost.quality
+from tests.quality.judged import judged, judged_held_out
+from tests.report.recovery.states import Made, html_of, make, note_list
+from unlost.crawl import TrapDetector
+from unlost.html import LinkKind
+from unlost.recover.state import REQUESTS_FACT, ListingStatus, RecoveryState, ResourceStatus, StateReader
+from unlost.report import load_texts
+from unlost.report.recovery import MAX_LISTED_RESOURCES, ReportFiles, report_strings, translate_message, write_report
+from unlost.report.recovery import writer as renderer
+
+REPORT = Path(renderer.__file__).parent
+KINDS = ("text/html", "image/png", "text/css", "text/javascript", "application/pdf", "font/woff2", "video/mp4")
+MIMES = (*KINDS, "application/json", "text/plain", "application/x-nobody-knows")
+REASONS = ("not-held", "rejected", "no-good-copy", "excluded", "failed")
+VERDICTS = {
+    "soft-404": 'its title or heading says "error 404"',
+    "parked": 'it says "for sale"',
+    "hijacked": "it is about gambling, and the site was not before",
+    "login-wall": 'it asks who is there: "log in"',
+    "consent-wall": 'it wants consent first: "accept all"',
+    "archive-error": 'an archive says "not archived"',
+}
+TRAPS = ("longer than 2,000 characters", "its path repeats itself", "redirects that lead on and on")
+# What is the same in both: data of the recovery, commands, and words that German has, too.
+DATA = re.compile(r"(https?:|unlost re|[a-z]+/[\w.-]+$|\"|[a-f]( \d{4}-.*)?$|[<>]?\s?\d+ %$|[\d., -]*$|\W*$)")
+THE_SAME = {"summary.tsv", "report.json"}
+
+
+def rich(folder: Path, years: tuple[int, int] = (1900, 2026)) -> Path:
+    """Make a recovery that has something of everything that a report can speak of."""
+    made = [Made("", f"{years[0]}0401000000", urim="https://a.example/1", links=tuple(REASONS))]
+    made += [Made(f"k{n}", f"{years[1]}0101000000", mime=mime, use=LinkKind.REQUISITE) for n, mime in enumerate(MIMES)]
+    made += [Made(f"t{n}", f"{years[1]}0101000000", mime=f"x/{n}") for n in range(60)]
+    made += [Made("moved", f"{years[1]}0101000000", status=301), Made("who", f"{years[1]}0101000000", archive="")]
+    made += [Made(reason, reason=reason, others=(("b", "20150101000000"),)) for reason in REASONS]
+    made += [Made(f"p{n}", f"{years[1]}0101000000", urim=f"https://a.example/p{n}", links=REASONS) for n in range(8)]
+    made += [
+        Made(f"v{n}", f"{years[1]}0101000000", urim=f"https://a.example/v{n}", reason="rejected", verdict=(kind, said))
+        for n, (kind, said) in enumerate(VERDICTS.items())
+    ]
+    made += [
+        Made(f"l{n}", others=(("b", "20150101000000"),), standing=ResourceStatus.LISTED)
+        for n in range(MAX_LISTED_RESOURCES + 2)
+    ]
+    make(folder, [*made, Made("later", standing=ResourceStatus.QUEUED)])
+    for archive, outcome in zip("abcdef", ListingStatus, strict=False):
+        note_list(folder, archive, outcome, None)
+    with RecoveryState(folder) as state:
+        state.store_skipped_links({}, dict.fromkeys(TRAPS, 3))
+        state.set_fact(REQUESTS_FACT, json.dumps({"a": {"capture": 1_234}}))
+    return folder
+
+
+class Text(HTMLParser):
+    """Collects what is read and what is heard: texts and names of regions, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.tags: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep the names of things."""
+        self.tags.append(tag)
+        self._hidden += tag == "style"
+        self.found += [value or "" for name, value in attrs if name in ("aria-label", "title", "alt", "placeholder")]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave a style."""
+        self._hidden -= tag == "style"
+
+    def handle_data(self, data: str) -> None:
+        """Keep a text."""
+        if data.strip() and not self._hidden:
+            self.found.append(" ".join(data.split()))
+
+
+def read(page: str) -> Text:
+    """Return what is read in a page."""
+    parser = Text()
+    parser.feed(page)
+    parser.close()
+    return parser
+
+
+def untranslated(english: str, german: str) -> set[str]:
+    """Return the texts of one page that stand in the other, too, and are neither data nor the same word."""
+    known = set(read(english).found)
+    found = {text for text in read(german).found if text in known}
+    return {text for text in found if not DATA.match(text)} - THE_SAME
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a recovery with something of everything."""
+    return rich(tmp_path_factory.mktemp("rich") / "r")
+
+
+def test_no_english_is_left(folder: Path) -> None:
+    """Both pages are built alike, and no text is in both but data; one that was forgotten would be found."""
+    english, german = html_of(folder, "en"), html_of(folder, "de")
+    assert '<html lang="de">' in german
+    assert '<html lang="en">' in english
+    assert read(english).tags == read(german).tags
+    assert untranslated(english, german) == set()
+    planted = german.replace(report_strings("de")("head.how_much"), report_strings("en")("head.how_much"))
+    assert untranslated(english, planted) == {"How much came back"}
+
+
+def test_every_text_of_the_catalogue_is_said(folder: Path, tmp_path: Path) -> None:
+    """What the files have is wanted by the page, the command line or a state; a name that nobody knows fails."""
+    sources = [*REPORT.rglob("*.py"), *REPORT.rglob("*.html"), *REPORT.parents[1].glob("cli/report*.py")]
+    source = "\n".join(file.read_text() for file in sources)
+    named = set(re.findall(r'"((?:report|head|note|time)\.[a-z_]+)"', source)) - {"report.html", "report.json"}
+    shown = re.search(r'f"head\.\{each\}"\) for each in \((.*?)\)', source)
+    assert shown is not None
+    named |= {f"head.{name}" for name in re.findall(r'"(\w+)"', shown[1])}
+    texts = {re.sub(r"\.(one|other)$", "", name) for name in load_texts("en", "unlost.report.recovery")}
+    assert {name for name in texts if name.startswith(("report.", "head.", "note.", "time."))} == named
+    pages = html_of(folder, "de") + html_of(rich(tmp_path / "few", (2010, 2010)), "de")
+    pages += html_of(make(tmp_path / "listed", [Made("m", reason="not-held")]), "de")
+    words = load_texts("de", "unlost.report.recovery")
+    parts = {name for name in words if name.startswith(("reason", "outcome_unlisted.", "verdict.", "kind."))}
+    assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has a list of its own"
+
+
+def test_what_is_for_programs_is_the_same(folder: Path, tmp_path: Path) -> None:
+    """Lines and objects are the same bytes, whatever language the page beside them has."""
+    written = {}
+    for language in ("en", "de"):
+        files = ReportFiles.in_folder(tmp_path / language, folder)
+        with StateReader(folder) as state:
+            write_report(state, files, language=language)
+        written[language] = {file.name: file.read_bytes() for file in (tmp_path / language).iterdir()}
+    english, german = written["en"], written["de"]
+    assert english.keys() == german.keys() == {"index.html", "summary.tsv", "report.json"}
+    assert {name for name in english if english[name] != german[name]} == {"index.html"}
+
+
+def test_numbers_and_times_are_german(folder: Path) -> None:
+    """Thousands have a point, days a name, and several years a word between them."""
+    page = html_of(folder, "de")
+    assert "Die Kopien sind vom 1. April 1900 bis zum 1. Januar 2026." in page
+    assert "länger als 2.000 Zeichen" in page
+    assert "1900 bis 1904" in page
+    assert "es geht um Glücksspiel" in page
+    assert "und 4 weiteren" in page
+
+
+def said_by_code() -> Iterator[str]:
+    """Yield every reason that the code can give: of pages of all kinds, of addresses, and what stands in its text."""
+    for _, verdict in (*judged(), *judged_held_out()):
+        if verdict is not None:
+            yield verdict.reason
+    traps = TrapDetector(max_similar=1, max_in_folder=2, max_shapes=4)
+    names = ["x/" + "a" * 3_000, "x" + "/a" * 30, "x/a/b/a/b/a/b", "x/p1", "x/p2", "x/q", "x/r", "y/z", "z/z"]
+    found = [reason for name in names if (reason := traps.check(name)) is not None]
+    assert len(set(found)) == 6
+    yield from found
+
+
+def test_every_reason_is_told_in_german() -> None:
+    """Whatever a verdict or a trap writes into a state is said in German; what others wrote is not made up."""
+    german = report_strings("de")
+    found = set(said_by_code())
+    assert {reason for reason in found if translate_message(reason, german) is None} == set()
+    odd = [f"longer than {number} characters" for number in ("9" * 400, "\N{ARABIC-INDIC DIGIT THREE}", ",1")]
+    mixed = ["", "HTTP 503", 'it says "a" and more', "it is about <b>, and the site was not before", "x" * 9_999]
+    for reason in odd + mixed:
+        assert translate_message(reason, german) is None
+        assert translate_message(reason, report_strings("en")) == reason
+    assert translate_message('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'
+
+
+def test_every_sentence_in_the_source_is_known() -> None:
+    """A sentence that is added to verdicts or traps, and that no page of the tests meets, is not forgotten."""
+    folders = [Path(unlost.quality.__file__).parent, Path(unlost.crawl.traps.__file__)]
+    files = [file for place in folders for file in ([place] if place.is_file() else sorted(place.glob("*.py")))]
+    said = set(sentences(files))
+    assert len(said) > 20
+    patterns = {
+        _bare(text) for name, text in load_texts("en", "unlost.report.recovery").items() if name.startswith("said.")
+    }
+    unknown = {text for text in said if text not in patterns}
+    assert unknown == {"more than {} unlisted addresses {}", "in one folder"}, "which are put together"
+    assert "the frog is {}" in set(sentences([], "def f():\n    return f'the frog is {quoted(x)}'\n"))
+
+
+def sentences(files: list[Path], more: str = "") -> Iterator[str]:
+    """Yield what functions return or make verdicts of: texts of several words, with {} for what is put into them."""
+    for source in [*(file.read_text() for file in files), *([more] if more else [])]:
+        for node in ast.walk(ast.parse(source)):
+            values: list[ast.expr | None] = []
+            if isinstance(node, ast.Return):
+                values = [node.value]
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Verdict":
+                values = list(node.args)
+            for value in values:
+                yield from (text for text in _texts(value) if " " in text.strip())
+
+
+def _texts(node: ast.AST | None) -> Iterator[str]:
+    """Yield the texts in an expression, each as a whole."""
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
+    elif isinstance(node, ast.Constant):
+        yield str(node.value)
+    elif node is not None:
+        for child in ast.iter_child_nodes(node):
+            yield from _texts(child)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\{\w+\}", "{}", text)

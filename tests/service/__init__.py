@@ -1,1 +1,0 @@
-"""Tests of the web service, the job queue, HTML pages and email."""

@@ -1,1 +1,0 @@
-"""Tests of jobs: state machine, databases, workers and the API."""

@@ -1,0 +1,59 @@
+"""Look-ups of a visitor in archives are rate limited."""
+
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from tests.jobs.service_process import run_service
+from tests.recover.village import running, village
+from tests.virtual_clock import VirtualClock
+from tests.webui.visitor import Visitor
+from unlost.jobs import TALLIES, Database, LookupRateLimit, file_url
+
+
+def test_lookups_are_limited_per_client(tmp_path: Path) -> None:
+    """30 in ten minutes; other clients are not affected."""
+    clock = VirtualClock()
+    database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
+    database.prepare()
+    limit = LookupRateLimit(database)
+    for _ in range(30):
+        assert limit.try_acquire("here")
+        clock.advance(10)
+    assert not limit.try_acquire("here")
+    assert limit.try_acquire("elsewhere")
+    clock.advance(301)
+    assert limit.try_acquire("here"), "the first of them is ten minutes ago"
+    assert not limit.try_acquire("here")
+    clock.advance(601)
+    assert all(limit.try_acquire("here") for _ in range(30))
+    with database.reading() as connection:
+        assert connection.execute(select(func.count()).select_from(TALLIES)).scalar_one() == 30, "the rest is forgotten"
+    database.close()
+
+
+def test_limited_client_gets_cached_results(tmp_path: Path) -> None:
+    """No archive is queried for a client above the limit, but cached results are shown."""
+    with (
+        running(village()) as lost,
+        run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", "--behind-proxy") as service,
+    ):
+        here, elsewhere = Visitor(service), Visitor(service)
+
+        def look(visitor: Visitor, name: str) -> str:
+            address = "192.0.2.1" if visitor is here else "192.0.2.2"
+            answer = visitor.get(f"/recover/holdings?url=http://{name}.example/", X_Forwarded_For=address)
+            assert answer.status == 200
+            return answer.body.decode()
+
+        for number in range(30):
+            assert "very often" not in look(here, f"lost{number}")
+        asked = len(lost.asked)
+        assert "very often" in look(here, "lost")
+        assert "very often" not in look(here, "lost7")
+        here.get("/recover", X_Forwarded_For="192.0.2.1")
+        form = {"look": "yes", "url": "http://lost.example/"}
+        assert b"very often" in here.post("/recover", form, X_Forwarded_For="192.0.2.1").body
+        assert len(lost.asked) == asked
+        assert "What archives hold" in look(elsewhere, "lost")
+        assert len(lost.asked) > asked
