@@ -32,13 +32,13 @@ def unlost(
     """Run `unlost` with no settings but those given, and the UNLOST_HOME of the test; stdout and stderr are bytes.
 
     It runs in this process, which saves the start of Python. Tests that are about processes (signals, memory, closed
-    pipes, imports) use `unlost_process`. So do calls from other threads and from coroutines, bytes as arguments, and
-    more standard input than fits a pipe.
+    pipes, imports) use `unlost_process`. So do calls from other threads and from coroutines, bytes as arguments,
+    paths of devices (/dev/stdout has to be a pipe), and more standard input than fits a pipe.
     """
     is_main = threading.current_thread() is threading.main_thread()
     is_set_up_at_start = any(name.startswith(_READ_AT_START) for name in env or {})
-    is_bytes = any(isinstance(argument, bytes) for argument in arguments)
-    if not is_main or _is_in_event_loop() or is_set_up_at_start or is_bytes or len(stdin) > _PIPE_CAPACITY:
+    is_special = any(isinstance(argument, bytes) or argument.startswith("/dev/") for argument in arguments)
+    if not is_main or _is_in_event_loop() or is_set_up_at_start or is_special or len(stdin) > _PIPE_CAPACITY:
         return unlost_process(*arguments, stdin=stdin, env=env)
     words = [str(argument) for argument in arguments]
     with (
