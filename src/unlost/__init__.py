@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from unlost import errors, testing, uri
     from unlost._core import VERSION as __version__  # noqa: N811  conventional name
     from unlost.api.aggregator import Aggregator, AsyncAggregator, Memento, TimeMap
-    from unlost.api.comparison import compare
     from unlost.api.maps import build_map, compact_map
-    from unlost.api.recovery import MissingResource, Recovery, Resource, RunResult, recover, recover_async
+    from unlost.api.recovery import MissingResource, Recovery, Resource, RunResult, compare, recover, recover_async
     from unlost.errors import UnlostError
     from unlost.mementomap.map import Map
     from unlost.registry.loader import Registry, load_registry
@@ -59,7 +58,7 @@ _PLACES = {
     "__version__": "_core:VERSION",
     "build_map": "api.maps:build_map",
     "compact_map": "api.maps:compact_map",
-    "compare": "api.comparison:compare",
+    "compare": "api.recovery:compare",
     "errors": "errors:",
     "load_registry": "registry.loader:load_registry",
     "recover": "recover:",  # the package, which can be called

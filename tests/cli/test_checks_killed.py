@@ -105,7 +105,7 @@ def running(killing: Killing) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
     """Be ready to start commands."""
-    with commands("unlost.cli.check_run", "unlost.cli.watch_run", "unlost.archives.memento") as ready:
+    with commands("unlost.cli.check", "unlost.cli.watch", "unlost.archives.memento") as ready:
         yield ready
 
 

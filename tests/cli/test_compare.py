@@ -17,7 +17,7 @@ from tests.comparison.memory_sites import MemorySite, resource
 from tests.export.sample_recoveries import Copy, recovered
 from tests.waiting import wait_until
 from tests.warc.warcs import record
-from unlost.cli import compare_run, run
+from unlost.cli import compare, run
 from unlost.errors import InputError
 from unlost.export import MANIFEST_NAME
 from unlost.problems import Problem
@@ -171,7 +171,7 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
 
 def fake(monkeypatch: pytest.MonkeyPatch, original: MemorySite, recovered: MemorySite) -> None:
     """Have these sites read, whatever is there."""
-    monkeypatch.setattr(compare_run, "open_site", lambda path, **_: original if path.name == "original" else recovered)
+    monkeypatch.setattr(compare, "open_site", lambda path, **_: original if path.name == "original" else recovered)
 
 
 def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -303,18 +303,18 @@ def test_whoever_is_not_needed_stops(
             on_read(1)
         raise AssertionError("it was read to its end")
 
-    monkeypatch.setattr(compare_run, "open_site", opened)
+    monkeypatch.setattr(compare, "open_site", opened)
     assert run(["compare", "original", "recovered"]) == 3
     assert capsysbinary.readouterr().err == b"unlost: original: no site at all\n"
     assert time.monotonic() - began[0] < 10
 
 
 def test_help_waits_for_nothing() -> None:
-    """What draws pages and reads documents is imported only when it is needed."""
+    """The libraries that format tables, store jobs and read documents are imported only when they are needed."""
     import subprocess
     import sys
 
-    code = "import sys, unlost.cli.compare; print([m for m in ('jinja2', 'rich', 'unlost._core') if m in sys.modules])"
+    code = "import sys, unlost.cli.compare; print([m for m in ('rich', 'sqlalchemy', 'pypdfium2') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
 
 

@@ -4,8 +4,7 @@ Modules in reading order:
 
 - arguments: dates and archive selections as callers pass them
 - aggregator: TimeMaps from all archives, synchronous and asynchronous
-- recovery: recovers sites, and reads, exports and reports recoveries
-- comparison: compares a recovered site with the original
+- recovery: recovers sites; reads, exports, reports and compares recoveries
 - maps: builds and compacts MementoMaps
 - loop_thread: runs coroutines for synchronous callers
 

@@ -1,15 +1,16 @@
 """Clients for web archives and for archives on this machine.
 
-base: the `ArchiveClient` protocol. factory: the client for an entry of the registry. prefix_query: pages, prefixes,
-hosts and domains. datetime_negotiation: the capture closest to a date. memento_urls: URI-Ms.
+base: the `ArchiveClient` protocol. factory: the client for an entry of the registry. datetime_negotiation: the capture
+closest to a date. memento_urls: URI-Ms.
 
-Remote archives: cdx (queries and rows of CDX servers), replay (fetches one capture), timemap (TimeMaps and TimeGates);
-the clients cdx_client (Wayback, pywb), memento, common_crawl and archive_today. probe: tests a new registry entry.
+Remote archives: cdx (prefix queries, and queries and rows of CDX servers), replay (fetches one capture), timemap
+(TimeMaps and TimeGates); the clients cdx_client (Wayback, pywb), memento, common_crawl and archive_today. probe: tests
+a new registry entry.
 
 Local archives: warc_capture, warc_file_index and warc_files (directories of WARC and other archive files);
 browser_cache with its formats chromium_cache, firefox_cache and har; local_sources finds them.
 
-sample_state, sampler and sample_map: sample an archive's holdings into a MementoMap.
+sample_state and sampler: sample an archive's holdings into a MementoMap.
 
 Imports http, registry, index, memento, warc, mementomap and formats; never aggregate, recover or the services.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from unlost.archives.cdx import MAX_BAD_ROWS as MAX_BAD_ROWS
     from unlost.archives.cdx import MAX_ROW_BYTES as MAX_ROW_BYTES
     from unlost.archives.cdx import JsonRowReader as JsonRowReader
+    from unlost.archives.cdx import PrefixQuery as PrefixQuery
     from unlost.archives.cdx_client import PywbClient as PywbClient
     from unlost.archives.cdx_client import WaybackClient as WaybackClient
     from unlost.archives.chromium_cache import ChromiumCacheClient as ChromiumCacheClient
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
     from unlost.archives.memento_urls import memento_url as memento_url
     from unlost.archives.memento_urls import parse_memento_url as parse_memento_url
     from unlost.archives.memento_urls import raw_memento_url as raw_memento_url
-    from unlost.archives.prefix_query import PrefixQuery as PrefixQuery
     from unlost.archives.probe import MapLink as MapLink
     from unlost.archives.probe import ProbeResult as ProbeResult
     from unlost.archives.probe import discover_maps as discover_maps
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from unlost.archives.probe import probe_archives as probe_archives
     from unlost.archives.replay import ReplayClient as ReplayClient
     from unlost.archives.replay import decompress_text as decompress_text
-    from unlost.archives.sample_map import write_sample_map as write_sample_map
     from unlost.archives.sample_state import SampleState as SampleState
     from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES as MAX_CONSECUTIVE_FAILURES
     from unlost.archives.sampler import ArchiveSampler as ArchiveSampler
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from unlost.archives.sampler import SearchResultPage as SearchResultPage
     from unlost.archives.sampler import SearchSampler as SearchSampler
     from unlost.archives.sampler import capture_language as capture_language
+    from unlost.archives.sampler import write_sample_map as write_sample_map
     from unlost.archives.warc_capture import decode_payload as decode_payload
     from unlost.archives.warc_file_index import IndexingStoppedError as IndexingStoppedError
     from unlost.archives.warc_file_index import WarcFileIndex as WarcFileIndex
@@ -84,7 +85,7 @@ else:
             "archive_today": "ArchiveTodayClient ArchiveTodayDomains",
             "base": "ArchiveClient FetchedCapture",
             "browser_cache": "CachedResponse CachedResponseClient",
-            "cdx": "JsonRowReader MAX_BAD_ROWS MAX_ROW_BYTES",
+            "cdx": "JsonRowReader MAX_BAD_ROWS MAX_ROW_BYTES PrefixQuery",
             "cdx_client": "PywbClient WaybackClient",
             "chromium_cache": (
                 "ChromiumCacheClient chromium_data_folder open_chromium_content parse_chromium_key "
@@ -100,14 +101,12 @@ else:
             "local_sources": "find_profiles profiles_at",
             "memento": "MementoClient",
             "memento_urls": "archive_hosts join_url memento_url parse_memento_url raw_memento_url",
-            "prefix_query": "PrefixQuery",
             "probe": "MapLink ProbeResult discover_maps maps_in_headers maps_in_page probe_archives",
             "replay": "ReplayClient decompress_text",
-            "sample_map": "write_sample_map",
             "sample_state": "SampleState",
             "sampler": (
                 "ArchiveSampler EarlyStop FullTextSearch MAX_CONSECUTIVE_FAILURES SampleUrlList SearchResultPage "
-                "SearchSampler capture_language"
+                "SearchSampler capture_language write_sample_map"
             ),
             "warc_capture": "decode_payload",
             "warc_file_index": "IndexingStoppedError WarcFileIndex",

@@ -19,11 +19,11 @@ from typing import BinaryIO, ParamSpec, TypeVar
 
 from unlost.archives import datetime_negotiation
 from unlost.archives.base import FetchedCapture
-from unlost.archives.prefix_query import PrefixQuery
+from unlost.archives.cdx import PrefixQuery
 from unlost.capture import Capture
 from unlost.errors import ArchiveFileError, DateError, FailedError, ListCutError, UriError, UsageError
-from unlost.http.body import MAX_BODY_BYTES, BodyTooLargeError, spool_body
 from unlost.http.content_encoding import ContentDecoder, UndecodableError, decode_chunks, parse_content_encoding
+from unlost.http.models import MAX_BODY_BYTES, BodyTooLargeError, spool_body
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive
 from unlost.uri import key

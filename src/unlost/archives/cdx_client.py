@@ -7,8 +7,16 @@ from dataclasses import replace
 
 from unlost.archives import datetime_negotiation
 from unlost.archives.base import FetchedCapture, has_content, names_exclusion
-from unlost.archives.cdx import ROW_DECODER, ROWS_PER_YIELD, CdxRowParser, JsonRowReader, build_query, supported_prefix
-from unlost.archives.prefix_query import PrefixQuery, list_with_folder_page
+from unlost.archives.cdx import (
+    ROW_DECODER,
+    ROWS_PER_YIELD,
+    CdxRowParser,
+    JsonRowReader,
+    PrefixQuery,
+    build_query,
+    list_with_folder_page,
+    supported_prefix,
+)
 from unlost.archives.replay import ReplayClient
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError

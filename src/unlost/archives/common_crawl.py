@@ -19,12 +19,10 @@ from urllib.parse import quote, urlencode, urlsplit
 from unlost import dates
 from unlost.archives import datetime_negotiation, warc_capture
 from unlost.archives.base import FetchedCapture
-from unlost.archives.cdx import ROW_DECODER
-from unlost.archives.prefix_query import PrefixQuery, list_with_folder_page
+from unlost.archives.cdx import ROW_DECODER, PrefixQuery, list_with_folder_page
 from unlost.capture import Capture
 from unlost.errors import ArchiveFileError, DateError, FailedError, ListCutError, UsageError
-from unlost.http.body import iter_pieces
-from unlost.http.models import HttpClient, HttpRequest, HttpResponse
+from unlost.http.models import HttpClient, HttpRequest, HttpResponse, iter_pieces
 from unlost.index.cdx import NO_VALUE, IndexRow, RowError
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind

@@ -18,7 +18,7 @@ from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, 
 from unlost.http.models import HttpClient, HttpRequest, HttpResponse
 from unlost.memento import timemap as memento_timemap
 from unlost.problems import Problems
-from unlost.registry.fields import is_http_url
+from unlost.registry.loader import is_http_url
 from unlost.registry.models import Archive, RequestKind
 from unlost.uri.normalize import normalize_input_url
 

@@ -23,9 +23,8 @@ from unlost.archives.memento_urls import (
 )
 from unlost.capture import Capture, matches_digest
 from unlost.errors import DateError, FailedError, UnsupportedError, UriError
-from unlost.http.body import BodyTooLargeError, iter_pieces, spool_body
 from unlost.http.content_encoding import ContentDecoder, decode_chunks
-from unlost.http.models import HttpClient, HttpRequest, HttpResponse
+from unlost.http.models import BodyTooLargeError, HttpClient, HttpRequest, HttpResponse, iter_pieces, spool_body
 from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind

@@ -9,7 +9,6 @@ from unlost import dates, uri
 from unlost.archives.base import FetchedCapture
 from unlost.capture import Capture
 from unlost.errors import DateError, FailedError, UriError
-from unlost.http.body import MAX_BODY_BYTES, BodyTooLargeError, ByteReader, iter_pieces, spool_body
 from unlost.http.content_encoding import (
     MAX_CODINGS,
     ContentDecoder,
@@ -17,6 +16,7 @@ from unlost.http.content_encoding import (
     decode_chunks,
     parse_content_encoding,
 )
+from unlost.http.models import MAX_BODY_BYTES, BodyTooLargeError, ByteReader, iter_pieces, spool_body
 from unlost.registry.models import Archive
 from unlost.warc.reader import StoredRecord
 

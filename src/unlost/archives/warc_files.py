@@ -25,12 +25,12 @@ from typing import TypeVar
 from unlost import paths
 from unlost.archives import datetime_negotiation, warc_capture
 from unlost.archives.base import FetchedCapture
-from unlost.archives.prefix_query import PrefixQuery
+from unlost.archives.cdx import PrefixQuery
 from unlost.archives.warc_file_index import IndexedCapture, IndexingStoppedError, WarcFileIndex
 from unlost.capture import Capture
 from unlost.clock import Clock, SystemClock
 from unlost.errors import ArchiveFileError, FailedError, InputError, UsageError
-from unlost.http.body import MAX_BODY_BYTES
+from unlost.http.models import MAX_BODY_BYTES
 from unlost.index.warc_index import is_archive_file
 from unlost.problems import Problems
 from unlost.registry.models import Archive

@@ -7,14 +7,14 @@ Modules in reading order:
     commands: Table of commands, whose modules are imported only when they are called.
     start, main, config: Entry point; maps errors to exit codes; settings in `config.toml`.
     messages, problems, progress: Messages and problem reports on stderr; the progress bar.
-    types, options, inputs, output: Parameter types, shared options, URL input in batches, standard output and files.
-    archive_options, archive_clients: Options that choose archives; HTTP clients with the rate limits of the user.
+    output: Results on stdout and in files.
+    types, options, inputs: Parameter types, options that commands share, URL input in batches.
+    archive_options: Options that choose archives; HTTP clients with the rate limits of the user.
     sampling, job_options: Shared by `map sample` and `overlap`; by `serve`, `worker` and `jobs`.
     archives, check, compare, completion, demo, evaluate, export, filter, harvest, index, jobs, map, overlap, profile,
-        recover, refresh, report, serve, stats, synth, timegate, timemap, uri, vault, watch, worker: One command each.
-    map_build, map_compact, map_exclude, map_sample, vault_recover: Subcommands of `map` and `vault`.
-    check_run, compare_run, export_run, harvest_run, overlap_run, recover_run, refresh_learn, report_factors,
-        report_run, watch_run: What a command runs, imported only when it is called, to keep `--help` fast.
+        recover, refresh, report, serve, stats, synth, timemap (and TimeGate), uri, vault, watch, worker: One command
+        each.
+    map_compact, map_sample, vault_recover: Long subcommands of `map` and `vault`.
 """
 
 from typing import TYPE_CHECKING
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 from unlost.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from unlost.cli.archive_clients import open_limit_store as open_limit_store
+    from unlost.cli.archive_options import open_limit_store as open_limit_store
     from unlost.cli.commands import COMMANDS as COMMANDS
     from unlost.cli.job_options import open_database as open_database
     from unlost.cli.main import EXIT_CODES as EXIT_CODES
     from unlost.cli.main import app as app
     from unlost.cli.main import run as run
-    from unlost.cli.map_build import build as build
+    from unlost.cli.map import build as build
     from unlost.cli.problems import PROBLEM_DESCRIPTIONS as PROBLEM_DESCRIPTIONS
     from unlost.cli.problems import format_problem as format_problem
     from unlost.cli.recover import command as command
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from unlost.cli.types import RECOVERY_FOLDER as RECOVERY_FOLDER
     from unlost.cli.types import AnyPath as AnyPath
     from unlost.cli.types import ReadablePath as ReadablePath
-    from unlost.cli.watch_run import WatchRun as WatchRun
+    from unlost.cli.watch import WatchRun as WatchRun
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "archive_clients": "open_limit_store",
+            "archive_options": "open_limit_store",
             "commands": "COMMANDS",
             "job_options": "open_database",
             "main": "EXIT_CODES app run",
-            "map_build": "build",
+            "map": "build",
             "problems": "PROBLEM_DESCRIPTIONS format_problem",
             "recover": "command",
             "types": (
                 "AnyPath FILE_OR_FOLDER FILE_OR_STDIN LOCAL_OR_REMOTE READABLE_FILE READABLE_FOLDER "
                 "RECOVERY_FOLDER ReadablePath"
             ),
-            "watch_run": "WatchRun",
+            "watch": "WatchRun",
         },
     )

@@ -17,8 +17,15 @@ from click.core import ParameterSource
 from unlost import dates
 from unlost import uri as uris
 from unlost.archives.probe import ProbeResult, probe_archives
-from unlost.cli.archive_clients import open_http_client, open_limit_store, reset_hint
-from unlost.cli.archive_options import archives_option, contact_option, only_option, read_registry
+from unlost.cli.archive_options import (
+    archives_option,
+    contact_option,
+    only_option,
+    open_http_client,
+    open_limit_store,
+    read_registry,
+    reset_hint,
+)
 from unlost.cli.inputs import parse_argument
 from unlost.cli.messages import escape_untrusted, say
 from unlost.cli.output import json_line, print_table, write_lines

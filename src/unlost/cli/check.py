@@ -1,14 +1,331 @@
 """`unlost check`: estimates how much of a site could be recovered if it were lost now."""
 
-from collections.abc import Callable
-from typing import Any
+import hashlib
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
+import uvloop
 
-from unlost.cli import types
-from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option
-from unlost.cli.output import check_output_file
-from unlost.errors import ArchiveError, UsageError
+from unlost.aggregate.hit_rates import LearnedStats
+from unlost.aggregate.holdings_store import HoldingsStore
+from unlost.aggregate.router import ArchiveRouter
+from unlost.aggregate.upstream import UpstreamClient
+from unlost.archives.factory import create_client
+from unlost.atomic import atomic_file
+from unlost.check.archives import ArchiveAccess
+from unlost.check.availability import STATE_ORDER, AvailabilityState, ResourceAvailability
+from unlost.check.checker import (
+    CheckOptions,
+    CheckResult,
+    CopiedSite,
+    CrawledSite,
+    SiteCrawlOptions,
+    SiteSource,
+    check_site,
+    folder_url,
+    read_copied_resources,
+    resume_or_begin_visit,
+)
+from unlost.check.history import VisitHistory
+from unlost.check.report import (
+    STATE_TEXTS,
+    availability_to_json,
+    check_headline,
+    check_remarks,
+    check_to_json,
+    describe_advice,
+    render_check_page,
+)
+from unlost.check.summary import CheckStats
+from unlost.check.visit_store import ListingResult, VisitDatabase, VisitStage, translate_sqlite_errors
+from unlost.cli import config, types
+from unlost.cli.archive_options import (
+    LIMIT_WAIT_SECONDS,
+    archives_option,
+    contact_option,
+    delay_option,
+    only_option,
+    open_http_client,
+    select_archives,
+    track_connectivity,
+)
+from unlost.cli.inputs import parse_argument
+from unlost.cli.messages import command_line, say, say_next
+from unlost.cli.output import check_output_file, format_columns, write_lines
+from unlost.cli.problems import say_crawl_gaps, say_problems
+from unlost.cli.progress import ProgressBar, crawl_progress, progress
+from unlost.clock import Clock, SystemClock
+from unlost.crawl.models import CrawlConfig, ScopeType
+from unlost.errors import ArchiveError, InputError, OfflineError, UsageError
+from unlost.http.connectivity import probe_network
+from unlost.problems import Problems
+from unlost.registry.loader import Registry
+from unlost.report.format import escape_unprintable, format_share
+from unlost.uri.normalize import normalize_input_url, read_url_list
+
+if TYPE_CHECKING:
+    from unlost.registry.models import Archive
+
+
+@asynccontextmanager
+async def open_archive_access(
+    archives: "Mapping[str, Archive]", options: Mapping[str, Any], clock: Clock
+) -> AsyncIterator[ArchiveAccess]:
+    """Yield the clients that query archives, and close them afterwards. `options`: the command's options by name."""
+    registry = Registry(tuple(archives.values()))
+    network = track_connectivity(archives.values())
+    async with open_http_client(
+        options["contact"], LIMIT_WAIT_SECONDS, proxies=options["proxy"], network=network
+    ) as courier:
+        known = HoldingsStore(registry, courier, _map_cache_folder(), clock, warn=partial(say, level="note"))
+        await known.load()
+        router = ArchiveRouter(registry, known, LearnedStats(registry), exploring=0.0)
+        repositories = {name: create_client(each, courier) for name, each in archives.items()}
+        listing = {name: each for name, each in repositories.items() if _has_listing(archives[name])}
+        yield ArchiveAccess(archives, listing, UpstreamClient(courier, clock), router, repositories)
+
+
+def _has_listing(archive: "Archive") -> bool:
+    return archive.lister is not None or archive.folder is not None
+
+
+def _map_cache_folder() -> Path:
+    return config.cache_folder() / "maps"
+
+
+_BATCH_LINES = 500  # lines per write
+
+
+def print_report(figures: CheckStats) -> None:
+    """Print the report: a headline, the counts per state, the tables, and the advice."""
+    lines = [check_headline(figures.score), *check_remarks(figures), ""]
+    states = [state for state in STATE_ORDER if figures.states[state]]
+    lines += [f"{figures.states[state]:>7,}  {state.value}: {STATE_TEXTS[state]}" for state in states]
+    for table in figures.tables:
+        if table.name == "web":
+            continue
+        heads = [table.title, "would come back", *(state.value for state in states)]
+        rows = [
+            (escape_unprintable(row.label), format_share(row.share), *(f"{row.states[state]:,}" for state in states))
+            for row in table.rows
+        ]
+        lines += ["", *format_columns(heads, rows)]
+    if figures.archives:
+        heads = ["archive", "resources", "only here", "copies", "stale", "days in the middle"]
+        rows = [
+            (
+                escape_unprintable(use.archive),
+                f"{use.resources:,}",
+                f"{use.only:,}",
+                f"{use.copies:,}",
+                format_share(use.stale.share),
+                "n/a" if use.stale.median is None else f"{use.stale.median:.0f}",
+            )
+            for use in figures.archives
+        ]
+        lines += ["", *format_columns(heads, rows)]
+    if figures.advice:
+        lines += ["", "what would help most:"]
+        lines += [f"- {describe_advice(each)}" for each in figures.advice]
+    write_lines([line + "\n" for line in lines])
+
+
+def print_json(what: str, checked: CheckResult, standings: Iterable[ResourceAvailability]) -> None:
+    """Print a JSON object per resource, then the summary."""
+    waiting: list[str] = []
+    for standing in standings:
+        waiting.append(dumps(availability_to_json(standing)) + "\n")
+        if len(waiting) >= _BATCH_LINES:
+            write_lines(waiting)
+            waiting.clear()
+    summary = check_to_json(what, checked.now, checked.stats, checked.listings, checked.incomplete)
+    write_lines([*waiting, dumps(summary) + "\n"])
+
+
+class CheckRun:
+    """One run of `unlost check`, with the command's options by name."""
+
+    def __init__(self, options: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._problems = Problems()
+        url = options["url"]
+        self._target = (
+            str(options["warc"] or options["urls"]) if url is None else parse_argument(url, normalize_input_url)
+        )
+
+    def run(self) -> tuple[bool, float | None]:
+        """Run the check, print the result and write the files.
+
+        Returns:
+            Whether all archives responded, and the share of the site that could be recovered.
+        """
+        archives = select_archives(self._options["archives"], self._options["only"])
+        with (
+            self._folder() as folder,
+            translate_sqlite_errors(folder / "visits.sqlite"),
+            VisitDatabase(folder / "visits.sqlite") as file,
+        ):
+            history = VisitHistory(file, file.get_or_add_site(self._target))
+            checked = uvloop.run(self._check(history, folder, archives))
+            self._print_result(checked)
+            if not checked.incomplete:
+                history.finish_visit(checked.visit, checked.archives)
+        if not checked.incomplete:
+            shutil.rmtree(folder, ignore_errors=True)
+        return not checked.incomplete, checked.stats.score.share
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """Yield the folder that holds the state of this check, by its target and options, so that it can be resumed."""
+        names = ("sitemap", "subdomains", "limit", "sample", "all", "thorough", "beside", "judge", "only")
+        plan = dumps([self._target, [str(self._options[name]) for name in names], str(self._options["archives"])])
+        host = (urlsplit(self._target).hostname or Path(self._target).name)[:60]
+        safe = "".join(char if char.isalnum() or char in "-." else "_" for char in host)
+        folder = config.state_folder() / "checks" / f"{safe}-{hashlib.sha256(plan.encode()).hexdigest()[:12]}"
+        if self._options["anew"]:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+
+    async def _check(self, history: VisitHistory, folder: Path, archives: Mapping[str, Any]) -> CheckResult:
+        visit, _ = await resume_or_begin_visit(history, self._clock)
+        with progress("checking", counted="addresses") as bar:
+            site = self._site(folder / f"crawl-{visit.id}", bar)
+            depth = check_depth(self._options)
+            try:
+                async with open_archive_access(archives, self._options, self._clock) as means:
+                    checked = await check_site(history, visit, site, means, depth, _CheckProgress(bar))
+            except (InputError, OfflineError) as error:
+                offline = await self._offline_error(error, site, archives)
+                if visit.stage is VisitStage.BEGUN and offline is not None:
+                    shutil.rmtree(folder, ignore_errors=True)  # unreachable is not the same as missing
+                raise (offline or error) from None
+        if isinstance(site, CrawledSite):
+            say_crawl_gaps(site.result, "--limit sets how many")
+        if not checked.stats.total:
+            raise InputError(f"{self._target}: nothing of a site is there")
+        return checked
+
+    async def _offline_error(
+        self, error: Exception, site: SiteSource, archives: Mapping[str, Any]
+    ) -> OfflineError | None:
+        """Return an OfflineError if the network is down and the site failed to respond because of it, else None."""
+        if isinstance(error, OfflineError):
+            return error
+        if not isinstance(site, CrawledSite):
+            return None
+        return await probe_network(archives.values(), use_proxies=self._options["proxy"])
+
+    def _site(self, folder: Path, bar: ProgressBar) -> SiteSource:
+        given = self._options
+        if given["warc"] is not None:
+            found, self._problems = read_copied_resources(given["warc"])
+            return CopiedSite(list(found))
+        visiting = SiteCrawlOptions(folder, self._clock, given["contact"], given["proxy"], crawl_progress(bar))
+        if given["urls"] is not None:
+            urls = read_url_list(given["urls"], self._problems)
+            say_problems(self._problems, level="warning")
+            if not urls:
+                raise InputError(f"{given['urls']}: no address is in it")
+            plan = CrawlConfig((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=given["delay"])
+            return CrawledSite(plan, visiting)
+        plan, prefixes = crawl_plan(self._target, given), [folder_url(self._target)]
+        return CrawledSite(plan, visiting, prefixes, must_answer=True, is_sitemap=given["sitemap"])
+
+    def _print_result(self, checked: CheckResult) -> None:
+        given = self._options
+        if given["save"] is not None:
+            self._save(given["save"], checked)
+        if given["html"] is not None:
+            standings = checked.current.availabilities(checked.archives)
+            page = render_check_page(self._target, checked.now, checked.stats, standings, checked.incomplete)
+            with atomic_file(given["html"]) as output:
+                output.write(page.encode())
+        if given["json"]:
+            print_json(self._target, checked, checked.current.availabilities(checked.archives))
+        else:
+            print_report(checked.stats)
+        say_unanswered(checked)
+        if checked.incomplete:
+            say("the same command goes on", level="info")
+        elif not given["json"]:
+            self._say_next(checked)
+
+    def _say_next(self, checked: CheckResult) -> None:
+        """Print the next step: what to do about URLs that no archive has, or else how to watch the site for loss."""
+        if checked.stats.states[AvailabilityState.VULNERABLE]:
+            where = self._options["save"]
+            listed = f"the URLs in {where}" if where else "--save FILE writes the URLs that no archive has: these"
+            say_next(f"{listed} can be given to https://web.archive.org/save, or kept by `unlost vault`")
+        elif self._options["url"] is not None:
+            say_next(f"{command_line('watch', self._target)} notices when the site is lost")
+
+    def _save(self, file: Path, checked: CheckResult) -> None:
+        """Write the URLs that no archive has. They are written only to this file, and sent to no service."""
+        count = 0
+        with atomic_file(file) as output:
+            for standing in checked.current.availabilities(checked.archives):
+                if standing.state is AvailabilityState.VULNERABLE:
+                    count += 1
+                    output.write(standing.live.uri.encode("utf-8", "surrogateescape") + b"\n")
+        say(f"{count:,} addresses that no archive has are in {file}", level="info")
+
+
+class _CheckProgress:
+    """Shows the progress of the archive queries."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
+
+    def listing_finished(self, listed: ListingResult) -> None:
+        """Do nothing: the bar counts single queries."""
+
+    def queries_done(self, done: int, total: int) -> None:  # noqa: ARG002  a bar has no room for it
+        """Update the bar with the number of queries done."""
+        self._bar.update(done, lines=done)
+
+
+def check_depth(options: Mapping[str, Any]) -> CheckOptions:
+    """Return how many queries archives get, by the command's options."""
+    sample = None if options["all"] else options["sample"]
+    return CheckOptions(sample, options["thorough"], options.get("beside", 0), options.get("judge", 0))
+
+
+def crawl_plan(url: str, options: Mapping[str, Any], known: tuple[str, ...] = ()) -> CrawlConfig:
+    """Return the crawl configuration for a site.
+
+    Args:
+        url: URL of the site. A folder in its path limits the crawl to that folder.
+        options: The command's options by name.
+        known: URLs that are visited even if no page links to them.
+    """
+    has_folder = urlsplit(folder_url(url)).path != "/"
+    reach = ScopeType.DOMAIN if options["subdomains"] else ScopeType.PREFIX if has_folder else ScopeType.HOST
+    is_sitemap = bool(options.get("sitemap"))
+    return CrawlConfig(
+        (url,),
+        reach,
+        extra=known,
+        resources=options["limit"],
+        delay=options["delay"],
+        links=not is_sitemap,
+        parts=not is_sitemap,
+    )
+
+
+def say_unanswered(checked: CheckResult) -> None:
+    """Print a warning for each archive whose queries are incomplete."""
+    for archive, message in checked.incomplete.items():
+        say(f"{archive}: not asked to the end: {message}", level="warning", archive=archive)
+
 
 _FILE = types.AnyPath()
 _COUNT = click.IntRange(min=1)
@@ -95,8 +412,6 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     endangered or unrecoverable; docs/check.md explains that, and the numbers. The exit code is 4 if archives did not
     answer: the same command goes on.
     """
-    from unlost.cli.check_run import CheckRun  # noqa: PLC0415  start-up
-
     named = [name for name in ("url", "warc", "urls") if given[name] is not None]
     if len(named) != 1:
         raise UsageError("expected one of URL, --warc and --urls: what is to be checked")

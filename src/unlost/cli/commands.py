@@ -10,10 +10,11 @@ import click
 
 
 class CommandEntry(NamedTuple):
-    """The module of a command, and its line in `unlost --help` (a test compares it with the command's own)."""
+    """Where a command is defined, and its line in `unlost --help` (a test compares it with the command's own)."""
 
     module: str
     summary: str
+    attribute: str = "command"
 
 
 COMMANDS = {
@@ -77,7 +78,9 @@ COMMANDS = {
         "Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests.",
     ),
     "timegate": CommandEntry(
-        "unlost.cli.timegate", "Print the address and the date of the copy of a page that is closest to a date."
+        "unlost.cli.timemap",
+        "Print the address and the date of the copy of a page that is closest to a date.",
+        "timegate_command",
     ),
     "timemap": CommandEntry("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
     "uri": CommandEntry("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
@@ -121,11 +124,11 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command's module and return its `command`."""
+        """Import the command's module and return the command."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[cmd_name].module).command
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name].module), COMMANDS[cmd_name].attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

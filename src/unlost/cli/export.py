@@ -1,13 +1,156 @@
 """`unlost export`: turns a recovery into a working site, a WACZ package or WARC files."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
+from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from unlost.cli.messages import say, say_next
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, progress
 from unlost.cli.types import RECOVERY_FOLDER, AnyPath
 from unlost.errors import UsageError
+from unlost.export.links import ExternalLinks
+from unlost.export.site import ExportOptions, ExportProgress, ExportResult, export_site
+from unlost.export.targets import open_target
+from unlost.export.wacz import write_wacz
+from unlost.export.warc import write_warc
+
+if TYPE_CHECKING:
+    from unlost.export.warc import ArchiveFileResult
+    from unlost.problems import Problems
+
+
+class _ExportBars(ExportProgress):
+    """Shows two bars in sequence: captures scanned, then files written."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._bar: ProgressBar | None = None
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        self._begin("looking", None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _begin(self, label: str, total: int | None) -> None:
+        self._stack.close()
+        self._done = 0
+        self._bar = self._stack.enter_context(progress(label, total, "files"))
+
+    def on_scanned(self) -> None:
+        """Count a scanned capture."""
+        self._step()
+
+    def on_total(self, files: int) -> None:
+        """Begin the second bar."""
+        self._begin("writing", files)
+
+    def on_file(self) -> None:
+        """Count a written file."""
+        self._step()
+
+    def _step(self) -> None:
+        self._done += 1
+        if self._bar is not None:
+            self._bar.update(self._done, self._done)
+
+
+def export_files(recovery: Path, to: Path, wanted: ExportOptions, *, is_json: bool) -> int:
+    """Write files, and return the exit code. Raises what the export raises."""
+    with open_target(to) as target, _ExportBars() as shown:
+        done = export_site(recovery, target, wanted, shown)
+    if is_json:
+        click.echo(dumps(_summary(done, to)))
+    else:
+        _say_summary(done, to)
+    return _report_problems(done.problems)
+
+
+def _summary(done: ExportResult, to: Path) -> dict[str, object]:
+    return {
+        "to": str(to),
+        "files": done.files,
+        "bytes": done.bytes,
+        "redirects": done.redirects,
+        "start": done.start,
+        "links": {name: done.links[name] for name in ("rewritten", "left", "file", "missing", "outside")},
+        "renamed": done.renamed,
+        "changed": dict(sorted(done.changed.items())),
+        "hosting": done.hosting,
+        "problems": done.problems.counts,
+    }
+
+
+def _say_summary(done: ExportResult, to: Path) -> None:
+    links = done.links
+    text = f"{_format_count(done.files, 'file')}, {done.bytes:,} bytes, in {to}"
+    if links["rewritten"]:
+        text += f"; {_format_count(links['rewritten'], 'link')} rewritten"
+    say(text, level="info")
+    if links["missing"]:
+        say(
+            f"{_format_count(links['missing'], 'link')} to pages and parts of the site that were not recovered",
+            level="note",
+        )
+    if links["left"]:
+        say(
+            f"{_format_count(links['left'], 'link')} left as they are, too long or too many for one page",
+            level="warning",
+        )
+    if done.changed["too-long"]:
+        say(f"{_format_count(done.changed['too-long'], 'file')} too long to be rewritten, as they are", level="warning")
+    if done.hosting:
+        say(f"for servers: {', '.join(done.hosting)}; docs/hosting.md says where each belongs", level="info")
+    if done.start is not None:
+        say(f"begin with {done.start}", level="info")
+    _say_how_to_open(done, to)
+
+
+def _say_how_to_open(done: ExportResult, to: Path) -> None:
+    """Print how to open the exported files."""
+    is_packed = not to.is_dir()
+    if done.hosting:
+        serve = "unpack it on the server" if is_packed else f"copy {to} to the server"
+        say_next(f"{serve}, with the rules that docs/hosting.md explains")
+        return
+    start = done.start or "a page of it"
+    say_next(f"unpack it, and open {start} in a browser" if is_packed else f"open {to / start} in a browser")
+
+
+def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
+    """Write a WACZ or WARC file, and return the exit code. Raises what the writer raises."""
+    with progress("copying", None, "copies") as bar:
+
+        def tell(count: int, _total: int) -> None:
+            bar.update(count, count)
+
+        write = write_wacz if to.name.lower().endswith(".wacz") else write_warc
+        done: ArchiveFileResult = write(recovery, to, on_progress=tell)
+    if is_json:
+        numbers = {"copies": done.copies, "originals": done.originals, "pages": done.pages, "bytes": done.bytes}
+        click.echo(dumps({"to": str(to), **numbers, "problems": done.problems.counts}))
+    else:
+        say(f"{done.copies:,} cop{'y' if done.copies == 1 else 'ies'}, {done.bytes:,} bytes, in {to}", level="info")
+        is_wacz = to.name.lower().endswith(".wacz")
+        say_next(f"{'open it at https://replayweb.page/, or ' if is_wacz else ''}add it to a collection of pywb")
+    return _report_problems(done.problems)
+
+
+def _report_problems(problems: "Problems") -> int:
+    say_problems(problems)
+    return EXIT_SKIPPED_INPUT if problems.total else 0
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
 
 _PATH = AnyPath()
 _ARCHIVE_SUFFIXES = (".wacz", ".warc.gz")
@@ -52,9 +195,6 @@ def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noq
         _check_archive(name, given)
     elif given["no_rewrite"] and given["external"] != "keep":
         raise UsageError("--no-rewrite leaves all links as they are: leave out --external")
-    from unlost.cli.export_run import export_archive, export_files  # noqa: PLC0415  start-up
-    from unlost.export.links import ExternalLinks  # noqa: PLC0415
-    from unlost.export.site import ExportOptions  # noqa: PLC0415
 
     if name.endswith(_ARCHIVE_SUFFIXES):
         ctx.exit(export_archive(recovery, to, is_json=given["json"]))

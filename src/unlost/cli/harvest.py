@@ -1,13 +1,200 @@
 """`unlost harvest`: revisits pages and downloads those that changed."""
 
+import hashlib
+import sys
+from collections.abc import Iterator, Mapping
+from json import dumps
+from pathlib import Path
 from typing import Any
 
 import click
+import uvloop
 
+from unlost.atomic import atomic_file
 from unlost.cli import types
 from unlost.cli.archive_options import contact_option, delay_option
+from unlost.cli.inputs import parse_argument
+from unlost.cli.messages import say
 from unlost.cli.output import check_output_file
-from unlost.errors import UsageError
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, progress
+from unlost.clock import SystemClock
+from unlost.errors import InputError, UriError, UsageError
+from unlost.problems import Problem, Problems
+from unlost.refresh.cdxj_history import export_cdxj, import_cdxj
+from unlost.refresh.harvest_state import HarvestState
+from unlost.refresh.harvester import (
+    HarvestOptions,
+    HarvestResult,
+    HarvestRound,
+    add_pages,
+    begin_round,
+    harvest,
+    normalize_visit_url,
+)
+from unlost.refresh.policy import Policy, read_policy, serialize_policy
+from unlost.report.format import format_count
+from unlost.text_lines import read_urls
+
+_OUTCOME_WORDS = {
+    "new": "new",
+    "changed": "changed",
+    "unchanged": "downloaded and found the same",
+    "not-modified": "not modified, as the server says",
+    "skipped": "skipped, as the scheme says",
+    "no-success": "answered without success",
+    "cut": "cut short",
+    "noarchive": "not kept, as they ask",
+    "forbidden": "forbidden by robots.txt",
+    "failed": "without an answer",
+}
+_EXIT_PARTIAL = 4
+_MIN_AUDIT = 0.01
+
+
+class HarvestRun:
+    """One run of `unlost harvest`, with the command's options by name."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self._clock = SystemClock()
+        self._problems = Problems()
+        self._urls = [parse_argument(url, normalize_visit_url) for url in options["url"]]
+        self._policy = Policy() if options["scheme"] is None else read_policy(options["scheme"])
+        # Without audits, hosts whose ETag or Last-Modified cannot be trusted would stay undetected.
+        self._policy.audit_share = options["audit"] or max(self._policy.audit_share, _MIN_AUDIT)
+
+    def run(self) -> int:
+        """Run the harvest, print the outcomes and write the files; return the exit code."""
+        folder: Path = self._options["output"]
+        folder.mkdir(exist_ok=True)
+        with HarvestState(folder) as state:
+            state.set_scheme(_policy_digest(self._policy))
+            is_listed = self._enqueue_pages(state)
+            self._import_history(state, only_known=is_listed)
+            state.commit()
+            now = int(self._clock.now() * 1000)
+            begun = begin_round(
+                state,
+                now,
+                only_listed=is_listed,
+                min_change_probability=self._options["due"],
+                restart=self._options["anew"],
+            )
+            self._say_begun(begun, is_listed=is_listed)
+            done = self._harvest(state, folder, begun)
+            if self._options["cdxj"] is not None:
+                with atomic_file(self._options["cdxj"]) as file:
+                    file.writelines(export_cdxj(state))
+        self._print_result(done, begun)
+        if done.pending:
+            say("the same command goes on", level="info")
+            return _EXIT_PARTIAL
+        return EXIT_SKIPPED_INPUT if self._problems.total else 0
+
+    def _enqueue_pages(self, state: HarvestState) -> bool:
+        """Add the pages given by arguments and --urls to the state; return whether any were given."""
+        if not self._urls and self._options["urls"] is None:
+            return False
+        state.clear_listed()
+        add_pages(state, self._urls)
+        if self._options["urls"] is not None:
+            add_pages(state, self._read_list(self._options["urls"]))
+        return True
+
+    def _read_list(self, file: Path) -> Iterator[str]:
+        is_stdin = file == Path("-")
+        source, name = (sys.stdin.buffer, "<stdin>") if is_stdin else (file, str(file))
+        for line in read_urls(source, self._problems, name):
+            try:
+                yield normalize_visit_url(line.text.decode("utf-8", "surrogateescape"))
+            except UriError as error:
+                self._problems.add(Problem("bad-uri", name, line.number, line.offset, str(error)))
+
+    def _import_history(self, state: HarvestState, *, only_known: bool) -> None:
+        warcs = self._options["warcs"]
+        for file in self._options["history"]:
+            with progress(f"reading {file.name}", file.stat().st_size) as bar:
+                found = import_cdxj(
+                    state, file, self._problems, warcs=warcs, only_known=only_known, on_read=bar.update_bytes
+                )
+            say(
+                f"{file}: {found.captures:,} captures; {found.imported:,} taken, {found.outdated:,} not later than "
+                "what is"
+                f" held, {found.unlisted:,} of other pages, {found.unusable:,} without success or digest",
+                level="info",
+            )
+
+    def _say_begun(self, begun: HarvestRound, *, is_listed: bool) -> None:
+        say_problems(self._problems)
+        if begun.is_resumed:
+            say(f"going on with a round that was interrupted: {format_count(begun.pending, 'page')} left", level="info")
+        if not begun.pending and not begun.not_due and not is_listed:
+            raise InputError(f"{self._options['output']}: no page is known there: give a URL, --urls or --history")
+
+    def _harvest(self, state: HarvestState, folder: Path, begun: HarvestRound) -> HarvestResult:
+        given = self._options
+        manners = HarvestOptions(
+            given["contact"], given["delay"], given["hosts"], given["proxy"], keep_noarchive=given["keep_noarchive"]
+        )
+        try:
+            with progress("harvesting", begun.pending, counted="pages") as bar:
+                tell = _HarvestProgress(bar, is_json=given["json"]).on_event
+                return uvloop.run(harvest(state, folder, self._policy, manners, self._clock, on_event=tell))
+        except KeyboardInterrupt:
+            say("what was harvested so far is kept: the same command goes on", level="info")
+            raise
+
+    def _print_result(self, done: HarvestResult, begun: HarvestRound) -> None:
+        summary = {
+            "pages": sum(done.outcomes.values()),
+            "outcomes": done.outcomes,
+            "pending": done.pending,
+            "not_due": begun.not_due,
+            "audited": done.audited,
+            "lies": done.false_claims,
+            "waiting": done.suspended_hosts,
+        }
+        if self._options["json"]:
+            click.echo(dumps(summary))
+        else:
+            for name, words in _OUTCOME_WORDS.items():
+                if done.outcomes.get(name):
+                    click.echo(f"{done.outcomes[name]:,} {words}")
+            if begun.not_due:
+                click.echo(f"{begun.not_due:,} not due")
+            if done.audited:
+                click.echo(f"{done.audited:,} skips audited, {done.false_claims:,} of which had changed")
+        for host in done.suspended_hosts:
+            say(f"{host}: it said to come back later, or does not answer", level="warning")
+        if done.pending:
+            say(f"{format_count(done.pending, 'page')} still to be visited", level="warning")
+
+
+class _HarvestProgress:
+    """Shows the progress of a harvest."""
+
+    def __init__(self, bar: ProgressBar, *, is_json: bool) -> None:
+        self._bar, self._is_json, self._done = bar, is_json, 0
+
+    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
+        """Count an outcome, and print it with --json."""
+        if event in _OUTCOME_WORDS:
+            self._done += 1
+            self._bar.update(self._done, lines=self._done)
+            if self._is_json:
+                click.echo(dumps({"outcome": event, **fields}))
+        elif event == "no-contact":
+            say(f"no contact: hosts are asked every {fields['delay']} s; --contact halves that", level="note")
+
+
+def _policy_digest(policy: Policy) -> str:
+    """Return a digest that identifies the policy."""
+    hashed = hashlib.sha256()
+    for line in serialize_policy(policy):
+        hashed.update(line)
+    return hashed.hexdigest()
+
 
 _FILE = types.AnyPath()
 
@@ -60,8 +247,6 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     exit code is 4 if hosts are to be visited later: the same command goes on; 5 if a list or an index could not be read
     to its end. docs/harvest.md explains it.
     """
-    from unlost.cli.harvest_run import HarvestRun  # noqa: PLC0415  start-up
-
     if given["warcs"] is not None and not given["history"]:
         raise UsageError("--warcs are those that --history names: give that, too")
     check_output_file(given["cdxj"])

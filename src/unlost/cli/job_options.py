@@ -78,7 +78,7 @@ def open_job_limit_store(database: "Database") -> "LimitStore":
 
     With SQLite all of them run on this machine, and share the user's own limit files with every other command.
     """
-    from unlost.cli.archive_clients import open_limit_store  # noqa: PLC0415  start-up
+    from unlost.cli.archive_options import open_limit_store  # noqa: PLC0415  start-up
     from unlost.jobs.rate_limit_store import DatabaseLimitStore  # noqa: PLC0415
 
     return DatabaseLimitStore(database, partial(say, level="warning")) if database.is_shared else open_limit_store()

@@ -15,8 +15,13 @@ from unlost._core import VERSION
 from unlost.cli.archive_options import only_option
 from unlost.cli.job_options import database_option, jobs_option, open_database
 from unlost.cli.messages import say
+from unlost.cli.output import print_table
 from unlost.cli.types import CommonOption
+from unlost.dates import from_epoch, to_iso
 from unlost.errors import InputError, JobError, UsageError
+from unlost.jobs.auth import AdminTokens
+from unlost.jobs.service import ClockGuard
+from unlost.jobs.store import JobStore
 from unlost.recover.options import RecoverPolicy
 
 _TIMEOUT_SECONDS = 60.0
@@ -163,8 +168,6 @@ def cancel(key: str, server: str, token: str | None, json: bool) -> None:
 @_json
 def list_(server: str, state: str | None, limit: int, token: str | None, json: bool) -> None:
     """List jobs, for administrators: those that are queued in their order."""
-    from unlost.cli.output import print_table  # noqa: PLC0415  start-up
-
     query = {"limit": limit, **({} if state is None else {"state": state})}
     found = _client(server, token).request("/api/jobs", query=query)
     if json:
@@ -184,8 +187,6 @@ def list_(server: str, state: str | None, limit: int, token: str | None, json: b
 @click.option("--revoke", is_flag=True, help="Make all tokens of that name worthless.")
 def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> None:
     """Make a token for an administrator and print it, where the jobs are kept. It cannot be shown again."""
-    from unlost.jobs.auth import AdminTokens  # noqa: PLC0415  start-up
-
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     found = open_database(jobs, database)
@@ -208,10 +209,6 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
 
     Ends with exit code 1 if it jumped and the time is not confirmed.
     """
-    from unlost.dates import from_epoch, to_iso  # noqa: PLC0415  start-up
-    from unlost.jobs.service import ClockGuard  # noqa: PLC0415
-    from unlost.jobs.store import JobStore  # noqa: PLC0415
-
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     found = open_database(jobs, database)

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from unlost.cli import config, messages
+from unlost.cli import config
 from unlost.cli.commands import LazyGroup
+from unlost.cli.messages import say
 from unlost.errors import UnlostError
 
 EXIT_CODES = {
@@ -81,7 +82,7 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
 def _say_why_it_ended(context: click.Context | None, text: str) -> None:
     """Print the final error as `--log` says. JSON consumers need this message above all."""
     with nullcontext() if context is None else context.scope(cleanup=False):
-        messages.say(text)
+        say(text)
 
 
 def run(arguments: list[str]) -> int:  # noqa: PLR0911  one return for each kind of end

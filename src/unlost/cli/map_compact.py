@@ -18,6 +18,7 @@ from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, total_size
 from unlost.errors import UsageError
 from unlost.mementomap.budget import BudgetOptions, BudgetReport, MapBudget, compact_to_budget
+from unlost.mementomap.builder import fit_compaction
 from unlost.mementomap.compact import NO_LIMIT, Compaction, compact_map
 from unlost.mementomap.query_logs import QueryLogOptions
 from unlost.mementomap.readers import QUERY_KINDS, QueryKind
@@ -261,8 +262,6 @@ def compact(
         rollup,
     )
     if fit is not None:
-        from unlost.mementomap.builder import fit_compaction  # noqa: PLC0415  start-up
-
         how = fit_compaction(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")

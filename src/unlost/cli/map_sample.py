@@ -10,12 +10,18 @@ from typing import Literal
 import click
 
 from unlost.archives.factory import create_client
-from unlost.archives.sample_map import FIELDS, write_sample_log, write_sample_map
 from unlost.archives.sample_state import ANSWERED_OUTCOMES, SampleState, digest_lines
-from unlost.archives.sampler import ArchiveSampler, EarlyStop, FullTextSearch, SearchSampler
+from unlost.archives.sampler import (
+    FIELDS,
+    ArchiveSampler,
+    EarlyStop,
+    FullTextSearch,
+    SearchSampler,
+    write_sample_log,
+    write_sample_map,
+)
 from unlost.cli import types
-from unlost.cli.archive_clients import open_http_client, reset_hint
-from unlost.cli.archive_options import archives_option, contact_option, read_registry
+from unlost.cli.archive_options import archives_option, contact_option, open_http_client, read_registry, reset_hint
 from unlost.cli.messages import say
 from unlost.cli.output import is_standard_output, open_output, reject_stdout_conflict
 from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems

@@ -1,13 +1,240 @@
 """`unlost overlap`: measures which archives hold the pages of a list."""
 
+import asyncio
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
+from unlost.archives.factory import create_client
+from unlost.archives.sampler import EarlyStop
+from unlost.atomic import atomic_file
 from unlost.cli import types
-from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option
-from unlost.cli.output import check_output_file
-from unlost.cli.sampling import OUTPUT_FILE, concurrency_option, patience_option, restart_option, state_option
+from unlost.cli.archive_options import (
+    archives_option,
+    contact_option,
+    delay_option,
+    only_option,
+    open_http_client,
+    read_registry,
+    reset_hint,
+)
+from unlost.cli.messages import say
+from unlost.cli.output import check_output_file, format_tables, write_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, item_counter, progress
+from unlost.cli.sampling import (
+    OUTPUT_FILE,
+    archive_endpoint,
+    begin_url_list,
+    concurrency_option,
+    hint_on_interrupt,
+    is_standard_input,
+    patience_option,
+    restart_option,
+    state_option,
+)
+from unlost.clock import SystemClock
+from unlost.dates import from_epoch, to_iso, to_local
+from unlost.documents import DocumentReader
+from unlost.errors import ArchiveError, NotNowError, UsageError
+from unlost.problems import Problems
+from unlost.registry.models import Archive
+from unlost.report.format import escape_unprintable, format_count
+from unlost.research.overlap_report import (
+    capture_tables,
+    draw_overlap,
+    holdings_tables,
+    overlap_headline,
+    overlap_remarks,
+    overlap_to_json,
+    render_overlap_page,
+)
+from unlost.research.overlap_state import OverlapState
+from unlost.research.overlap_stats import OverlapStats, compute_overlap_stats
+from unlost.research.overlap_survey import OverlapSurvey, PoliteLiveWebClient
+from unlost.research.plots import plot_overlap, validate_plot_path
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapOptions:
+    """Values of the command's options, by name."""
+
+    urls: Path
+    archives: Path | None
+    only: tuple[str, ...]
+    sample: int | None
+    seed: int
+    fetch: int
+    live: bool
+    delay: float
+    dry_run: bool
+    concurrency: int
+    patience: float
+    state: Path | None
+    restart: bool
+    html: Path | None
+    svg: Path | None
+    plot: Path | None
+    contact: str | None
+    json: bool
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether the list comes from standard input."""
+        return is_standard_input(self.urls)
+
+
+def run_overlap(options: OverlapOptions) -> int:
+    """Query the archives, print and write the result; return the exit code. Raises UsageError, InputError, OSError."""
+    chosen = read_registry(options.archives).only(options.only)
+    if not chosen:
+        raise UsageError("no archive is on: name some by --only")
+    problems = Problems()
+    with _open_state(options) as state:
+        if options.restart and not options.dry_run:
+            state.clear()
+        begin_url_list(
+            state,
+            options.urls,
+            problems,
+            lambda plan, pages: state.begin(plan, pages, options.seed, options.sample),
+            {"sample": options.sample, "seed": options.seed},
+        )
+        for archive in chosen:
+            state.register_archive(archive.id, archive_endpoint(archive) or archive.timegate or "")
+        if options.dry_run:
+            _say_request_count(state, chosen, options)
+            stops: dict[str, EarlyStop] = {}
+        else:
+            stops = _query_archives(state, chosen, options)
+            figures = compute_overlap_stats(state, [archive.id for archive in chosen], options.fetch)
+            _print_result(figures, options)
+            postponed = state.count_postponed() if options.live else 0
+    say_problems(problems)
+    if not options.dry_run:
+        is_whole = _say_remaining(figures, stops, postponed)
+        if not is_whole:
+            return ArchiveError.exit_code
+    return EXIT_SKIPPED_INPUT if problems.total else 0
+
+
+@contextmanager
+def _open_state(wanted: OverlapOptions) -> Iterator[OverlapState]:
+    """Yield the state; for a dry run that has none yet, a temporary one."""
+    if wanted.state is None and wanted.is_stdin and not wanted.dry_run:
+        raise UsageError("--urls - leaves no place for the answers: say by --state where to keep them")
+    place = wanted.state or wanted.urls.with_name(f"{wanted.urls.name}.overlap")
+    if wanted.dry_run and (wanted.restart or not place.exists()):
+        with TemporaryDirectory(prefix="unlost-") as folder, OverlapState(Path(folder, "state")) as state:
+            yield state
+    else:
+        with OverlapState(place) as state:
+            yield state
+
+
+def _say_request_count(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> None:
+    """Print how many requests are left: an upper bound, except that a TimeMap in several pages takes more."""
+    rows = []
+    for archive in archives:
+        lists = state.count_unanswered(archive.id)
+        # It is not yet known which of the unqueried pages have captures.
+        copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
+        rows.append({"archive": archive.id, "lists": lists, "copies": copies})
+    total = sum(int(str(row["lists"])) + int(str(row["copies"])) for row in rows)
+    # Plus a robots.txt per site. It is not yet known which of the unqueried pages have captures.
+    live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
+    if wanted.json:
+        write_lines([dumps({"pages": state.size, "archives": rows, "questions": total, "live_pages": live}) + "\n"])
+        return
+    for row in rows:
+        write_lines([f"{row['archive']}\t{row['lists']} lists\t{row['copies']} copies at most\n"])
+    say(
+        f"{state.size} pages, {len(archives)} archives: {total} questions at most; long lists take more. "
+        "None was asked",
+        level="info",
+    )
+    if wanted.live:
+        say(f"{live} live pages at most, and robots.txt of each site, would be looked at", level="info")
+
+
+def _query_archives(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> dict[str, EarlyStop]:
+    """Send the remaining queries; return the archives that stopped early, and why."""
+    left = sum(
+        state.count_unanswered(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives
+    )
+
+    async def ask(bar: ProgressBar) -> dict[str, EarlyStop]:
+        with DocumentReader() as documents:
+            async with AsyncExitStack() as stack:
+                courier = await stack.enter_async_context(open_http_client(wanted.contact, wanted.patience))
+                live = None
+                if wanted.live:
+                    web = PoliteLiveWebClient(SystemClock(), wanted.contact, wanted.delay, documents)
+                    live = await stack.enter_async_context(web)
+                asking = OverlapSurvey(
+                    state,
+                    [create_client(archive, courier) for archive in archives],
+                    max_fetches=wanted.fetch,
+                    live_client=live,
+                    concurrency=wanted.concurrency,
+                    documents=documents,
+                    on_done=item_counter(bar),
+                )
+                return await asking.run()
+
+    with progress("asking archives", left, "questions") as bar, hint_on_interrupt():
+        return asyncio.run(ask(bar))
+
+
+def _print_result(figures: OverlapStats, wanted: OverlapOptions) -> None:
+    name = "standard input" if wanted.is_stdin else wanted.urls.name
+    if wanted.html is not None:
+        with atomic_file(wanted.html) as file:
+            file.write(render_overlap_page(figures, name).encode("utf-8", "backslashreplace"))
+    if wanted.svg is not None:
+        with atomic_file(wanted.svg) as file:
+            file.write(draw_overlap(figures.membership).encode("utf-8", "backslashreplace") + b"\n")
+    if wanted.plot is not None:
+        plot_overlap(figures, wanted.plot)
+    if wanted.json:
+        write_lines([dumps(overlap_to_json(figures)) + "\n"])
+        return
+    lines = [overlap_headline(figures), *(escape_unprintable(each) for each in overlap_remarks(figures))]
+    lines += format_tables([*holdings_tables(figures), *capture_tables(figures)])
+    write_lines([line + "\n" for line in lines])
+
+
+def _say_remaining(figures: OverlapStats, stops: dict[str, EarlyStop], postponed: int) -> bool:
+    """Print why the result is incomplete and how to resume; return whether it is complete."""
+    for archive, stop in stops.items():
+        _say_stop(archive, stop)
+    left = postponed + sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
+    if left or stops:
+        say(f"left to ask: {format_count(left, 'question')}: the same command goes on", level="warning")
+    return not left and not stops
+
+
+def _say_stop(archive: str, stop: EarlyStop) -> None:
+    if isinstance(stop.error, NotNowError):
+        until = to_local(stop.error.until, round_up=True)
+        forget = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        say(
+            f"{stop.error}: run it again after {until}{forget}",
+            level="warning",
+            archive=archive,
+            until=to_iso(from_epoch(str(math.ceil(stop.error.until)))),
+        )
+    elif stop.failures:
+        message = f"{archive} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any further"
+        say(message, level="warning", archive=archive)
+    else:
+        say(f"{archive}: {stop.error}", level="warning", archive=archive)
 
 
 @click.command(name="overlap")
@@ -69,9 +296,6 @@ def command(
     All archives are asked for every page, within their limits; what they answer is kept, and the same command goes on
     where the last one ended. The exit code is 4 if anything is left to ask. docs/overlap.md explains the numbers.
     """
-    from unlost.cli.overlap_run import OverlapOptions, run_overlap  # noqa: PLC0415  start-up
-    from unlost.research.plots import validate_plot_path  # noqa: PLC0415  start-up
-
     validate_plot_path(plot)
     for file in (html, svg, plot):
         check_output_file(file)

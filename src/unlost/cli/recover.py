@@ -1,33 +1,530 @@
-"""`unlost recover`: recovers a lost site from archives, local sources and the live site. Options and their checks."""
+"""`unlost recover`: recovers a lost site from archives, local sources and the live site."""
 
-from collections.abc import Callable, Mapping
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 import click
+import uvloop
 from click.core import ParameterSource
 
 from unlost import dates
-from unlost.atomic import ensure_directory
+from unlost._core import VERSION
+from unlost.archives.base import ArchiveClient, collect_problems
+from unlost.archives.local_sources import local_source_archives
+from unlost.atomic import atomic_file, ensure_directory
 from unlost.cli import types
-from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option, select_archives
+from unlost.cli.archive_options import (
+    LIMIT_WAIT_SECONDS,
+    archives_option,
+    contact_option,
+    delay_option,
+    only_option,
+    open_http_client,
+    select_archives,
+    track_connectivity,
+)
 from unlost.cli.inputs import parse_argument
-from unlost.cli.messages import escape_untrusted, say
-from unlost.cli.output import check_output_file
+from unlost.cli.messages import command_line, escape_untrusted, say, say_next
+from unlost.cli.output import check_output_file, print_table
+from unlost.cli.problems import say_problems
+from unlost.cli.progress import is_progress_visible
 from unlost.cli.types import FILE_OR_FOLDER, READABLE_FILE, READABLE_FOLDER
-from unlost.errors import DateError, InputError, UsageError
+from unlost.clock import SystemClock
+from unlost.errors import ArchiveError, DateError, InputError, OfflineError, UsageError
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.connectivity import Connectivity
+from unlost.http.rate_limit import DEFAULT_SHARE, SHARE_WITHOUT_CONTACT
+from unlost.problems import Problems
+from unlost.recover.estimate import ArchiveCost
+from unlost.recover.listings import SKIP_REASONS
 from unlost.recover.options import (
     CONFIRMATION_THRESHOLD,
     MAX_REQUISITE_FILES,
     SELECTABLE_POLICIES,
+    EventCallback,
     RecoverOptions,
     RecoverPolicy,
 )
+from unlost.recover.scope import RecoveryScope
+from unlost.recover.session import RecoveryRunResult, RecoverySession
+from unlost.recover.sources import LIVE_ARCHIVE, open_sources, store_source_paths
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.schema import explain_sqlite_errors
+from unlost.recover.state.store import RecoveryState, RequestsSent
+from unlost.recover.warc_store import WarcStore
+from unlost.registry.models import Archive
+from unlost.report.format import parse_byte_size
+from unlost.report.recovery.serializers import summary_rows
+from unlost.sqlite import STATE_FILE_NAME
+from unlost.text_lines import read_lines
+from unlost.uri.normalize import normalize_input_url, read_url_list
 
 if TYPE_CHECKING:
-    from unlost.registry.models import Archive
+    from rich.progress import Progress, TaskID
+
+
+_FAILURE_EVENTS = ("failed", "waiting")
+_MAX_BUFFERED = 1000  # events; without a network, a run ends after a few per archive
+_SILENT_EVENTS = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
+
+
+class RecoverDisplay:
+    """Shows what happens: a progress display, messages, or JSON events. A context manager.
+
+    Attributes:
+        sent: Requests sent so far; set once the client that counts them exists.
+    """
+
+    def __init__(self, *, is_json: bool) -> None:
+        self._is_json = is_json
+        self._rows: dict[str, TaskID] = {}
+        self._display: Progress | None = None
+        self.sent: RequestsSent = {}
+
+    def __enter__(self) -> Self:
+        """Start the display, on a terminal."""
+        if is_progress_visible() and not self._is_json:
+            self._display = _create_display()
+            self._display.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        """Stop the display. After Ctrl-C, say that nothing is lost."""
+        if self._display is not None:
+            self._display.stop()
+        if kind is KeyboardInterrupt:
+            say("what came back so far is kept: the same command goes on", level="info")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Pause the display, so that the user can be prompted."""
+        if self._display is not None:
+            self._display.stop()
+        try:
+            yield
+        finally:
+            if self._display is not None:
+                self._display.start()
+
+    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
+        """Show an event."""
+        if self._is_json:
+            if event == "waiting":
+                fields = {**fields, "until": int(float(str(fields["until"]))) + 1}
+            click.echo(dumps({"event": event, **fields}))
+        if event == "progress":
+            self._draw({str(name): int(str(count)) for name, count in fields.items()})
+        elif event not in _SILENT_EVENTS and not self._is_json:
+            say(_format_event(event, fields), level="note")
+
+    def _draw(self, counts: Mapping[str, int]) -> None:
+        if self._display is None:
+            return
+        done = counts["recovered"] + counts["substituted"] + counts["missing"]
+        text = f"{counts['recovered']:,} recovered, {counts['missing']:,} missing, {counts['queued']:,} queued"
+        self._row("all", text, done, done + counts["queued"])
+        totals: dict[str, int] = {}
+        for (archive, _), count in self.sent.items():
+            totals[archive] = totals.get(archive, 0) + count
+        for archive, count in totals.items():
+            self._row(archive, f"{count:,} requests", 0, None)
+
+    def _row(self, name: str, text: str, done: int, total: int | None) -> None:
+        if self._display is None:
+            return
+        if name not in self._rows:
+            self._rows[name] = self._display.add_task(name, total=total, text=text)
+        self._display.update(self._rows[name], completed=done, total=total, text=text)
+
+
+class BufferedEvents:
+    """Buffers failures until an archive has been reached: without a network, one message replaces them all."""
+
+    def __init__(self, on_event: EventCallback, network: Connectivity) -> None:
+        self._on_event = on_event
+        self._network = network
+        self._buffer: list[tuple[str, Mapping[str, object]]] = []
+
+    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
+        """Forward an event, or buffer it until an archive has been reached."""
+        if event in _FAILURE_EVENTS and self._network.is_undecided:
+            if len(self._buffer) < _MAX_BUFFERED:
+                self._buffer.append((event, fields))
+            return
+        for each in self._buffer:
+            self._on_event(*each)
+        self._buffer.clear()
+        self._on_event(event, fields)
+
+
+def _format_event(event: str, fields: Mapping[str, object]) -> str:
+    if event == "waiting":
+        when = dates.to_local(float(str(fields["until"])), round_up=True)
+        return f"{fields['archive']}: not queried before {when}: {fields['reason']}; the others go on"
+    if event == "lost":
+        return f"{fields['file']}: {fields['bytes']} bytes at its end are gone: what was in them is asked for again"
+    if event == "no-start":
+        return f"no archive has {str(fields['uri'])[:200]}, nor anything that it leads to: all that is listed is taken"
+    if event == "case-insensitive":
+        return f"the server ignores letter case: {fields['merged']} URLs that differ only in it were merged"
+    if event == "failed":
+        return f"{fields['archive']}: {str(fields['uri'])[:200]}: {fields['message']}"
+    return f"{event}: " + ", ".join(f"{name} {value}" for name, value in fields.items())
+
+
+def _create_display() -> "Progress":
+    from rich import progress as parts  # noqa: PLC0415  only for the display
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (
+        parts.TextColumn("{task.description}", markup=False),
+        parts.TextColumn("{task.fields[text]}", markup=False),
+        parts.BarColumn(bar_width=20),
+        parts.TimeRemainingColumn(compact=True),
+    )
+    return parts.Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    )
+
+
+EXIT_NOTHING_RECOVERED = 1
+"""Exit code of a finished recovery that recovered nothing in any run."""
+_DATE_OPTIONS = ("at", "first", "last", "most_recent")  # fields of a plan that choose captures by date
+
+
+class RecoverRun:
+    """A run of a plan in a folder, with the command's options by name."""
+
+    def __init__(
+        self,
+        plan: RecoverOptions,
+        folder: Path,
+        state: RecoveryState,
+        archives: Mapping[str, Archive],
+        options: Mapping[str, Any],
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._state = state
+        self._archives = archives
+        self._options = options
+        self._clock = SystemClock()
+        self._archive_warnings: dict[str, Problems] = {}
+        self._network = track_connectivity(archives.values())
+        self._is_new = state.options() is None
+
+    def recover(self) -> int:
+        """Recover what can be recovered now; return the exit code.
+
+        Returns:
+            0 or EXIT_NOTHING_RECOVERED if nothing is left to do, else the exit code of ArchiveError.
+        """
+        self._warn_of_other_dates()
+        with (
+            self._remove_if_offline(),
+            RecoverDisplay(is_json=self._options["json"]) as shown,
+            self._open_warcs() as warcs,
+        ):
+            result, sent = uvloop.run(self._recover(warcs, shown))
+        self._print_result(result, sent)
+        if not result.is_done or result.is_stopped:
+            return ArchiveError.exit_code
+        return 0 if result.counts[ResourceStatus.RECOVERED] else EXIT_NOTHING_RECOVERED
+
+    def _warn_of_other_dates(self) -> None:
+        before, plan = self._state.options(), self._plan
+        if before is not None and any(getattr(before, name) != getattr(plan, name) for name in _DATE_OPTIONS):
+            message = "what was recovered before stays, though other dates were asked for then"
+            say(f"{message}: give another folder by -o to have all of it for these", level="warning")
+
+    def estimate(self) -> int:
+        """Print the estimated number of requests per archive; return the exit code."""
+        with self._remove_if_offline(), RecoverDisplay(is_json=False) as shown, self._open_warcs() as warcs:
+            costs, unknown = uvloop.run(self._estimate(warcs, shown))
+        self._say_offline()
+        for name, message in unknown.items():
+            if not self._should_report(name):
+                continue
+            say(
+                f"{name}: no whole list, so what it would be asked is not known: {message}",
+                level="warning",
+                archive=name,
+            )
+        rows = [each for each in costs if each.capture_queries or each.fetches]
+        if self._options["json"]:
+            for each in rows:
+                numbers = {
+                    "index": each.capture_queries,
+                    "replay": each.fetches,
+                    "days": each.days,
+                    "seconds": round(each.seconds),
+                }
+                click.echo(dumps({"archive": each.archive, **numbers}))
+        else:
+            self._print_costs(rows)
+        return 0
+
+    def write_summary(self, file: Path) -> None:
+        """Write a TSV line for each resource."""
+        with atomic_file(file) as output:
+            for entry in summary_rows(self._state):
+                output.write(entry.to_tsv().encode("utf-8", "surrogateescape") + b"\n")
+
+    @contextmanager
+    def _open_warcs(self) -> "Iterator[WarcStore]":
+        warcs = WarcStore(self._folder / "warc", self._clock, f"unlost/{VERSION}")
+        try:
+            yield warcs
+        finally:
+            warcs.close()
+
+    @contextmanager
+    def _remove_if_offline(self) -> "Iterator[None]":
+        """Remove the files of a first run that found no network."""
+        try:
+            yield
+        except OfflineError:
+            if self._is_new:
+                for name in (f"{STATE_FILE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
+                    (self._folder / name).unlink(missing_ok=True)
+                with suppress(OSError):
+                    (self._folder / "warc").rmdir()  # fails if the folder is not empty
+            raise
+
+    def _say_offline(self) -> None:
+        """Print one message if no remote archive was reached, although local ones were."""
+        if (error := self._network.offline_error()) is not None:
+            say(str(error), level="warning")
+
+    def _should_report(self, archive: str) -> bool:
+        """Return whether to report an archive's failure: not that of a remote one if no remote one was reached."""
+        return self._network.offline_error() is None or self._archives[archive].folder is not None
+
+    def _open_client(self) -> ArchiveHttpClient:
+        given = self._options
+        return open_http_client(
+            given["contact"], LIMIT_WAIT_SECONDS, given["connections"], given["proxy"], network=self._network
+        )
+
+    def _open_archives(self, courier: ArchiveHttpClient) -> AbstractAsyncContextManager[dict[str, ArchiveClient]]:
+        store_source_paths(self._state, self._archives)
+        given = self._options
+        return open_sources(
+            self._archives,
+            courier,
+            self._plan,
+            self._clock,
+            contact=given["contact"],
+            delay=given["delay"],
+            proxies=given["proxy"],
+        )
+
+    def _create_recovery(
+        self, repositories: Mapping[str, ArchiveClient], warcs: WarcStore, shown: RecoverDisplay, sent: RequestsSent
+    ) -> RecoverySession:
+        given = self._options
+        stop: Path | None = given["stop_file"]
+        return RecoverySession(
+            self._plan,
+            self._state,
+            warcs,
+            repositories,
+            self._clock,
+            BufferedEvents(shown.on_event, self._network).on_event,
+            connections=given["connections"],
+            wait=given["wait"],
+            until_done=given["until_done"],
+            should_stop=lambda: stop is not None and stop.exists(),
+            requests_sent=sent,
+            confirm=lambda count, costs, is_begun: self._confirm(count, costs, shown, is_begun=is_begun),
+        )
+
+    def _confirm(
+        self, count: int, costs: Callable[[float], list[ArchiveCost]], shown: RecoverDisplay, *, is_begun: bool
+    ) -> bool:
+        """Print what fetching many listed URLs costs, and ask for confirmation, unless --yes was given.
+
+        Args:
+            count: Number of listed URLs.
+            costs: Returns the costs for a share of the archives' limits.
+            shown: Display to pause while asking.
+            is_begun: Whether files are already being fetched. Then nothing is asked until the next run.
+
+        Raises:
+            UsageError: Confirmation is needed, but there is no terminal.
+        """
+        if is_begun and not self._options["yes"]:
+            return False
+        found = costs(self._limit_share())
+        total = sum(each.capture_queries + each.fetches for each in found)
+        message = f"archives list {count:,} URLs of this site: {_format_requests(total)}{_format_costs_duration(found)}"
+        if self._options["yes"]:
+            say(message, level="info")
+            return True
+        hint = "give --yes to fetch them, or --limit, --include, --exclude or --linked-only to fetch less"
+        if not (sys.stdin.isatty() and sys.stderr.isatty()) or self._options["json"]:
+            raise UsageError(f"{message}: {hint}; the listings are stored")
+        with shown.paused():
+            return click.confirm(f"{message}. Fetch them?", err=True)
+
+    def _limit_share(self) -> float:
+        return DEFAULT_SHARE if self._options["contact"] else SHARE_WITHOUT_CONTACT
+
+    async def _recover(self, warcs: WarcStore, shown: RecoverDisplay) -> tuple[RecoveryRunResult, RequestsSent]:
+        async with self._open_client() as courier, self._open_archives(courier) as repositories:
+            shown.sent = courier.request_counts
+            result = await self._create_recovery(repositories, warcs, shown, courier.request_counts).run()
+            self._archive_warnings = {name: await collect_problems(each) for name, each in repositories.items()}
+            return result, courier.request_counts
+
+    async def _estimate(self, warcs: WarcStore, shown: RecoverDisplay) -> tuple[list[ArchiveCost], dict[str, str]]:
+        async with self._open_client() as courier, self._open_archives(courier) as repositories:
+            recovery = self._create_recovery(repositories, warcs, shown, courier.request_counts)
+            try:
+                found = await recovery.estimate_costs(self._limit_share())
+            except BaseExceptionGroup as group:
+                raise group.exceptions[0] from None
+        # Archives without listings were not queried; those with listings show whether there is a network.
+        if all(each.folder is None for each in self._archives.values()) and (error := self._network.offline_error()):
+            raise error
+        return found
+
+    def _print_costs(self, costs: list[ArchiveCost]) -> None:
+        if self._plan.policy is RecoverPolicy.NAIVE:
+            say("without lists, each page costs one request to each archive, and one more for its copy", level="note")
+        rows = [
+            (each.archive, f"{each.capture_queries:,}", f"{each.fetches:,}", f"{each.days:,}" if each.days else "-")
+            for each in costs
+        ]
+        print_table(("archive", "index queries", "captures", "days"), rows)
+        # Files on this machine take no requests.
+        total = sum(
+            each.capture_queries + each.fetches for each in costs if self._archives[each.archive].folder is None
+        )
+        needed = (
+            f"about {_format_requests(total)}{_format_costs_duration(costs)}"
+            if total
+            else "no requests: the files are on this machine"
+        )
+        say(f"{needed}; the listings are stored, and not requested again", level="info")
+        if self._plan.page_requisites:
+            most = f"at most {self._plan.requisite_files:,} files and {self._options['requisite_bytes']} of other hosts"
+            say(
+                f"what pages need from other hosts is not included: {most} (--no-page-requisites for none)",
+                level="info",
+            )
+        say_next("the same command without --dry-run recovers the site")
+
+    def _print_result(self, result: RecoveryRunResult, sent: RequestsSent) -> None:
+        counts = result.counts
+        asked: dict[str, dict[str, int]] = {}
+        for (archive, work), count in sent.items():
+            asked.setdefault(archive, {})[work.value] = count
+        if self._options["json"]:
+            closed = {
+                name: {"until": int(each.until) + 1, "reason": each.reason} for name, each in result.suspended.items()
+            }
+            numbers = {**{standing.value: count for standing, count in counts.items()}, "doubtful": result.doubtful}
+            more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.skipped_links}
+            more |= {"left_out": result.left_out, "unlistable": result.unlistable, "unconfirmed": result.unconfirmed}
+            more |= {"other_host_lookups": result.other_host_lookups, "session_ids": result.session_ids}
+            more["problems"] = {name: found.counts for name, found in self._archive_warnings.items() if found.counts}
+            click.echo(
+                dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
+            )
+        self._say_offline()
+        for name, message in result.unlisted.items():
+            if self._should_report(name):
+                say(f"{name}: no whole list: {message}", level="warning", archive=name)
+        for name, problems in self._archive_warnings.items():
+            say_problems(problems, name, "warning", archive=name)
+        for reason, count in result.skipped_links.items():
+            say(f"{count:,} links were not followed: {reason}", level="note")
+        for name, closing in result.suspended.items():
+            if self._should_report(name):
+                when = dates.to_local(closing.until, round_up=True)
+                say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
+        total = sum(sent.values())
+        self._say_counts(result, total)
+        self._say_what_next(result)
+        if result.unlistable and self._network.offline_error() is None:
+            say(unlistable_sentence(result.unlistable), level="info")
+
+    def _say_counts(self, result: RecoveryRunResult, total: int) -> None:
+        for reason, count in result.left_out.items():
+            say(f"{count:,} listed URL{'' if count == 1 else 's'} left out: {SKIP_REASONS[reason]}", level="note")
+        if result.session_ids:
+            say(f"{result.session_ids:,} listed URLs with session ids: taken for the URL without them", level="note")
+        left_out = sum(result.left_out.values())
+        not_linked = result.counts[ResourceStatus.LISTED] - left_out
+        parts = [
+            f"{result.counts[ResourceStatus.RECOVERED]:,} recovered"
+            + (f" ({result.doubtful:,} doubtful)" if result.doubtful else ""),
+            f"{result.counts[ResourceStatus.SUBSTITUTED]:,} substituted"
+            if result.counts[ResourceStatus.SUBSTITUTED]
+            else "",
+            f"{result.counts[ResourceStatus.MISSING]:,} missing",
+            f"{result.counts[ResourceStatus.QUEUED]:,} queued" if result.counts[ResourceStatus.QUEUED] else "",
+            f"{not_linked:,} listed, but not linked" if not_linked else "",
+            f"{left_out:,} left out" if left_out else "",
+        ]
+        say(f"{', '.join(filter(None, parts))}; {_format_requests(total)}; in {self._folder}", level="info")
+
+    def _say_what_next(self, result: RecoveryRunResult) -> None:
+        self._say_how_it_ended(result)
+        if result.counts[ResourceStatus.RECOVERED] and not self._options["json"]:
+            say_next(f"{command_line('report', self._folder)} says what came back and what did not")
+            say_next(f"{command_line('export', self._folder, '--to', 'SITE')} makes a site of it")
+
+    def _say_how_it_ended(self, result: RecoveryRunResult) -> None:
+        if result.unconfirmed:
+            hint = "run the same command again with --yes to fetch them"
+            say(f"{result.unconfirmed:,} listed URLs were not fetched: {hint}", level="info")
+        elif result.has_reached_limit and not result.is_done:
+            say("as many as --limit allows: a higher one goes on", level="info")
+        elif not result.is_done or result.is_stopped:
+            say("the same command goes on", level="info")
+        elif not result.counts[ResourceStatus.RECOVERED]:
+            why = f"{command_line('report', self._folder, '--list', 'missing')} says why"
+            say(f"nothing came back: look at how the address is written; {why}", level="warning")
+
+
+def unlistable_sentence(archives: Mapping[str, str]) -> str:
+    """Return a sentence about the archives that may have more, since they gave no complete listing.
+
+    >>> unlistable_sentence({"archive.today": "unsupported", "web.archive.org": "cut"})
+    'there may be more: archive.today has no listing API; the listing of web.archive.org was cut off'
+    """
+    without = [name for name, outcome in archives.items() if outcome == "unsupported"]
+    cut = [name for name, outcome in archives.items() if outcome == "cut"]
+    parts = [f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no listing API"] if without else []
+    parts += [f"the listing of {name} was cut off" for name in cut]
+    return f"there may be more: {'; '.join(parts)}"
+
+
+def _format_costs_duration(costs: Sequence[ArchiveCost]) -> str:
+    """Return how long requests take within the archives' limits, after a comma; empty if unknown."""
+    days = max((each.days for each in costs), default=0)
+    if days > 1:
+        return f", {days:,} days within the daily limits"
+    minutes = math.ceil(max((each.seconds for each in costs), default=0.0) / 60)
+    if not minutes:
+        return ""
+    return f", about {minutes // 60} h {minutes % 60} min within the rate limits"
+
+
+def _format_requests(count: int) -> str:
+    return f"{count:,} request{'' if count == 1 else 's'}"
 
 
 _AUTO = "auto"  # `--browser-cache` without a value
@@ -91,9 +588,6 @@ def select_sources(ctx: click.Context, given: Mapping[str, Any], plan: "RecoverO
         UsageError: Options contradict each other.
         InputError: A source cannot be read.
     """
-    from unlost.archives.local_sources import local_source_archives  # noqa: PLC0415  start-up
-    from unlost.recover.sources import LIVE_ARCHIVE  # noqa: PLC0415
-
     _check_dates(given, plan)
     found: dict[str, Archive] = {}
     if given["warc"] or given["har"] or given["browser_cache"]:
@@ -111,9 +605,6 @@ def select_sources(ctx: click.Context, given: Mapping[str, Any], plan: "RecoverO
 
 
 def _check_dates(given: Mapping[str, Any], plan: "RecoverOptions") -> None:
-    from unlost import dates  # noqa: PLC0415  start-up
-    from unlost.clock import SystemClock  # noqa: PLC0415
-
     now = dates.from_epoch(str(int(SystemClock().now())))
     if given["live"] and plan.last is not None and plan.last < now:
         raise UsageError("--live and --to exclude each other: what the live site responds now is later than --to")
@@ -255,11 +746,6 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
     nothing ever came back.
     """
-    from unlost.cli.recover_run import RecoverRun  # noqa: PLC0415  start-up
-    from unlost.recover.state.schema import explain_sqlite_errors  # noqa: PLC0415
-    from unlost.recover.state.store import RecoveryState  # noqa: PLC0415
-    from unlost.sqlite import STATE_FILE_NAME  # noqa: PLC0415
-
     plan = _recover_options(url, given)
     folder = given["output"] or Path(_default_folder(plan.url))
     if (folder / STATE_FILE_NAME).is_file():
@@ -295,10 +781,6 @@ def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOp
 
 
 def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
-    from unlost.recover.scope import RecoveryScope  # noqa: PLC0415
-    from unlost.report.format import parse_byte_size  # noqa: PLC0415
-    from unlost.uri.normalize import normalize_input_url  # noqa: PLC0415  start-up
-
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
     if given["policy"] and given["linked_only"]:
@@ -342,8 +824,6 @@ def _read_urls(file: Path | None) -> tuple[str, ...]:
     """Return the URLs in a file, one per line. Raises InputError, also for a line that is not a URL."""
     if file is None:
         return ()
-    from unlost.problems import Problems  # noqa: PLC0415
-    from unlost.uri.normalize import read_url_list  # noqa: PLC0415  start-up
 
     problems = Problems()
     found = read_url_list(file, problems)
@@ -354,11 +834,6 @@ def _read_urls(file: Path | None) -> tuple[str, ...]:
 
 def _read_expressions(file: Path | None) -> list[str]:
     """Return the lines of a file, except those that are empty or begin with `#`. Raises InputError."""
-    import re  # noqa: PLC0415  start-up
-
-    from unlost.problems import Problems  # noqa: PLC0415
-    from unlost.text_lines import read_lines  # noqa: PLC0415
-
     if file is None:
         return []
     problems = Problems()
@@ -378,7 +853,5 @@ def _read_expressions(file: Path | None) -> list[str]:
 
 
 def _default_folder(url: str) -> str:
-    from urllib.parse import urlsplit  # noqa: PLC0415
-
     host = urlsplit(url).netloc.rpartition("@")[2].lower()
     return f"{host.translate(str.maketrans(':', '_', '[]'))}.recovery"

@@ -3,6 +3,11 @@
 Learns from logs when ETag and Last-Modified can be trusted, and simulates webs whose changes are known.
 """
 
+import gc
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from json import dumps
 from pathlib import Path
 
@@ -10,13 +15,436 @@ import click
 
 from unlost.atomic import atomic_file
 from unlost.cli import types
+from unlost.cli.messages import escape_untrusted, say
 from unlost.cli.output import check_output_file, format_columns, is_standard_output
-from unlost.cli.problems import EXIT_SKIPPED_INPUT
-from unlost.errors import UsageError
-from unlost.refresh.policy import LearningOptions
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.errors import InputError, UsageError
+from unlost.problems import Problem, Problems
+from unlost.refresh.confidence import ConfidenceInterval
+from unlost.refresh.decision_matrix import (
+    INDICATOR_STATES,
+    MATRIX_CELLS,
+    DecisionMatrix,
+    measure_indicator,
+    restrict_to_both_present,
+)
+from unlost.refresh.history import ChangeHistory, UnreliableHost, find_unreliable_hosts
+from unlost.refresh.log_reader import VisitLogReader
+from unlost.refresh.policy import LearningOptions, Policy, learn_policy, serialize_policy, write_policy
+from unlost.refresh.schemes import (
+    DOWNLOAD_ALL,
+    NAMED_SCHEMES,
+    OBVIOUS_SCHEMES,
+    SchemeScore,
+    choose_scheme,
+    distinct_scores,
+    filter_scores,
+    find_dominators,
+    pareto_front,
+    scheme_cells,
+    scheme_name,
+    score_all_schemes,
+    score_scheme,
+)
+from unlost.refresh.schemes import render_schemes_plot as drawn
 from unlost.refresh.visit import serialize_visit
 from unlost.research.refresh_simulation import SimulationScore, SimulationTrial, run_trial, to_log
 from unlost.research.simulated_web import MIXTURES, TRAITS, get_mixture, simulate_visits
+
+_RELIABLE, _USEFUL = 0.99, 0.5  # thresholds for printing a scheme, as in the study that defines the schemes
+_MAX_ROWS = 20
+
+
+@dataclass(slots=True)
+class LearnResult:
+    """The learned policy and the scores, ready to print."""
+
+    matrix: DecisionMatrix
+    target: float
+    schemes: list[SchemeScore]
+    chosen: SchemeScore | None
+    spans: dict[int, ConfidenceInterval] = field(default_factory=dict)
+    by_text: bool = False
+    history: ChangeHistory | None = None
+    policy: Policy | None = None
+    problems: Problems = field(default_factory=Problems)
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def policy_skips(self) -> bool:
+        """Whether the policy learned with all indicators skips any download."""
+        return self.policy is not None and self.policy.estimate is not None
+
+    @property
+    def unreliable_hosts(self) -> list[UnreliableHost]:
+        """Hosts whose ETag or Last-Modified is habitually wrong."""
+        return find_unreliable_hosts(self.history, by_text=self.by_text) if self.history is not None else []
+
+
+def judge_matrix(text: str, target: float, *, everything: bool) -> LearnResult:
+    """Score the schemes on a decision matrix alone. Raises UsageError."""
+    matrix = DecisionMatrix.parse(sys.stdin.read() if text == "-" else text)
+    judged = score_all_schemes(matrix)
+    return LearnResult(
+        matrix, target, _printed_schemes(judged, matrix, everything=everything), choose_scheme(judged, target)
+    )
+
+
+def learn_from_logs(
+    logs: Sequence[Path], target: float, *, by_text: bool, audit: float, seed: int, everything: bool
+) -> LearnResult:
+    """Learn a policy from logs. Raises InputError, also if the logs contain no visit, and OSError."""
+    problems = Problems()
+    reading = VisitLogReader(problems)
+    with progress("reading", total_size(logs)) as bar:
+        for log in logs:
+            try:
+                reading.read(log, bar.update_bytes)
+            except InputError as error:  # skip a log that cannot be read at all
+                problems.add(Problem("unreadable", str(log), None, 0, str(error)))
+            bar.finish_file(log.stat().st_size)
+        history = reading.build_history()
+    if history.visits == 0:
+        say_problems(problems)
+        names = ", ".join(map(str, logs))
+        raise InputError(f"{names}: no visit in it: expected harvest logs (NDJSON or Parquet) or WARCs")
+    matrix = history.matrix(by_text=by_text)
+    judged = score_all_schemes(matrix)
+    shown = _printed_schemes(judged, matrix, everything=everything)
+    # All candidates: one per distinct result, so that none is chosen by the interval of another with equal results.
+    candidates = distinct_scores(pareto_front(judged), matrix.used_cells)
+    asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious_schemes(matrix)]})
+    spans = dict(zip(asked, history.bootstrap_reliability(asked, seed, by_text=by_text), strict=True))
+    chosen = choose_scheme(candidates, target, {scheme: span.low for scheme, span in spans.items()})
+    gc.disable()  # else the collector scans the data of a million hosts again and again
+    try:
+        policy = learn_policy(history, LearningOptions(target, by_text=by_text, audit_share=audit))
+    finally:
+        gc.freeze()
+        gc.enable()
+    policy.scheme = DOWNLOAD_ALL if chosen is None else chosen.scheme
+    return LearnResult(matrix, target, shown, chosen, spans, by_text, history, policy, problems, reading.unknown_fields)
+
+
+def _printed_schemes(judged: list[SchemeScore], matrix: DecisionMatrix, *, everything: bool) -> list[SchemeScore]:
+    return distinct_scores(
+        pareto_front(judged if everything else filter_scores(judged, _RELIABLE, _USEFUL)), matrix.used_cells
+    )
+
+
+def _obvious_schemes(matrix: DecisionMatrix) -> list[SchemeScore]:
+    return [score_scheme(matrix, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
+
+
+def write_files(found: LearnResult, output: Path | None, picture: Path | None) -> bool:
+    """Write the requested files, and print what could not be read; return whether there was any."""
+    if picture is not None:
+        stated = found.policy.estimate if found.policy is not None else None
+        with atomic_file(picture) as file:
+            file.write(drawn(score_all_schemes(found.matrix), found.matrix.used_cells, stated).encode())
+    if output is not None and found.policy is not None:
+        if output == Path("-"):
+            for line in serialize_policy(found.policy):
+                click.echo(line.decode(), nl=False)
+        else:
+            write_policy(output, found.policy)
+    say_problems(found.problems)
+    for name, count in sorted(found.unknown.items()):
+        say(f"{name}: no field of a visit, not looked at ({count})", level="warning")
+    return found.problems.total > 0
+
+
+def print_json(found: LearnResult, *, schedule: bool) -> None:
+    """Print everything as one JSON object."""
+    matrix, policy, history = found.matrix, found.policy, found.history
+    result: dict[str, object] = {
+        "pairs": matrix.total,
+        "changed": matrix.all_changed,
+        "matrix": {
+            cell: list(both) for cell, *both in zip(MATRIX_CELLS, matrix.changed, matrix.unchanged, strict=True)
+        },
+        "indicators": [_indicator_object(matrix, name) for name in ("date", "tag")],
+        "schemes": [_scheme_object(one, found) for one in found.schemes],
+        "obvious": [
+            _scheme_object(one, found) | {"dominated_by": _dominating(one, found.schemes, matrix)}
+            for one in _obvious_schemes(matrix)
+        ],
+        "both_present": [
+            _scheme_object(score_scheme(restrict_to_both_present(matrix), NAMED_SCHEMES[name]), None) | {"name": name}
+            for name in OBVIOUS_SCHEMES
+        ],
+        "chosen": found.chosen and _scheme_object(found.chosen, found),
+    }
+    if history is not None and policy is not None:
+        stated = policy.estimate
+        result |= {
+            "visits": history.visits,
+            "tally": history.tally,
+            "learned": stated
+            and {
+                "reliability": stated.reliability,
+                "interval": [stated.interval.low, stated.interval.high],
+                "usefulness": stated.usefulness,
+                "most": policy.skip_threshold,
+            },
+            "bytes_and_text": dict(
+                zip(("neither", "bytes", "text", "both"), history.core.bytes_and_text(), strict=True)
+            ),
+            "tags_by_server": [
+                {"server": server, "always": counts[0], "sometimes": counts[1], "never": counts[2]}
+                for server, counts in history.tags_by_server()
+            ],
+            "liars": [
+                {"host": one.host, "indicator": one.indicator, "lies": one.false_claims, "claims": one.claims}
+                for one in found.unreliable_hosts
+            ],
+            "problems": found.problems.counts,
+            "unknown_fields": found.unknown,
+        }
+        if schedule:
+            result["schedule"] = [
+                {"host": host, "changes_a_day": rate, "look_again_after_days": days}
+                for host, rate, days in _schedule(found, history)
+            ]
+    click.echo(dumps(result))
+
+
+def _scheme_object(one: SchemeScore, found: LearnResult | None) -> dict[str, object]:
+    by_host = found.spans.get(one.scheme) if found is not None else None
+    reliability, usefulness = one.reliability_interval, one.usefulness_interval
+    result: dict[str, object] = {
+        "name": scheme_name(one.scheme, found.matrix.used_cells if found is not None else DOWNLOAD_ALL),
+        "download": scheme_cells(one.scheme),
+        "missed": one.missed,
+        "unnecessary": one.unnecessary,
+        "reliability": one.reliability,
+        "usefulness": one.usefulness,
+        "wilson": [reliability.low, reliability.high],
+        "usefulness_wilson": [usefulness.low, usefulness.high],
+    }
+    if by_host is not None:
+        result["by_host"] = [by_host.low, by_host.high]
+    return result
+
+
+def _indicator_object(matrix: DecisionMatrix, name: str) -> dict[str, object]:
+    one = measure_indicator(matrix, name)
+    return {"name": name, "present": one.present, "missed": one.missed, "unnecessary": one.unnecessary}
+
+
+def _dominating(one: SchemeScore, shown: list[SchemeScore], matrix: DecisionMatrix) -> list[str]:
+    return [
+        scheme_name(other.scheme, matrix.used_cells) or "+".join(scheme_cells(other.scheme))
+        for other in find_dominators(one, shown)
+    ]
+
+
+def _schedule(found: LearnResult, history: ChangeHistory) -> list[tuple[str, float, float | None]]:
+    """Return for each host the changes per page and day, and the days until half of its pages have changed.
+
+    The days are None if they are a million or more. Hosts without an estimate are left out.
+    """
+    rows: list[tuple[str, float, float | None]] = []
+    rates = history.change_rates(by_text=found.by_text)
+    for host, rate in zip(history.hosts(by_text=found.by_text), rates, strict=True):
+        if rate is not None:
+            days = rate.seconds_until(0.5) / 86400
+            rows.append((host.name, rate.per_second * 86400, days if days < 1e6 else None))
+    return rows
+
+
+def print_report(found: LearnResult, *, schedule: bool) -> None:
+    """Print the report as text."""
+    schedules = _schedule(found, found.history) if schedule and found.history is not None else []
+    for line in report_lines(found, schedules):
+        click.echo(line)
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage, with enough digits to distinguish schemes."""
+    return f"{100 * share:.4f}"
+
+
+def scheme_rows(found: LearnResult, judged: Sequence[SchemeScore]) -> list[str]:
+    """Return the table of schemes."""
+    heads = ["scheme", "downloads", "missed", "unnecessary", "reliability %", "95 % (Wilson)", "usefulness %"]
+    if found.spans:
+        heads.insert(6, "95 % (by host)")
+    rows = []
+    for one in judged:
+        low = one.reliability_interval
+        row = [
+            scheme_name(one.scheme, found.matrix.used_cells) or "-",
+            " ".join(scheme_cells(one.scheme & found.matrix.used_cells)),
+            f"{one.missed:,}",
+            f"{one.unnecessary:,}",
+            percent(one.reliability),
+            f"{percent(low.low)}-{percent(low.high)}",
+            percent(one.usefulness),
+        ]
+        if found.spans:
+            span = found.spans.get(one.scheme)
+            row.insert(6, "" if span is None else f"{percent(span.low)}-{percent(span.high)}")
+        rows.append(row)
+    return format_columns(heads, rows)
+
+
+def matrix_rows(matrix: DecisionMatrix) -> list[str]:
+    """Return the matrix as a table."""
+    rows = []
+    for at, state in enumerate(INDICATOR_STATES):
+        cells = range(at * 3, at * 3 + 3)
+        rows.append([f"date {state}", *(f"{matrix.changed[cell]:,} / {matrix.unchanged[cell]:,}" for cell in cells)])
+    return format_columns(["changed / unchanged", *(f"ETag {state}" for state in INDICATOR_STATES)], rows)
+
+
+def report_lines(found: LearnResult, schedule: Sequence[tuple[str, float, float | None]]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    matrix = found.matrix
+    if found.history is not None:
+        yield from _visits(found.history)
+    share = f"{100 * matrix.all_changed / matrix.total:.1f} %" if matrix.total else "n/a"
+    yield f"{matrix.total:,} pairs of consecutive visits, {matrix.all_changed:,} changed ({share})"
+    yield ""
+    yield from matrix_rows(matrix)
+    yield ""
+    yield from _indicators(matrix)
+    yield ""
+    yield "Schemes that no other dominates:"
+    yield from scheme_rows(found, found.schemes)
+    yield ""
+    yield "The obvious schemes:"
+    obvious = [score_scheme(matrix, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
+    yield from scheme_rows(found, obvious)
+    for name, one in zip(OBVIOUS_SCHEMES, obvious, strict=True):
+        by = [
+            scheme_name(other.scheme, matrix.used_cells) or "one without a name"
+            for other in find_dominators(one, found.schemes)
+        ]
+        if by:
+            yield f"{name} is dominated by {', '.join(by)}."
+    yield from _both_present_lines(matrix)
+    yield ""
+    yield _choice(found)
+    if found.history is not None:
+        yield from _learned(found)
+        yield from _hosts(found, found.history)
+    if schedule:
+        yield ""
+        yield "When half of a host's pages will have changed:"
+        rows = [
+            [_escape(host), f"{rate:.4f}", "never so far" if days is None else f"{days:.1f}"]
+            for host, rate, days in schedule
+        ]
+        yield from format_columns(["host", "changes a day", "days"], rows)
+
+
+def _visits(history: ChangeHistory) -> Iterator[str]:
+    tally = history.tally
+    pages = f"{tally['pages']:,} pages of {tally['hosts']:,} hosts"
+    yield f"{history.visits:,} visits: {tally['successful']:,} successful, to {pages}"
+    for name, words in (
+        ("not_modified", "answered 304, without a body to compare"),
+        ("failed", "failed, or answered with another status"),
+        ("without_digest", "without a digest: skipped"),
+        ("without_host", "at an address that is none of the web"),
+        ("duplicate", "at the same moment as another to the same page"),
+        ("out_of_order", "behind a later one in the log: sorted"),
+    ):
+        if tally[name]:
+            yield f"  {tally[name]:,} {words}"
+
+
+def _indicators(matrix: DecisionMatrix) -> list[str]:
+    rows = []
+    for name, words in (("date", "Last-Modified"), ("tag", "ETag")):
+        one = measure_indicator(matrix, name)
+        rows.append([words, *(_format_part(count, all_) for count, all_ in (
+            (one.present, matrix.total), (one.missed, matrix.all_changed), (one.unnecessary, matrix.all_unchanged)
+        ))])  # fmt: skip
+    return format_columns(["indicator", "present", "same but changed", "changed but same"], rows)
+
+
+def _format_part(count: int, total: int) -> str:
+    return f"{count:,} ({100 * count / total:.2f} %)" if total else f"{count:,}"
+
+
+def _both_present_lines(matrix: DecisionMatrix) -> Iterator[str]:
+    both = restrict_to_both_present(matrix)
+    if not both.total:
+        return
+    yield ""
+    yield f"With both present: {both.total:,} pairs, {both.all_changed:,} changed"
+    rows = []
+    for name in OBVIOUS_SCHEMES:
+        one = score_scheme(both, NAMED_SCHEMES[name])
+        rows.append(
+            [
+                name,
+                f"{one.missed:,}",
+                f"{one.unnecessary:,}",
+                f"{100 * one.reliability:.2f}",
+                f"{100 * one.usefulness:.1f}",
+            ]
+        )
+    yield from format_columns(["scheme", "missed", "unnecessary", "reliability %", "usefulness %"], rows)
+
+
+def _choice(found: LearnResult) -> str:
+    if found.chosen is None:
+        return f"No scheme of the 512 surely has a reliability of {100 * found.target:g} %: download everything."
+    name = scheme_name(found.chosen.scheme, found.matrix.used_cells) or "one without a name"
+    cells = " ".join(scheme_cells(found.chosen.scheme))
+    return f"For a reliability of {100 * found.target:g} %: {name}, which downloads {cells}."
+
+
+def _learned(found: LearnResult) -> Iterator[str]:
+    stated = found.policy.estimate if found.policy is not None else None
+    if stated is None:
+        yield "With all indicators and by host: nothing surely reaches it either."
+        return
+    yield (
+        f"With all indicators and by host: reliability {percent(stated.reliability)} % "
+        f"({percent(stated.interval.low)}-{percent(stated.interval.high)}), usefulness {percent(stated.usefulness)} %, "
+        f"tried on {stated.changed:,} changes of {stated.hosts:,} hosts."
+    )
+
+
+def _hosts(found: LearnResult, history: ChangeHistory) -> Iterator[str]:
+    neither, of_bytes, of_text, both = history.core.bytes_and_text()
+    if neither + of_bytes + of_text + both:
+        yield ""
+        changed = f"{both + of_text:,} changed in it, {of_bytes:,} only in other bytes"
+        yield f"Where text is known: {changed}, {neither:,} in nothing"
+    yield ""
+    servers = history.tags_by_server()
+    totals = [sum(counts[at] for _, counts in servers) for at in range(3)]
+    rows = [["all", *(f"{count:,}" for count in totals)]]
+    rows += [
+        [_escape(server) if server is not None else "without a name", *(f"{count:,}" for count in counts)]
+        for server, counts in servers[:_MAX_ROWS]
+    ]
+    yield "Hosts that send an ETag, by server:"
+    yield from format_columns(["server", "always", "sometimes", "never"], rows)
+    liars = found.unreliable_hosts
+    if liars:
+        yield ""
+        yield f"Hosts that say `same` when pages change, out of habit: {len(liars):,}"
+        rows = [
+            [
+                _escape(one.host),
+                "Last-Modified" if one.indicator == "date" else "ETag",
+                f"{one.false_claims:,}",
+                f"{one.claims:,}",
+            ]
+            for one in liars[:_MAX_ROWS]
+        ]
+        yield from format_columns(["host", "header", "lies", "of"], rows)
+
+
+def _escape(text: str) -> str:
+    return escape_untrusted(os.fsencode(text))
 
 
 def print_mixtures() -> None:
@@ -142,8 +570,6 @@ def learn(
     scheme surely reaches the reliability, 5 if something could not be read; the rest was learned from.
     docs/refresh.md explains tables, logs and the scheme file.
     """
-    from unlost.cli.refresh_learn import judge_matrix, learn_from_logs, print_json, print_report, write_files  # noqa: PLC0415
-
     if bool(log) == (matrix is not None):
         raise UsageError("give logs to learn from, or --matrix")
     if matrix is not None and (output is not None or schedule):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import click
 
+from unlost.archives.sampler import SampleUrlList
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.types import AnyPath
@@ -75,8 +76,6 @@ def begin_url_list(
         UsageError: The state belongs to another plan.
         InputError: The list cannot be read, or is empty.
     """
-    from unlost.archives.sampler import SampleUrlList  # noqa: PLC0415  start-up
-
     is_stdin = is_standard_input(file)
     listed = SampleUrlList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
+import uvloop
 
 from unlost.cli import types
 from unlost.cli.archive_options import (
@@ -24,6 +25,7 @@ from unlost.cli.archive_options import (
 from unlost.cli.job_options import (
     database_option,
     jobs_option,
+    log_to_stderr,
     max_jobs_size_option,
     min_free_space_option,
     open_database,
@@ -31,7 +33,12 @@ from unlost.cli.job_options import (
     worker_environment,
 )
 from unlost.cli.messages import say
+from unlost.clock import SystemClock
 from unlost.errors import InputError, UsageError
+from unlost.http.concurrency import ConcurrencyOptions
+from unlost.mail.smtp import parse_mail_server
+from unlost.problems import Problems
+from unlost.text_lines import read_source_lines
 
 if TYPE_CHECKING:
     from unlost.clock import Clock
@@ -223,7 +230,6 @@ def open_jobs(taking: JobServiceOptions, options: "ServiceOptions", place: str) 
             raise UsageError("--jobs is missing: the folder of jobs and what they recover")
         yield JobServiceSetup(taking, options, place, None)
         return
-    from unlost.cli.job_options import log_to_stderr  # noqa: PLC0415  start-up
 
     log_to_stderr()
     database = open_database(taking.jobs, taking.database)
@@ -236,7 +242,6 @@ def open_jobs(taking: JobServiceOptions, options: "ServiceOptions", place: str) 
 def _mail_server(taking: JobServiceOptions) -> "MailServer | None":
     if taking.smtp is None:
         return None
-    from unlost.mail.smtp import parse_mail_server  # noqa: PLC0415  start-up
 
     if taking.mail_from is None:
         raise UsageError("--mail-from is missing: whom letters are from")
@@ -285,9 +290,6 @@ def _validate_root(_ctx: click.Context, _param: click.Parameter, value: str | No
 def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
     """Reject a file that is not a MementoMap: it might not be meant to be published."""
     if value is not None:
-        from unlost.problems import Problems  # noqa: PLC0415  start-up
-        from unlost.text_lines import read_source_lines  # noqa: PLC0415
-
         first = next(iter(read_source_lines(value, Problems())), None)
         if first is None or not first.text.startswith(b"!"):
             raise InputError(f"{value}: not a MementoMap: expected `!context` at its beginning")
@@ -410,10 +412,7 @@ def command(
     if taking.set_admin is not None:
         set_admin_password(taking, taking.set_admin)
         return
-    import uvloop  # noqa: PLC0415  only for the server
 
-    from unlost.clock import SystemClock  # noqa: PLC0415
-    from unlost.http.concurrency import ConcurrencyOptions  # noqa: PLC0415
     from unlost.web import server  # noqa: PLC0415
     from unlost.web.factory import build_service  # noqa: PLC0415
     from unlost.web.server import ReloadableApplication  # noqa: PLC0415

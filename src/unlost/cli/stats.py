@@ -26,12 +26,32 @@ from unlost.cli.progress import progress, total_size
 from unlost.errors import InputError, UnsortedError, UsageError
 from unlost.mementomap.builder import EXCLUDABLE_PAGES
 from unlost.mementomap.readers import INPUT_KINDS
+from unlost.problems import Problems
+from unlost.research.access_stats import (
+    LOG_KINDS,
+    access_stats_to_json,
+    access_tables,
+    collect_access_stats,
+    open_request_counter,
+    tabulate_holdings,
+    write_access_report,
+)
+from unlost.research.index_counts import (
+    STUDY_EXCLUDE,
+    STUDY_MIME,
+    STUDY_STATUS,
+    IndexCountOptions,
+    count_index,
+    estimate_index,
+)
+from unlost.research.index_metrics import IndexMetrics, index_tables
+from unlost.research.index_report import index_metrics_to_json, write_index_report
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 if TYPE_CHECKING:
     from unlost.cli.progress import ProgressBar
     from unlost.mementomap.readers import InputReport
-    from unlost.research.index_counts import IndexCountOptions, IndexCounts
+    from unlost.research.index_counts import IndexCounts
 
 
 _COMMANDS = ("index", "logs")
@@ -112,12 +132,6 @@ def index(
     with 3. On a cluster, INDEX is whatever Spark has addresses for, and all of it is counted exactly, whatever its
     order; docs/scale.md says more.
     """
-    from unlost.research.index_counts import STUDY_EXCLUDE, STUDY_MIME, STUDY_STATUS, IndexCountOptions  # noqa: PLC0415
-    from unlost.research.index_metrics import (  # noqa: PLC0415
-        IndexMetrics,
-        index_tables,
-    )
-
     cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and estimate:
@@ -152,14 +166,10 @@ def index(
             counted, report = _gather(paths, options, bar, estimated=estimate)
     figures = IndexMetrics(counted)
     if json:
-        from unlost.research.index_report import index_metrics_to_json  # noqa: PLC0415  start-up
-
         click.echo(dumps(index_metrics_to_json(figures)))
     else:
         write_lines([f"{line}\n" for line in format_tables(index_tables(figures).values())])
     if output is not None:
-        from unlost.research.index_report import write_index_report  # noqa: PLC0415  start-up
-
         written = write_index_report(figures, output, report_name(name, paths))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)
@@ -188,8 +198,6 @@ def _gather(
     Raises:
         InputError: The files are unsorted, and include a pipe, which cannot be read a second time.
     """
-    from unlost.research.index_counts import count_index, estimate_index  # noqa: PLC0415  start-up
-
     if not estimated:
         try:
             return count_index(files, options, bar.update)
@@ -225,17 +233,6 @@ def logs(
     LOG is an archive's access log (common or combined format), the aggregator's own log of upstream answers, or one of
     MemGator; plain, gzip or zstd. With --index, what is archived is compared with what is asked for.
     """
-    from unlost.problems import Problems  # noqa: PLC0415  start-up
-    from unlost.research.access_stats import (  # noqa: PLC0415  # noqa: PLC0415  # noqa: PLC0415
-        LOG_KINDS,
-        access_stats_to_json,
-        access_tables,
-        collect_access_stats,
-        open_request_counter,
-        tabulate_holdings,
-        write_access_report,
-    )
-
     problems = Problems()
     kind = next((each for each in LOG_KINDS if each == input), None)
     matrix = None

@@ -1,20 +1,30 @@
-"""`unlost timemap`: lists all mementos of a page, from all archives at once."""
+"""`unlost timemap` and `unlost timegate`: all mementos of a page from all archives at once, or the closest one."""
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from unlost import dates
+from unlost.aggregate.request import parse_typed_url
+from unlost.aggregate.serializers import serialize_timemap
+from unlost.aggregate.urls import ServiceUrls
 from unlost.cli.archive_options import AggregatorOptions, aggregator_options, build_service_options
 from unlost.cli.inputs import parse_argument
 from unlost.cli.messages import escape_untrusted, say
+from unlost.cli.output import json_line, write_lines
 from unlost.errors import ArchiveError
+from unlost.http.connectivity import Connectivity
+from unlost.uri import key
+from unlost.web.factory import build_service
 
 if TYPE_CHECKING:
     from unlost.aggregate.models import AggregateResult
     from unlost.aggregate.serializers import TimeMapFormat
     from unlost.web.factory import ServiceOptions
+
 
 SERVICE_URL = "http://localhost:1208"
 """Base URL of the service in printed TimeMaps: the default of `unlost serve`."""
@@ -42,9 +52,6 @@ def command(
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
     answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
-    from unlost.aggregate.serializers import serialize_timemap  # noqa: PLC0415
-    from unlost.aggregate.urls import ServiceUrls  # noqa: PLC0415  start-up
-
     found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
     if len(found.mementos):
         sys.stdout.buffer.write(serialize_timemap(found, ServiceUrls(SERVICE_URL), cast("TimeMapFormat", format)))
@@ -59,11 +66,6 @@ async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateRe
         UsageError: `address` is not a valid URL.
         OfflineError: There is no network, and no archive responds.
     """
-    from dataclasses import replace  # noqa: PLC0415  start-up
-
-    from unlost.http.connectivity import Connectivity  # noqa: PLC0415
-    from unlost.web.factory import build_service  # noqa: PLC0415
-
     page = parse_argument(address, _parse_page)
     network = Connectivity()
     async with build_service(replace(options, network=network)) as parts:
@@ -75,9 +77,6 @@ async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateRe
 
 def _parse_page(text: str) -> str:
     """Return the URL of a page as typed. Raises UriError for an invalid one, before any request."""
-    from unlost.aggregate.request import parse_typed_url  # noqa: PLC0415  start-up
-    from unlost.uri import key  # noqa: PLC0415
-
     key(text)
     return parse_typed_url(text)
 
@@ -105,3 +104,36 @@ def report_exit_code(found: "AggregateResult") -> int:
     if found.failures:
         return ArchiveError.exit_code
     return 0 if len(found.mementos) else 1
+
+
+@click.command(name="timegate")
+@click.argument("uri", metavar="URI")
+@click.argument("date", metavar="[DATE]", required=False)
+@click.option("--json", is_flag=True, help="One JSON object: uri, datetime, archive, and the archives that failed.")
+@aggregator_options
+@click.pass_context
+def timegate_command(
+    ctx: click.Context,
+    uri: str,
+    date: str | None,
+    json: bool,
+    asking: AggregatorOptions,
+) -> None:
+    """Print the address and the date of the copy of a page that is closest to a date.
+
+    DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
+    copy was found, 1 if all archives answered and have none, 4 if archives did not answer: there may be a closer one.
+    """
+    moment = None if date is None else parse_argument(date, dates.from_user_input, "DATE")
+    found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
+    place = found.closest_index(moment)
+    memento = None if place is None else found.mementos[place]
+    if json:
+        fields: dict[str, object] = {"original_uri": found.uri, "mementos": len(found.mementos), "closest": None}
+        if memento:
+            when = dates.to_iso(memento.datetime)
+            fields["closest"] = {"uri": memento.uri, "datetime": when, "archive": memento.archive}
+        write_lines([json_line(**fields, archives_failed={each.archive: each.outcome for each in found.failures})])
+    elif memento:
+        write_lines([f"{memento.datetime}\t{escape_untrusted(memento.uri.encode('utf-8', 'surrogateescape'), None)}\n"])
+    ctx.exit(report_exit_code(found))

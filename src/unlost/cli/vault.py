@@ -1,35 +1,54 @@
 """`unlost vault`: stores a site's server files in its own pages: plan, pack, inject, remove, status and advance."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import uvloop
 from click.core import ParameterSource
 
+from unlost.archives.factory import create_client
 from unlost.cli import types
-from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option, select_archives
+from unlost.cli.archive_options import (
+    archives_option,
+    contact_option,
+    delay_option,
+    only_option,
+    open_http_client,
+    read_registry,
+    select_archives,
+)
 from unlost.cli.commands import lazy_group
 from unlost.cli.messages import command_line, say, say_next
+from unlost.cli.options import resolve_build_time
 from unlost.cli.output import print_table
+from unlost.cli.problems import say_crawl_gaps
+from unlost.cli.progress import crawl_progress, progress
 from unlost.cli.types import FILE_OR_FOLDER, READABLE_FILE, AnyPath
+from unlost.clock import SystemClock
 from unlost.errors import InputError, UsageError
-from unlost.report.format import parse_byte_size
+from unlost.report.format import format_byte_size, parse_byte_size
 from unlost.vault.block import Carrier
+from unlost.vault.collector import BlockCollector, block_indices, collect_blocks, collect_from_archive
 from unlost.vault.encryption import DecryptionKeys, EncryptionOptions, check_encryption
-from unlost.vault.plan import PAGE_LIMIT, CarrierPage
-from unlost.vault.state import Vault, VaultSettings
+from unlost.vault.injector import inject_blocks, remove_blocks
+from unlost.vault.pack import PackOptions, finish_update, measure_packed_sizes, pack_vault, segment_holdings
+from unlost.vault.pages import make_extra_pages, read_page_list, read_site_folder
+from unlost.vault.plan import PAGE_LIMIT, CarrierPage, plan_blocks
+from unlost.vault.server_files import FileSelection, run_dump_commands, select_files
+from unlost.vault.site_crawl import SiteCrawl
+from unlost.vault.state import STATE_NAME, Vault, VaultSettings, open_vault, public_key
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
-    from unlost.vault.collector import BlockCollector
     from unlost.vault.pack import PackResult
     from unlost.vault.plan import BlockPlan
-    from unlost.vault.server_files import FileSelection
-    from unlost.vault.site_crawl import SiteCrawl
     from unlost.vault.state import Generation
 
 
@@ -98,15 +117,11 @@ def parse_signers(given: Sequence[str]) -> frozenset[str]:
 
 def resolve_pack_time(given: str | None) -> str:
     """Return the build time as 14 digits: the given one, else SOURCE_DATE_EPOCH, else now. Raises UsageError."""
-    from unlost.cli.options import resolve_build_time  # noqa: PLC0415  start-up
-
     return resolve_build_time(given)
 
 
 def find_site_pages(given: Mapping[str, Any]) -> list[CarrierPage]:
     """Return the pages of a folder, a list, or a live site. Raises InputError, UsageError."""
-    from unlost.vault.pages import read_page_list, read_site_folder  # noqa: PLC0415  start-up
-
     text = given["pages"]
     if "://" in text:
         with open_visits(given) as (run, visiting):
@@ -121,15 +136,6 @@ def open_visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine
 
     The crawl is stored in the folder given by --crawl, or a temporary one.
     """
-    from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
-
-    import uvloop  # noqa: PLC0415
-
-    from unlost.cli.problems import say_crawl_gaps  # noqa: PLC0415
-    from unlost.cli.progress import crawl_progress, progress  # noqa: PLC0415
-    from unlost.clock import SystemClock  # noqa: PLC0415
-    from unlost.vault.site_crawl import SiteCrawl  # noqa: PLC0415
-
     with TemporaryDirectory() as temporary, progress("visiting", counted="pages") as bar:
         folder = given["crawl"] or Path(temporary, "crawl")
         visiting = SiteCrawl(folder, SystemClock(), given["delay"], given["contact"], crawl_progress(bar))
@@ -145,7 +151,6 @@ def resolve_page_limit(given: Mapping[str, Any]) -> tuple[int, str]:
         return parse_byte_size(given["page_limit"]), "as told"
     if not given["only"] and given["archives"] is None:
         return PAGE_LIMIT, "what every repository keeps that was ever measured"
-    from unlost.cli.archive_options import read_registry  # noqa: PLC0415  start-up
 
     known = read_registry(given["archives"])
     chosen = known.only(given["only"]) if given["only"] else known.archives
@@ -256,8 +261,6 @@ def command() -> None:
 @_with_pack_options
 def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the options, by their names
     """Say how files would be divided, how many blocks of which size, and how many pages may be lost."""
-    from unlost.vault.pack import measure_packed_sizes  # noqa: PLC0415  start-up
-
     with _Selection(files, given) as (choice, pages):
         limit, why = resolve_page_limit(given)
         is_sealed = bool(given["recipient"] or given["passphrase_file"])
@@ -291,10 +294,6 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 
     What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
     """
-    from unlost.report.format import parse_byte_size  # noqa: PLC0415
-    from unlost.vault.pack import PackOptions, pack_vault  # noqa: PLC0415
-    from unlost.vault.state import STATE_NAME, Vault, open_vault  # noqa: PLC0415
-
     folder: Path = given["vault"]
     before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
     settings, seal = resolve_settings(ctx, given, before)
@@ -312,10 +311,7 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 @json_option
 def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
     """Put blocks into the pages of the static site in a folder."""
-    from unlost.vault.injector import inject_blocks as put  # noqa: PLC0415  start-up
-    from unlost.vault.state import open_vault  # noqa: PLC0415
-
-    done = put(open_vault(vault), site, to)
+    done = inject_blocks(open_vault(vault), site, to)
     if json:
         numbers = {"changed": done.changed, "unchanged": done.unchanged, "missing": done.missing, "added": done.added}
         click.echo(dumps({"site": str(to or site), **numbers}))
@@ -331,9 +327,7 @@ def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
 @click.argument("site", type=types.READABLE_FOLDER)
 def remove(site: Path) -> None:
     """Take all blocks out of the pages of the static site in a folder."""
-    from unlost.vault.injector import remove_blocks as take_out  # noqa: PLC0415  start-up
-
-    say(f"{take_out(site):,} pages changed", level="info")
+    say(f"{remove_blocks(site):,} pages changed", level="info")
 
 
 class _Selection:
@@ -343,11 +337,6 @@ class _Selection:
         self._files, self._given, self._with_extra = files, given, with_extra
 
     def __enter__(self) -> "tuple[FileSelection, list[CarrierPage]]":
-        from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
-
-        from unlost.vault.pages import make_extra_pages  # noqa: PLC0415
-        from unlost.vault.server_files import FileSelection, run_dump_commands, select_files  # noqa: PLC0415
-
         given = self._given
         if given["optimistic"] and given["pessimistic"]:
             raise UsageError("--optimistic and --pessimistic say different things: give one of them")
@@ -371,12 +360,9 @@ class _Selection:
 def _plan_blocks(
     sizes: Mapping[str, int], pages: "list[CarrierPage]", limit: int, given: Mapping[str, Any]
 ) -> "BlockPlan":
-    from unlost.report.format import parse_byte_size  # noqa: PLC0415
-    from unlost.vault.plan import plan_blocks as make_plan  # noqa: PLC0415  start-up
-
     block = None if given["block"] is None else parse_byte_size(given["block"])
     lost = given["may_be_lost"]
-    return make_plan(sizes, pages, limit=limit, block_size=block, loss_tolerance=lost, signed=given["sign"])
+    return plan_blocks(sizes, pages, limit=limit, block_size=block, loss_tolerance=lost, signed=given["sign"])
 
 
 def _plan_object(made: "BlockPlan", sizes: Mapping[str, int], pages: int) -> dict[str, object]:
@@ -393,8 +379,6 @@ def _plan_object(made: "BlockPlan", sizes: Mapping[str, int], pages: int) -> dic
 
 
 def _print_plan(made: "BlockPlan", sizes: Mapping[str, int], pages: int, why: str) -> None:
-    from unlost.report.format import format_byte_size  # noqa: PLC0415  start-up
-
     rows = [
         (name, format_byte_size(sizes[name]), format_byte_size(shape.block), str(shape.needed), str(shape.count),
          f"{shape.loss_tolerance:.0%}")
@@ -418,8 +402,6 @@ def _print_plan(made: "BlockPlan", sizes: Mapping[str, int], pages: int, why: st
 
 
 def _say_packed(made: "PackResult", choice: "FileSelection", *, is_json: bool) -> None:
-    from unlost.vault.state import public_key  # noqa: PLC0415  start-up
-
     vault = made.vault
     key = public_key(vault)
     shapes = {each.name: each.shape for each in vault.newest.files}
@@ -477,9 +459,6 @@ def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[
 
     The exit code is 1 if no version is whole where it was looked for.
     """
-    from unlost.vault.collector import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
-    from unlost.vault.state import open_vault  # noqa: PLC0415
-
     state = open_vault(vault)
     places: dict[str, BlockCollector] = {}
     if site is not None:
@@ -499,8 +478,6 @@ def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[
 
 
 def _gather_live(state: "Vault", site: str, given: dict[str, Any]) -> "BlockCollector":
-    from unlost.vault.collector import BlockCollector  # noqa: PLC0415  start-up
-
     found = BlockCollector()
     with open_visits(given) as (run, visiting):
         run(visiting.visit_pages(site, state.live))
@@ -510,15 +487,6 @@ def _gather_live(state: "Vault", site: str, given: dict[str, Any]) -> "BlockColl
 
 
 def _gather_from_archives(state: "Vault", site: str | None, given: dict[str, Any], into: "BlockCollector") -> None:
-    import asyncio  # noqa: PLC0415  start-up
-
-    import uvloop  # noqa: PLC0415
-
-    from unlost.archives.factory import create_client  # noqa: PLC0415
-    from unlost.cli.archive_clients import open_http_client  # noqa: PLC0415
-    from unlost.errors import UsageError  # noqa: PLC0415
-    from unlost.vault.collector import collect_from_archive  # noqa: PLC0415
-
     if site is None:
         raise UsageError("--ask-archives needs --site, the address that archives know the pages by")
     chosen = select_archives(given["archives"], given["only"]).values()
@@ -537,8 +505,6 @@ def _gather_from_archives(state: "Vault", site: str | None, given: dict[str, Any
 
 
 def _status_object(state: "Vault", places: "dict[str, BlockCollector]") -> dict[str, Any]:
-    from unlost.vault.collector import block_indices  # noqa: PLC0415  start-up
-
     value: dict[str, Any] = {
         "vault": str(state.folder), "pages": len(state.live), "updating": len(state.generations) > 1, "places": {},
     }  # fmt: skip
@@ -554,7 +520,6 @@ def _status_object(state: "Vault", places: "dict[str, BlockCollector]") -> dict[
 
 
 def _generation_object(generation: "Generation", indices: Any, gathering: "BlockCollector") -> dict[str, Any]:  # noqa: ANN401
-    from unlost.vault.pack import segment_holdings  # noqa: PLC0415  start-up
 
     segments: list[dict[str, Any]] = []
     for segment, held in zip(generation.files, segment_holdings(generation, indices), strict=True):
@@ -603,15 +568,6 @@ def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: b
 
     For static sites, `unlost vault inject` comes next. The exit code is 1 if it is too early.
     """
-    from unlost.vault.collector import (  # noqa: PLC0415  start-up
-        BlockCollector,
-        block_indices,
-        collect_blocks,
-    )
-    from unlost.vault.pack import finish_update as go_on  # noqa: PLC0415
-    from unlost.vault.pack import segment_holdings  # noqa: PLC0415
-    from unlost.vault.state import open_vault  # noqa: PLC0415
-
     state = open_vault(vault)
     if len(state.generations) < 2:
         say("no update is under way: pages carry one version", level="info")
@@ -628,5 +584,5 @@ def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: b
             )
         say("too early: the old version stays; --held-in says what archives hold, --force goes on anyhow", level="info")
         ctx.exit(1)
-    go_on(state, resolve_pack_time(date))
+    finish_update(state, resolve_pack_time(date))
     say("pages carry the new version alone", level="info")

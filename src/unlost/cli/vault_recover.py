@@ -3,12 +3,14 @@
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
 from unlost.cli.archive_options import archives_option, only_option
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
+from unlost.cli.recover import EXIT_NOTHING_RECOVERED, command
 from unlost.cli.types import FILE_OR_FOLDER
 from unlost.cli.vault import (
     PATH,
@@ -21,9 +23,13 @@ from unlost.cli.vault import (
     vault_option,
 )
 from unlost.errors import ArchiveError, UsageError
+from unlost.report.format import parse_byte_size
+from unlost.vault.collector import BlockCollector, collect_blocks
+from unlost.vault.encryption import DecryptionKeys
+from unlost.vault.recovery import is_complete, recover_files
+from unlost.vault.state import open_vault
 
 if TYPE_CHECKING:
-    from unlost.vault.collector import BlockCollector
     from unlost.vault.recovery import IncompleteSegment, VaultRecovery
 
 
@@ -71,11 +77,6 @@ def recover(
     which is then recovered from archives first, all versions of its pages. Everything found is put together. The exit
     code is 1 if nothing could be had, 4 if a part.
     """
-    from unlost.report.format import parse_byte_size  # noqa: PLC0415
-    from unlost.vault.collector import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
-    from unlost.vault.recovery import is_complete  # noqa: PLC0415
-    from unlost.vault.recovery import recover_files as bring_back  # noqa: PLC0415
-
     most = None if most_bytes is None else parse_byte_size(most_bytes)
     gathering = BlockCollector(parse_signers(signed_by))
     for source in sources:
@@ -83,7 +84,7 @@ def recover(
             FILE_OR_FOLDER.convert(source, None, None)
     for source in sources:
         collect_blocks(_recover_site(source, recovery, archives, only) if "://" in source else Path(source), gathering)
-    done = bring_back(gathering, output, read_keys(identity, passphrase_file), most)
+    done = recover_files(gathering, output, read_keys(identity, passphrase_file), most)
     say_problems(gathering.read_problems)
     if json:
         click.echo(dumps(recovery_summary(done, gathering)))
@@ -97,11 +98,6 @@ def recover(
 
 def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
     """Recover all captures of a site's pages from archives, and return the folder of the recovery."""
-    from urllib.parse import urlsplit  # noqa: PLC0415  start-up
-
-    from unlost.cli.recover import command  # noqa: PLC0415
-    from unlost.cli.recover_run import EXIT_NOTHING_RECOVERED  # noqa: PLC0415
-
     host = urlsplit(url).netloc
     if not host:
         raise UsageError(f"{ascii(url)[:80]}: expected the address of a site")
@@ -195,16 +191,11 @@ def verify(ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by
 
     No secret key is needed. The exit code is 1 if something is short.
     """
-    from unlost.vault.collector import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
-    from unlost.vault.encryption import DecryptionKeys  # noqa: PLC0415
-    from unlost.vault.recovery import recover_files as bring_back  # noqa: PLC0415
-    from unlost.vault.state import open_vault  # noqa: PLC0415
-
     state = open_vault(vault)
     gathering = BlockCollector(parse_signers(signed_by))
     for source in sources:
         collect_blocks(source, gathering)
-    done = bring_back(gathering, None, DecryptionKeys())
+    done = recover_files(gathering, None, DecryptionKeys())
     gathering.problems.pop("manifest-not-opened", None)  # expected, since no key is given
     versions = {each.version for each in done.complete.values()}
     missing = [each.name for each in state.newest.files if each.version not in versions]

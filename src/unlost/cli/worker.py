@@ -1,7 +1,10 @@
 """`unlost worker`: runs the jobs of a service, on the same machine or another one."""
 
+import asyncio
 import os
+import select
 import signal
+import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -9,24 +12,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import uvloop
 
 from unlost.cli.archive_options import archives_option, contact_option, only_option, read_registry
 from unlost.cli.job_options import (
     database_option,
     jobs_option,
+    log_to_stderr,
     max_jobs_size_option,
     min_free_space_option,
     open_database,
     open_job_limit_store,
 )
 from unlost.cli.messages import say
+from unlost.clock import SystemClock
 from unlost.errors import DatabaseError, UsageError
+from unlost.http.client import ArchiveHttpClient
+from unlost.jobs.folders import DiskSpace, DiskSpaceLimits, JobFolders
+from unlost.jobs.store import JobStore
+from unlost.jobs.worker import Worker, WorkerContext, generate_worker_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from unlost.jobs.database import Database
-    from unlost.jobs.worker import WorkerContext
     from unlost.registry.models import Archive
 
 _WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
@@ -99,11 +108,6 @@ def command(
     Several may run, also on other machines with --database; what one of them leaves, another one goes on with.
     """
     os.nice(nice)  # before imports, which take longer than a small job
-    import uvloop  # noqa: PLC0415  only for the worker
-
-    from unlost.cli.job_options import log_to_stderr  # noqa: PLC0415
-    from unlost.jobs.folders import DiskSpace, DiskSpaceLimits  # noqa: PLC0415
-    from unlost.jobs.worker import generate_worker_name  # noqa: PLC0415
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
@@ -125,9 +129,6 @@ def command(
 
 def _wait_for_database(open_: "Callable[[], Database]", *, with_parent: bool) -> "Database | None":
     """Return the database once it can be reached; None if the parent process ended before that."""
-    import select  # noqa: PLC0415  start-up
-    import sys  # noqa: PLC0415
-
     while True:
         try:
             return open_()
@@ -149,12 +150,6 @@ def _select_archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Arc
 def _create_context(
     folder: Path, database: "Database", archives: "dict[str, Archive]", contact: str | None, connections: int
 ) -> "WorkerContext":
-    from unlost.clock import SystemClock  # noqa: PLC0415
-    from unlost.http.client import ArchiveHttpClient  # noqa: PLC0415  start-up
-    from unlost.jobs.folders import JobFolders  # noqa: PLC0415
-    from unlost.jobs.store import JobStore  # noqa: PLC0415
-    from unlost.jobs.worker import WorkerContext  # noqa: PLC0415
-
     clock = SystemClock()
     store = open_job_limit_store(database)
 
@@ -169,11 +164,6 @@ def _create_context(
 
 async def _run_worker(tools: "WorkerContext", name: str, at_once: int, *, with_parent: bool) -> int:
     """Process jobs until a signal arrives; return its number."""
-    import asyncio  # noqa: PLC0415  start-up
-    import sys  # noqa: PLC0415
-
-    from unlost.jobs.worker import Worker  # noqa: PLC0415
-
     worker = Worker(tools, name, at_once)
     loop = asyncio.get_running_loop()
     ended_by: list[int] = []

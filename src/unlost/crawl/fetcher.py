@@ -15,7 +15,6 @@ from unlost import dates
 from unlost.clock import Clock
 from unlost.crawl.models import MAX_RESOURCE_BYTES
 from unlost.errors import FailedError, SiteError, UsageError
-from unlost.http.body import new_body
 from unlost.http.exchange import (
     CONNECTION_ERRORS,
     HttpExchange,
@@ -24,7 +23,7 @@ from unlost.http.exchange import (
     Timeouts,
     format_request,
 )
-from unlost.http.models import user_agent
+from unlost.http.models import new_body, user_agent
 from unlost.http.pool import ConnectionPool, Resolver, open_pools
 from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url
 

@@ -9,9 +9,8 @@ from os import environ
 from pathlib import Path
 
 from unlost.aggregate.models import CacheControl, RoutingOptions
-from unlost.api.comparison import compare
 from unlost.api.loop_thread import LoopThread
-from unlost.api.recovery import Recovery, recover
+from unlost.api.recovery import Recovery, compare, recover
 from unlost.comparison.breakdown import breakdowns
 from unlost.comparison.compare import Comparison
 from unlost.comparison.report import comparison_headline, comparison_remarks

@@ -4,10 +4,10 @@ Modules in reading order:
 
 - contents: what to export
 - paths and media_types: names of files, and their types and extensions
-- links and bodies: targets of links in the export, and rewriting of pages
+- links: targets of links in the export
 - manifest: which file is the capture of which URL
 - targets and packed_targets: folders, ZIP and tar files, written atomically
-- site: `export_site`, which combines the modules above
+- site: rewriting of pages, and `export_site`, which combines the modules above
 - redirects and hosting: configuration for web servers
 - warc and wacz: archive files
 
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from unlost.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from unlost.export.bodies import declare_charset as declare_charset
     from unlost.export.hosting import hosting_files as hosting_files
     from unlost.export.links import EMPTY_IMAGE_URL as EMPTY_IMAGE_URL
     from unlost.export.links import ExportedResource as ExportedResource
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from unlost.export.site import MAX_START_PAGE_FILES as MAX_START_PAGE_FILES
     from unlost.export.site import ExportOptions as ExportOptions
     from unlost.export.site import ExportResult as ExportResult
+    from unlost.export.site import declare_charset as declare_charset
     from unlost.export.site import export_site as export_site
     from unlost.export.targets import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX
     from unlost.export.targets import WrittenPaths as WrittenPaths
@@ -47,12 +47,11 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "bodies": "declare_charset",
             "hosting": "hosting_files",
             "links": "EMPTY_IMAGE_URL ExportedResource ExternalLinks",
             "manifest": "MANIFEST_NAME read_manifest",
             "paths": "PathAllocator PathMapper PathStyle escape_unsafe is_default_page relative_to_page relative_url",
-            "site": "ExportOptions ExportResult MAX_START_PAGE_FILES export_site",
+            "site": "ExportOptions ExportResult MAX_START_PAGE_FILES declare_charset export_site",
             "targets": "TEMPORARY_SUFFIX WrittenPaths open_target",
             "wacz": "write_wacz",
             "warc": "ArchiveFileResult write_warc",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from unlost.errors import InputError
-from unlost.http.body import new_body
+from unlost.http.models import new_body
 
 MANIFEST_NAME = ".unlost-manifest.jsonl"
 """Name of the manifest in the top folder. No file of a site has it, because names with a leading dot are escaped."""

@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from unlost import dates
 from unlost.export.targets import AtomicPath, AtomicTarget, WrittenPaths
-from unlost.http.body import iter_pieces, new_body
+from unlost.http.models import iter_pieces, new_body
 
 
 class PackedWriter(Protocol):

@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol, Self
 
 from unlost import dates
 from unlost.errors import InputError, UsageError
-from unlost.http.body import iter_pieces
+from unlost.http.models import iter_pieces
 
 
 class ExportTarget(Protocol):

@@ -1,8 +1,9 @@
 """HTTP client for archives: HTTP/1.1 connections, timeouts, redirects, retries, and the limits of each archive.
 
-models: `HttpRequest`, `HttpResponse`, the `HttpClient` protocol, kinds of failure, the User-Agent header. url: URLs as
+models: `HttpRequest`, `HttpResponse`, bodies in memory or in temporary files, the `HttpClient` protocol, kinds of
+failure, the User-Agent header. url: URLs as
 sent, public IP addresses. connection: one HTTP/1.1 connection. pool: name resolution, proxies, reuse of connections.
-body: bodies in memory or in temporary files. content_encoding: gzip, deflate, Brotli, Zstandard. exchange: one request
+content_encoding: gzip, deflate, Brotli, Zstandard. exchange: one request
 and its streamed response. client: `ArchiveHttpClient`, with retries, redirects and blocks.
 
 rate_limit: rate limits, quotas and backoff as pure functions. limit_store: their state, in memory or on disk.
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING
 from unlost.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from unlost.http.body import BodyTooLargeError as BodyTooLargeError
-    from unlost.http.body import new_body as new_body
     from unlost.http.circuit_breaker import FAILURE_OUTCOMES as FAILURE_OUTCOMES
     from unlost.http.circuit_breaker import LISTING_INCOMPLETE as LISTING_INCOMPLETE
     from unlost.http.circuit_breaker import PAGE_FAILURE_OUTCOMES as PAGE_FAILURE_OUTCOMES
@@ -44,9 +43,11 @@ if TYPE_CHECKING:
     from unlost.http.limit_store import LimitStore as LimitStore
     from unlost.http.limit_store import MemoryLimitStore as MemoryLimitStore
     from unlost.http.models import PRODUCT_TOKEN as PRODUCT_TOKEN
+    from unlost.http.models import BodyTooLargeError as BodyTooLargeError
     from unlost.http.models import HttpClient as HttpClient
     from unlost.http.models import HttpRequest as HttpRequest
     from unlost.http.models import HttpResponse as HttpResponse
+    from unlost.http.models import new_body as new_body
     from unlost.http.pool import AddressInfo as AddressInfo
     from unlost.http.pool import ConnectionPool as ConnectionPool
     from unlost.http.pool import ConnectTimeoutError as ConnectTimeoutError
@@ -74,7 +75,6 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "body": "BodyTooLargeError new_body",
             "circuit_breaker": (
                 "BreakerConfig BreakerRegistry BreakerState CircuitBreaker CircuitBreakers FAILURE_OUTCOMES "
                 "LISTING_INCOMPLETE PAGE_FAILURE_OUTCOMES Suspension"
@@ -86,7 +86,7 @@ else:
             "content_encoding": "ContentDecoder MAX_CODINGS UndecodableError decode_chunks parse_content_encoding",
             "exchange": "CONNECTION_ERRORS Timeouts",
             "limit_store": "FileLimitStore LimitStore MemoryLimitStore",
-            "models": "HttpClient HttpRequest HttpResponse PRODUCT_TOKEN",
+            "models": "BodyTooLargeError HttpClient HttpRequest HttpResponse PRODUCT_TOKEN new_body",
             "pool": "AddressInfo ConnectTimeoutError ConnectionPool SystemResolver literal_address_info",
             "rate_limit": (
                 "DAY DEFAULT_SHARE HOUR RateLimitState SHARE_WITHOUT_CONTACT admit parse_retry_after "

@@ -11,9 +11,9 @@ from socket import gaierror
 from typing import BinaryIO
 
 from unlost.errors import FailedError
-from unlost.http.body import new_body
 from unlost.http.connection import HttpConnection, HttpProtocolError
 from unlost.http.content_encoding import SUPPORTED_CODINGS, ContentDecoder, UndecodableError, parse_content_encoding
+from unlost.http.models import new_body
 from unlost.http.pool import ConnectionPool, ConnectTimeoutError, NotPublicError, ProxyError, ProxyServer
 from unlost.http.url import HttpUrl
 

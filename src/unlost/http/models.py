@@ -1,9 +1,10 @@
 """Requests to archives and their responses, the client protocol, the kinds of failure, and the User-Agent header."""
 
 import re
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from unlost._core import VERSION
 from unlost.errors import UsageError
@@ -117,3 +118,71 @@ def user_agent(contact: str | None) -> str:
     if not _CONTACT.fullmatch(contact):
         raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
     return f"{PRODUCT_TOKEN}/{VERSION} (+{contact})"
+
+
+MAX_BODY_BYTES = 1 << 30
+"""The largest body that is read from a local file or a record, before and after decoding."""
+
+_MEMORY_BYTES = 1 << 20  # larger bodies go to a temporary file
+_PIECE_BYTES = 1 << 16
+
+if TYPE_CHECKING:
+    _Spooled = tempfile.SpooledTemporaryFile[bytes]
+else:
+    _Spooled = tempfile.SpooledTemporaryFile
+
+
+class BodyTooLargeError(Exception):
+    """A body exceeds the limit of its reader. Handled by the archive clients, which name the capture."""
+
+
+class ByteReader(Protocol):
+    """A binary stream to read from, in pieces."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return up to `count` bytes; none at the end."""
+        ...
+
+
+class _SpooledBody(_Spooled):
+    """A temporary file that is closed, and deleted, with the last reference to it."""
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
+
+
+def new_body() -> BinaryIO:
+    """Return an empty body, to write to and read from."""
+    return cast("BinaryIO", _SpooledBody(_MEMORY_BYTES))
+
+
+def spool_body(pieces: Iterator[bytes], limit: int) -> BinaryIO:
+    """Return a body with these bytes, positioned at its beginning.
+
+    Raises:
+        BodyTooLargeError: There are more than `limit` bytes.
+    """
+    body = new_body()
+    try:
+        for piece in _limit_bytes(pieces, limit):
+            body.write(piece)
+    except BaseException:
+        body.close()
+        raise
+    body.seek(0)
+    return body
+
+
+def _limit_bytes(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    for piece in pieces:
+        limit -= len(piece)
+        if limit < 0:
+            raise BodyTooLargeError
+        yield piece
+
+
+def iter_pieces(file: ByteReader) -> Iterator[bytes]:
+    """Yield the rest of a file in pieces."""
+    while piece := file.read(_PIECE_BYTES):
+        yield piece

@@ -8,7 +8,7 @@ Modules in reading order:
 - `models`, `states`: orders and jobs, and the pure functions that change a job's state
 - `tables`, `database`, `migrations`: SQL tables, transactions, and schema upgrades
 - `store`: the queue, leases, workers and event log; `limits`: what may be ordered
-- `worker`, `folders`, `packages`, `rate_limit_store`: processing a job
+- `worker`, `folders`, `rate_limit_store`: processing a job and packing its result
 - `outbox`, `auth`, `client_network`: emails to send, authentication, client networks
 - `service`, `watcher`, `tasks`, `serializers`, `statistics`: what the web application uses
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from unlost.jobs.folders import DiskSpaceLimits as DiskSpaceLimits
     from unlost.jobs.folders import JobFolders as JobFolders
     from unlost.jobs.folders import write_checkpoint as write_checkpoint
+    from unlost.jobs.folders import write_packages as write_packages
     from unlost.jobs.limits import LookupRateLimit as LookupRateLimit
     from unlost.jobs.limits import OrderLimits as OrderLimits
     from unlost.jobs.limits import OrderRules as OrderRules
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from unlost.jobs.models import parse_order as parse_order
     from unlost.jobs.outbox import MailOutbox as MailOutbox
     from unlost.jobs.outbox import PendingMail as PendingMail
-    from unlost.jobs.packages import write_packages as write_packages
     from unlost.jobs.rate_limit_store import DatabaseLimitStore as DatabaseLimitStore
     from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORY_MEDIA_TYPES
     from unlost.jobs.serializers import history_row as history_row
@@ -92,12 +92,12 @@ else:
             "client_network": "ClientIdentifier OrderOrigin",
             "database": "Database file_url",
             "folders": (
-                "CHECKPOINT_FILE DiskSpace DiskSpaceLimits JobFolders LOW_SPACE QUOTA_REACHED write_checkpoint"
+                "CHECKPOINT_FILE DiskSpace DiskSpaceLimits JobFolders LOW_SPACE QUOTA_REACHED write_checkpoint "
+                "write_packages"
             ),
             "limits": "LookupRateLimit OrderLimits OrderRules is_host_below is_private_host parse_domain",
             "models": "Job JobPackage JobProgress JobState Order parse_order",
             "outbox": "MailOutbox PendingMail",
-            "packages": "write_packages",
             "rate_limit_store": "DatabaseLimitStore",
             "serializers": "HISTORY_MEDIA_TYPES history_row write_history",
             "service": "ClockGuard JobService",

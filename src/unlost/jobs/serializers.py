@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from unlost.dates import from_epoch, to_iso
+from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
 from unlost.jobs.models import Job, JobState
-from unlost.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import WorkerInfo
 

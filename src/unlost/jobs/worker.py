@@ -22,10 +22,9 @@ from unlost.clock import Clock
 from unlost.errors import DatabaseError, InputError, LeaseLostError, SpaceError, UnwrittenError, UsageError
 from unlost.http.client import ArchiveHttpClient
 from unlost.jobs import states
-from unlost.jobs.folders import DiskSpace, JobFolders, write_checkpoint
+from unlost.jobs.folders import DiskSpace, JobFolders, write_checkpoint, write_packages
 from unlost.jobs.limits import OrderLimits
 from unlost.jobs.models import Job, JobProgress, JobStage
-from unlost.jobs.packages import write_packages
 from unlost.jobs.states import release
 from unlost.jobs.store import JobStore, seconds_worked
 from unlost.recover.session import RecoveryRunResult, RecoverySession

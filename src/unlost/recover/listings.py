@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from unlost.archives.base import ArchiveClient
+from unlost.archives.cdx import PrefixQuery
 from unlost.archives.datetime_negotiation import ALL_TIME
-from unlost.archives.prefix_query import PrefixQuery
 from unlost.capture import Capture
 from unlost.crawl.traps import endless_path_reason, is_endless_calendar
 from unlost.errors import ArchiveError, ExcludedError, ListCutError, NotNowError, UnsupportedError, UriError

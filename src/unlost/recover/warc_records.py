@@ -10,7 +10,7 @@ from typing import BinaryIO
 from unlost.archives.base import FetchedCapture
 from unlost.capture import Capture
 from unlost.errors import ArchiveFileError, InputError
-from unlost.http.body import new_body
+from unlost.http.models import new_body
 from unlost.warc import records as warc_fields
 from unlost.warc.records import (
     HTTP_RESPONSE_TYPE,

@@ -10,8 +10,7 @@ Modules, in reading order:
 - `log_reader`, `history`: from logs and WARC files to pairs of consecutive visits.
 - `decision_matrix`, `schemes`, `confidence`: counts by header behaviour, download schemes, confidence intervals.
 - `policy`: learning, storing and applying a policy.
-- `change_rate`: how often a page changes.
-- `harvest_state`, `page_visitor`, `harvest_store`, `harvester`: revisiting pages by a policy.
+- `harvest_state`, `page_visitor`, `harvester`: revisiting pages by a policy.
 - `cdxj_history`: import and export of captures as CDXJ.
 
 Must not import the command line or the web service.
@@ -24,9 +23,9 @@ from unlost.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from unlost.refresh.cdxj_history import export_cdxj as export_cdxj
     from unlost.refresh.cdxj_history import import_cdxj as import_cdxj
-    from unlost.refresh.change_rate import ChangeRate as ChangeRate
-    from unlost.refresh.change_rate import estimate_change_rate as estimate_change_rate
+    from unlost.refresh.confidence import ChangeRate as ChangeRate
     from unlost.refresh.confidence import ClusteredShare as ClusteredShare
+    from unlost.refresh.confidence import estimate_change_rate as estimate_change_rate
     from unlost.refresh.confidence import wilson_interval as wilson_interval
     from unlost.refresh.decision_matrix import ALL_INDICATORS as ALL_INDICATORS
     from unlost.refresh.decision_matrix import CELL_COUNT as CELL_COUNT
@@ -84,8 +83,7 @@ else:
         __name__,
         {
             "cdxj_history": "export_cdxj import_cdxj",
-            "change_rate": "ChangeRate estimate_change_rate",
-            "confidence": "ClusteredShare wilson_interval",
+            "confidence": "ChangeRate ClusteredShare estimate_change_rate wilson_interval",
             "decision_matrix": (
                 "ALL_INDICATORS CELL_COUNT DecisionMatrix INDICATORS compute_cell format_cell indicator_bits "
                 "measure_indicator parse_cell project_to_indicators restrict_to_both_present"

@@ -5,8 +5,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from unlost._core import VisitHistory, VisitPairing
-from unlost.refresh.change_rate import ChangeRate, estimate_change_rate
-from unlost.refresh.confidence import ClusteredShare, ConfidenceInterval, wilson_interval
+from unlost.refresh.confidence import (
+    ChangeRate,
+    ClusteredShare,
+    ConfidenceInterval,
+    estimate_change_rate,
+    wilson_interval,
+)
 from unlost.refresh.decision_matrix import DecisionMatrix
 from unlost.refresh.visit import Visit, VisitRow
 

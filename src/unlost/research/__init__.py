@@ -6,7 +6,7 @@ Modules in reading order:
 - `index_counts`, `index_metrics`, `index_report`: statistics of a CDX index.
 - `access_stats`: statistics of access logs.
 - `routing_results`, `routing_evaluation`, `growth`, `routing_report`: routing accuracy of maps, profiles and filters.
-- `set_cover`, `page_snapshot`, `overlap_state`, `overlap_survey`, `overlap_stats`, `overlap_report`: which archives
+- `page_snapshot`, `overlap_state`, `overlap_survey`, `overlap_stats`, `overlap_report`: which archives
   contain the same pages.
 - `regression`, `factors`: factors that correlate with the recovery of a resource.
 - `simulated_web`, `refresh_simulation`: revisit schedules on a simulated web.
@@ -61,9 +61,12 @@ if TYPE_CHECKING:
     from unlost.research.index_report import write_index_report as write_index_report
     from unlost.research.overlap_report import overlap_to_json as overlap_to_json
     from unlost.research.overlap_state import OverlapState as OverlapState
+    from unlost.research.overlap_stats import ArchiveMembership as ArchiveMembership
     from unlost.research.overlap_stats import LiveComparison as LiveComparison
     from unlost.research.overlap_stats import OverlapStats as OverlapStats
+    from unlost.research.overlap_stats import best_covers as best_covers
     from unlost.research.overlap_stats import compute_overlap_stats as compute_overlap_stats
+    from unlost.research.overlap_stats import minimum_covers as minimum_covers
     from unlost.research.overlap_stats import summarize_values as summarize_values
     from unlost.research.overlap_survey import LiveWebClient as LiveWebClient
     from unlost.research.overlap_survey import OverlapSurvey as OverlapSurvey
@@ -109,9 +112,6 @@ if TYPE_CHECKING:
     from unlost.research.routing_results import list_configurations as list_configurations
     from unlost.research.routing_results import pareto_front as pareto_front
     from unlost.research.routing_results import upstream_loads as upstream_loads
-    from unlost.research.set_cover import ArchiveMembership as ArchiveMembership
-    from unlost.research.set_cover import best_covers as best_covers
-    from unlost.research.set_cover import minimum_covers as minimum_covers
     from unlost.research.simulated_web import MIXTURES as MIXTURES
     from unlost.research.simulated_web import TRAITS as TRAITS
     from unlost.research.simulated_web import ServerMixture as ServerMixture
@@ -147,7 +147,10 @@ else:
             "index_report": "index_metrics_to_json render_index_page write_index_report",
             "overlap_report": "overlap_to_json",
             "overlap_state": "OverlapState",
-            "overlap_stats": "LiveComparison OverlapStats compute_overlap_stats summarize_values",
+            "overlap_stats": (
+                "ArchiveMembership LiveComparison OverlapStats best_covers compute_overlap_stats minimum_covers "
+                "summarize_values"
+            ),
             "overlap_survey": "LiveWebClient OverlapSurvey PoliteLiveWebClient",
             "page_snapshot": "PageObservation decompress_text snapshot_response",
             "plots": "plot_watch validate_plot_path",
@@ -165,7 +168,6 @@ else:
                 "ArchiveEvaluation ConfigurationSize RoutingConfiguration RoutingResult WEIGHT_PAIRS "
                 "list_configurations pareto_front upstream_loads"
             ),
-            "set_cover": "ArchiveMembership best_covers minimum_covers",
             "simulated_web": "MIXTURES ServerMixture SimulatedVisit TRAITS get_mixture simulate_visits",
             "synth": (
                 "SynthIndexOptions SynthQueryCounts SynthQueryOptions write_synthetic_index "

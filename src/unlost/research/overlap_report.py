@@ -8,8 +8,14 @@ from math import log10
 
 from unlost.report.format import ReportTable, escape_unprintable, format_count, format_share
 from unlost.report.html_templates import make_template_environment
-from unlost.research.overlap_stats import ArchiveOverlapStats, OverlapStats, ValueSummary, summarize_values
-from unlost.research.set_cover import ArchiveMembership, MinimumCover
+from unlost.research.overlap_stats import (
+    ArchiveMembership,
+    ArchiveOverlapStats,
+    MinimumCover,
+    OverlapStats,
+    ValueSummary,
+    summarize_values,
+)
 from unlost.statistics import Proportion
 
 MAX_SETS = 30

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from unlost.refresh.change_rate import change_probability, estimate_change_rate, estimate_page_rate
+from unlost.refresh.confidence import change_probability, estimate_change_rate, estimate_page_rate
 from unlost.refresh.decision_matrix import compute_cell, project_to_indicators
 from unlost.refresh.history import ChangeHistory
 from unlost.refresh.policy import LearningOptions, Policy, learn_policy, url_host

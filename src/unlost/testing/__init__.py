@@ -1,7 +1,7 @@
 """A fake web archive for tests, served on the loopback interface.
 
 It serves the captures that a test defines, and fails on demand. `fake_archive` contains the HTTP server, its faults and
-the registry writer; `responses` contains the captures and the Memento, replay and CDX responses, without sockets.
+the registry writer.
 
 >>> import urllib.request
 >>> from unlost.testing import FakeArchive
@@ -16,7 +16,6 @@ The archive receives two requests, because it redirects a year to the capture of
 docs/testing.md for more.
 """
 
-from unlost.testing.fake_archive import FakeArchive, Fault, write_registry
-from unlost.testing.responses import Asked, Copy, Held, Request
+from unlost.testing.fake_archive import Asked, Copy, FakeArchive, Fault, Held, Request, write_registry
 
 __all__ = ["Asked", "Copy", "FakeArchive", "Fault", "Held", "Request", "write_registry"]

@@ -25,9 +25,9 @@ from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.jobs import states
 from unlost.jobs.client_network import OrderOrigin
+from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
 from unlost.jobs.limits import normalize_host
 from unlost.jobs.models import PACKAGE_FORMATS, Job, JobState, Order, parse_order
-from unlost.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORIES
 from unlost.jobs.serializers import job_to_admin_json, job_to_json, worker_to_json, write_history
 from unlost.jobs.service import JobService

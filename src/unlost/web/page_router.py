@@ -22,8 +22,7 @@ from unlost.jobs.limits import LookupRateLimit
 from unlost.jobs.service import JobService
 from unlost.web.factory import ServiceContext
 from unlost.webui.admin import AdminJobPages, AdminServicePages, AdminSessions
-from unlost.webui.job_pages import JobPages, UnsubscribePages
-from unlost.webui.preview import PreviewPages
+from unlost.webui.job_pages import JobPages, PreviewPages, UnsubscribePages
 from unlost.webui.render import CsrfForms, PageRenderer
 from unlost.webui.submit import SubmitPages
 

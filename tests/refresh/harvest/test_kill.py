@@ -40,7 +40,7 @@ def site(killing: Killing) -> Iterator[Living]:
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
     """Run the process that forks harvests."""
-    with commands("unlost.cli.harvest_run") as ready:
+    with commands("unlost.cli.harvest") as ready:
         yield ready
 
 

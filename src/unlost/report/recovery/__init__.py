@@ -2,9 +2,8 @@
 
 Modules in reading order:
 
-- stats: counts resources in one pass over the database
+- stats: counts resources in one pass over the database; a histogram of captures as SVG
 - text: sentences of the report, by language
-- timeline: a histogram of captures as SVG
 - serializers: TSV and JSON
 - writer: renders the page and writes all files
 
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from unlost.report.recovery.serializers import summary_rows as summary_rows
     from unlost.report.recovery.stats import MAX_TYPES as MAX_TYPES
     from unlost.report.recovery.stats import RecoveryStats as RecoveryStats
+    from unlost.report.recovery.stats import TimelineBar as TimelineBar
     from unlost.report.recovery.stats import collect_stats as collect_stats
+    from unlost.report.recovery.stats import describe_timeline as describe_timeline
+    from unlost.report.recovery.stats import render_timeline as render_timeline
+    from unlost.report.recovery.stats import timeline_bars as timeline_bars
     from unlost.report.recovery.text import listing_text as listing_text
     from unlost.report.recovery.text import report_strings as report_strings
     from unlost.report.recovery.text import translate_message as translate_message
-    from unlost.report.recovery.timeline import TimelineBar as TimelineBar
-    from unlost.report.recovery.timeline import describe_timeline as describe_timeline
-    from unlost.report.recovery.timeline import render_timeline as render_timeline
-    from unlost.report.recovery.timeline import timeline_bars as timeline_bars
     from unlost.report.recovery.writer import MAX_LISTED_RESOURCES as MAX_LISTED_RESOURCES
     from unlost.report.recovery.writer import ReportFiles as ReportFiles
     from unlost.report.recovery.writer import ReportPageOptions as ReportPageOptions
@@ -40,9 +39,10 @@ else:
         __name__,
         {
             "serializers": "SummaryRow summary_json summary_rows",
-            "stats": "MAX_TYPES RecoveryStats collect_stats",
+            "stats": (
+                "MAX_TYPES RecoveryStats TimelineBar collect_stats describe_timeline render_timeline timeline_bars"
+            ),
             "text": "listing_text report_strings translate_message",
-            "timeline": "TimelineBar describe_timeline render_timeline timeline_bars",
             "writer": (
                 "MAX_LISTED_RESOURCES ReportFiles ReportPageOptions render_report render_report_page write_report"
             ),

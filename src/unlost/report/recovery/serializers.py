@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from unlost import dates
 from unlost.recover.state.queries import FinishedResource
-from unlost.report.recovery.stats import RESOURCE_KINDS, RecoveryStats
-from unlost.report.recovery.timeline import timeline_bars
+from unlost.report.recovery.stats import RESOURCE_KINDS, RecoveryStats, timeline_bars
 
 MISSING = "MISSING"
 

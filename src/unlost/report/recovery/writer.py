@@ -18,7 +18,14 @@ from unlost.recover.state.reader import StateReader
 from unlost.report.format import LANGUAGES
 from unlost.report.html_templates import make_template_environment
 from unlost.report.recovery.serializers import resource_json, summary_json, summary_row
-from unlost.report.recovery.stats import RESOURCE_KINDS, RecoveryStats, collect_stats
+from unlost.report.recovery.stats import (
+    RESOURCE_KINDS,
+    RecoveryStats,
+    collect_stats,
+    describe_timeline,
+    render_timeline,
+    timeline_bars,
+)
 from unlost.report.recovery.text import (
     INCOMPLETE_LISTING_OUTCOMES,
     format_day,
@@ -29,7 +36,6 @@ from unlost.report.recovery.text import (
     report_strings,
     translate_message,
 )
-from unlost.report.recovery.timeline import describe_timeline, render_timeline, timeline_bars
 
 MAX_LISTED_RESOURCES = 500
 """Number of resources in each list of the page; longer pages are slow to open."""
