@@ -23,7 +23,7 @@ from unlost.research import (
     draw_accuracy,
     evaluate_index,
     list_configurations,
-    pareto_front,
+    pareto_optimal_results,
 )
 
 BITS = (1, 2, 4, 8, 12)
@@ -86,7 +86,7 @@ def compare(chapter: Chapter, archive: Archive) -> None:
         ("a map of hosts and a filter", "gzip bytes", "accuracy"),
         ((f"{bits} bits a key", f"{one.size.compressed:,}", accuracy(one)) for bits, one in filtered.items()),
     )
-    front = [one.configuration.name for one in pareto_front(results)]
+    front = [one.configuration.name for one in pareto_optimal_results(results)]
     chapter.keep(f"{archive.name} front", front)
     chapter.line(f"Nothing beats, from the smallest: {', '.join(front)}.")
     chapter.line()

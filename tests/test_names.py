@@ -17,6 +17,18 @@ SHARED_CLASS_NAMES = {
     "_Server": "the servers of the demonstration and of the web application",
 }
 
+# Each does the same thing in two places. Commands are not in the list: they are named as on the command line.
+SHARED_FUNCTION_NAMES = {
+    "build_filter": "in memory, and on a cluster with the same bytes",
+    "build_map": "likewise; the Python API wraps the first",
+    "build_profiles": "likewise",
+    "compact_map": "likewise; the Python API wraps the first",
+    "count_index": "likewise",
+    "merge_maps": "likewise",
+    "main": "entry points of programs",
+    "upgrade": "steps of Alembic, which expects this name",
+}
+
 # What a newcomer searches for, and the module that the search has to show among its first three hits.
 SEARCHES = {
     "retry policy": "http/client.py",
@@ -60,6 +72,18 @@ def test_shared_class_name_is_detected(tmp_path: Path) -> None:
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("class Row:\n    pass\n")
     assert set(shared_names(sorted(tmp_path.glob("*.py")))) == {"Row"}
+
+
+def test_public_functions_of_one_name_do_the_same() -> None:
+    """A name is public in two modules only where both do the same thing; the list gives the reasons."""
+    modules = defaultdict(list)
+    for file in sorted(SOURCE.rglob("*.py")):
+        if file.parent.name != "cli":
+            tree = ast.parse(file.read_text())
+            functions = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            for name in {function.name for function in functions if not function.name.startswith("_")}:
+                modules[name].append(file)
+    assert {name for name, files in modules.items() if len(files) > 1} == set(SHARED_FUNCTION_NAMES)
 
 
 @pytest.mark.parametrize(("pattern", "module"), SEARCHES.items())

@@ -18,9 +18,9 @@ from unlost.aggregate import (
     ServiceUrls,
     TimeMapFormat,
     ascii_url,
+    memento_summary_json,
     serialize_timemap,
     split_pages,
-    summary_json,
     summary_text,
 )
 from unlost.memento import LinkFormatTimeMap, read_timemap
@@ -47,9 +47,9 @@ def test_timemap_formats_match_memgator(form: TimeMapFormat) -> None:
 
 def test_summary_by_archive_and_year() -> None:
     """As JSON and as text."""
-    assert summary_json(EXAMPLE, PLACES).decode() == (FILES / "summary.json").read_text()
+    assert memento_summary_json(EXAMPLE, PLACES).decode() == (FILES / "summary.json").read_text()
     assert summary_text(EXAMPLE).decode() == (FILES / "summary.text").read_text()
-    assert json.loads(summary_json(found_of([]), PLACES))["mementos"] == 0
+    assert json.loads(memento_summary_json(found_of([]), PLACES))["mementos"] == 0
     assert summary_text(found_of([])) == b"year   total\ntotal      0\n"
 
 

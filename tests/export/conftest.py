@@ -7,8 +7,11 @@ import pytest
 
 from tests.export.recovered import recovered
 from tests.recover.command import Command
+from tests.recover.conftest import running_archives
 from tests.recover.site import ROOT, Site
 from tests.recover.village import running, village
+
+__all__ = ["running_archives"]
 
 
 @dataclass(frozen=True, slots=True)

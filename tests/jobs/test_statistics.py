@@ -20,7 +20,7 @@ from unlost.jobs import (
     Order,
     RunningSummary,
     compute_statistics,
-    top_level_domain,
+    statistics_domain,
 )
 
 DAY = 86_400.0
@@ -141,7 +141,7 @@ def test_rare_top_level_domains_are_summed_up() -> None:
     assert sum(row["complete"] for row in rows) == len(made)
     assert sum(row["discovered"] for row in rows) == sum(1 + number % 2 for number in range(len(made)))
     assert rows[-1]["share"] == pytest.approx(0.75)
-    assert top_level_domain("http://[::1") == ""
+    assert statistics_domain("http://[::1") == ""
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2))

@@ -17,11 +17,11 @@ from unlost.refresh import (
     Visit,
     find_unreliable_hosts,
     format_cell,
+    history_host,
     learn_policy,
     read_policy,
     score_scheme,
-    url_host,
-    wilson_interval,
+    wilson_confidence,
     write_policy,
 )
 from unlost.research import MIXTURES, build_history, simulate_visits
@@ -134,14 +134,14 @@ def test_clustered_pairs_count_less() -> None:
     spread = ClusteredShare(50, 10_000, 50, 50 * 10, 1000 * 100, 1000)
     together = ClusteredShare(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
     assert together.wilson_interval().width > 2 * spread.wilson_interval().width
-    assert spread.wilson_interval().width < 1.2 * wilson_interval(50, 10_000).width
+    assert spread.wilson_interval().width < 1.2 * wilson_confidence(50, 10_000).width
 
 
 def test_few_hosts_with_all_misses_widen_the_interval() -> None:
     """Student's interval is wider for fewer and more unequal hosts, and approaches the normal one for many."""
     many = ClusteredShare(1000, 10_000, 1000, 10_000, 100_000, 1000).student_interval()
     assert many.low < 0.1 < many.high
-    assert many.width == pytest.approx(wilson_interval(1000, 10_000).width, rel=0.02)
+    assert many.width == pytest.approx(wilson_confidence(1000, 10_000).width, rel=0.02)
     alike = ClusteredShare(60, 10_000, 6 * 10 * 10, 60 * 10, 100_000, 1000)
     unequal = ClusteredShare(60, 10_000, 50 * 50 + 5 * 2 * 2, 60 * 10, 100_000, 1000)
     assert (round(alike.effective_hosts), round(unequal.effective_hosts)) == (6, 1)
@@ -151,11 +151,11 @@ def test_few_hosts_with_all_misses_widen_the_interval() -> None:
 def test_without_misses_each_host_is_one_case() -> None:
     """200 hosts without a miss count as 200 cases, whatever their number of pages."""
     honest = ClusteredShare(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
-    assert honest.bootstrap_interval((0.0, 0.0)) == wilson_interval(0, 200)
+    assert honest.bootstrap_interval((0.0, 0.0)) == wilson_confidence(0, 200)
     visits = [visit for number in range(200) for visit in moving(f"h{number}.example", 4)]
     [by_host] = ChangeHistory.from_visits(visits).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
     assert by_host.high == 1
-    assert by_host.low == pytest.approx(1 - wilson_interval(0, 200).high)
+    assert by_host.low == pytest.approx(1 - wilson_confidence(0, 200).high)
 
 
 def test_misses_of_hosts_add_up_to_their_matrices() -> None:
@@ -188,7 +188,7 @@ def test_parts_of_a_log_have_equal_numbers_of_pairs() -> None:
 def test_few_hosts_give_the_interval_of_independent_pages() -> None:
     """Below 20 hosts, pages count as independent."""
     [by_host] = ChangeHistory.from_visits(moving("a.example", 40)).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
-    assert by_host.low == pytest.approx(1 - wilson_interval(0, 39).high)
+    assert by_host.low == pytest.approx(1 - wilson_confidence(0, 39).high)
 
 
 def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None:
@@ -222,4 +222,6 @@ def test_false_claims_of_other_parts_are_used_in_evaluation() -> None:
 def test_host_names_match_those_of_histories() -> None:
     """With port, without user, in lower case."""
     for uri in ("http://A.example/x", "https://u:p@b.example:8080?q", "http://c.example#f"):
-        assert [host.name for host in ChangeHistory.from_visits([Visit(uri, "x", time=1)]).hosts()] == [url_host(uri)]
+        assert [host.name for host in ChangeHistory.from_visits([Visit(uri, "x", time=1)]).hosts()] == [
+            history_host(uri)
+        ]

@@ -12,12 +12,12 @@ from unlost.refresh import (
     filter_scores,
     find_dominators,
     measure_indicator,
-    pareto_front,
     restrict_to_both_present,
     scheme_name,
     score_all_schemes,
     score_scheme,
-    wilson_interval,
+    undominated_schemes,
+    wilson_confidence,
 )
 
 STUDY = DecisionMatrix.parse(
@@ -39,7 +39,7 @@ FRONT = [
 def test_pareto_front_matches_the_study() -> None:
     """64 schemes pass the filters, 28 are undominated, at seven points, with the published figures."""
     good = filter_scores(score_all_schemes(STUDY), 0.99, 0.5)
-    best = pareto_front(good)
+    best = undominated_schemes(good)
     found = [
         (
             scheme_name(one.scheme, STUDY.used_cells),
@@ -59,21 +59,24 @@ def test_unfiltered_front_is_longer() -> None:
     """112 schemes at 28 points; above 65 % usefulness a quarter of the changes is missed."""
     judged = score_all_schemes(STUDY)
     assert len(judged) == 512
-    assert (len(pareto_front(judged)), len(distinct_scores(pareto_front(judged), STUDY.used_cells))) == (112, 28)
+    assert (len(undominated_schemes(judged)), len(distinct_scores(undominated_schemes(judged), STUDY.used_cells))) == (
+        112,
+        28,
+    )
     assert round(100 * max(one.reliability for one in judged if one.usefulness > 0.65), 2) == 72.06
 
 
 def test_front_contains_exactly_the_undominated_schemes() -> None:
     """Every other scheme is dominated."""
     judged = score_all_schemes(STUDY)
-    best = {one.scheme for one in pareto_front(judged)}
+    best = {one.scheme for one in undominated_schemes(judged)}
     for one in judged:
         assert any(find_dominators(one, judged)) is (one.scheme not in best)
 
 
 def test_two_obvious_schemes_are_dominated() -> None:
     """By the tag alone, and by either: others are better in both ways."""
-    best = pareto_front(filter_scores(score_all_schemes(STUDY), 0.99, 0.5))
+    best = undominated_schemes(filter_scores(score_all_schemes(STUDY), 0.99, 0.5))
     dominated = [
         name for name in OBVIOUS_SCHEMES if any(find_dominators(score_scheme(STUDY, NAMED_SCHEMES[name]), best))
     ]
@@ -99,8 +102,8 @@ def test_intervals_are_wilson_intervals() -> None:
     """As published for 348 missed of 599,143; [0, 1] without cases."""
     found = score_scheme(STUDY, NAMED_SCHEMES["Scheme 1 variant"]).reliability_interval
     assert (round(100 * found.low, 4), round(100 * found.high, 4)) == (99.9355, 99.9477)
-    assert (wilson_interval(0, 0).low, wilson_interval(0, 0).high) == (0, 1)
-    assert wilson_interval(10, 10).high == 1
+    assert (wilson_confidence(0, 0).low, wilson_confidence(0, 0).high) == (0, 1)
+    assert wilson_confidence(10, 10).high == 1
 
 
 def test_other_tables_match_the_study() -> None:

@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from unlost.aggregate.serializers import TimeMapFormat as TimeMapFormat
     from unlost.aggregate.serializers import describe_memento as describe_memento
     from unlost.aggregate.serializers import memento_link_header as memento_link_header
+    from unlost.aggregate.serializers import memento_summary_json as memento_summary_json
     from unlost.aggregate.serializers import serialize_timemap as serialize_timemap
     from unlost.aggregate.serializers import split_pages as split_pages
-    from unlost.aggregate.serializers import summary_json as summary_json
     from unlost.aggregate.serializers import summary_text as summary_text
     from unlost.aggregate.upstream import UpstreamClient as UpstreamClient
     from unlost.aggregate.upstream import UpstreamResult as UpstreamResult
@@ -88,7 +88,7 @@ else:
             "router": "ArchiveRoute ArchiveRouter HoldingsLookup RouteTarget",
             "serializers": (
                 "LINKED_FORMATS MAX_LINK_BYTES MEDIA_TYPES MEMENTOS_PER_PIECE TIMEMAP_PAGE_SIZE TimeMapFormat "
-                "describe_memento memento_link_header serialize_timemap split_pages summary_json summary_text"
+                "describe_memento memento_link_header serialize_timemap split_pages memento_summary_json summary_text"
             ),
             "upstream": "UpstreamClient UpstreamResult classify_error",
             "urls": "DateSpan ServiceUrls ascii_url",

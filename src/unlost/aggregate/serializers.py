@@ -377,7 +377,7 @@ def _fit_entries(entries: Iterable[str]) -> Iterable[str]:
             yield entry
 
 
-def summary_json(result: AggregateResult, urls: ServiceUrls) -> bytes:
+def memento_summary_json(result: AggregateResult, urls: ServiceUrls) -> bytes:
     """Return the numbers of mementos by archive and year, with totals and the reports of all archives."""
     counts = result.mementos.by_archive_and_year()
     first_and_last = (

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from unlost.archives.probe import maps_in_page as maps_in_page
     from unlost.archives.probe import probe_archives as probe_archives
     from unlost.archives.replay import ReplayClient as ReplayClient
-    from unlost.archives.replay import decompress_text as decompress_text
+    from unlost.archives.replay import decompress_gzip_text as decompress_gzip_text
     from unlost.archives.sample_state import SampleState as SampleState
     from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES as MAX_CONSECUTIVE_FAILURES
     from unlost.archives.sampler import ArchiveSampler as ArchiveSampler
@@ -102,7 +102,7 @@ else:
             "memento": "MementoClient",
             "memento_urls": "archive_hosts join_url memento_url parse_memento_url raw_memento_url",
             "probe": "MapLink ProbeResult discover_maps maps_in_headers maps_in_page probe_archives",
-            "replay": "ReplayClient decompress_text",
+            "replay": "ReplayClient decompress_gzip_text",
             "sample_state": "SampleState",
             "sampler": (
                 "ArchiveSampler EarlyStop FullTextSearch MAX_CONSECUTIVE_FAILURES SampleUrlList SearchResultPage "

@@ -142,7 +142,7 @@ def parse_mime(value: str | None) -> str | None:
     return mime if re.fullmatch(r"[!-~]+/[!-~]+", mime) and len(mime) <= 200 else None
 
 
-def redirect_target(status: int, headers: CachedHeaders) -> str | None:
+def redirect_location(status: int, headers: CachedHeaders) -> str | None:
     """Return the Location of a redirect; None for other responses."""
     location = get_header(headers, "location")
     return location[:MAX_KEY_BYTES] if location and 300 <= status < 400 else None

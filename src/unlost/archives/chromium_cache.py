@@ -38,7 +38,7 @@ from unlost.archives.browser_cache import (
     parse_mime,
     parse_response_head,
     parse_web_url,
-    redirect_target,
+    redirect_location,
 )
 from unlost.dates import from_datetime
 from unlost.errors import ArchiveFileError
@@ -165,7 +165,7 @@ class ChromiumEntry:
             return None
         status, headers = self.info.status, self.info.headers
         url = parse_chromium_key(self.key)[1] or ""
-        mime, redirect = parse_mime(get_header(headers, "content-type")), redirect_target(status, headers)
+        mime, redirect = parse_mime(get_header(headers, "content-type")), redirect_location(status, headers)
         return CachedResponse(url, moment, status, mime, redirect, self.length, self.filename, self.offset)
 
 

@@ -30,7 +30,7 @@ from unlost.archives.browser_cache import (
     parse_mime,
     parse_response_head,
     parse_web_url,
-    redirect_target,
+    redirect_location,
 )
 from unlost.dates import from_epoch
 from unlost.errors import ArchiveFileError, DateError
@@ -194,7 +194,7 @@ def _parse_response(entry: _Entry, filename: str) -> tuple[CachedResponse, Cache
     status, headers = head
     if is_partial(status, headers, entry.length):
         return "part"
-    mime, redirect = parse_mime(get_header(headers, "content-type")), redirect_target(status, headers)
+    mime, redirect = parse_mime(get_header(headers, "content-type")), redirect_location(status, headers)
     if entry.date == 0:
         raise DateError("expected when the entry was written, found nothing")
     moment = from_epoch(str(entry.date))

@@ -61,7 +61,9 @@ def is_gzip(body: BinaryIO) -> bool:
     return head == _GZIP_MAGIC
 
 
-def decompress_text(body: BinaryIO, mime: str | None, archive: Archive, limit: int, problems: Problems) -> BinaryIO:
+def decompress_gzip_text(
+    body: BinaryIO, mime: str | None, archive: Archive, limit: int, problems: Problems
+) -> BinaryIO:
     """Decompress a text that is still compressed with gzip; return any other body unchanged.
 
     The coding that headers declare was decoded before; this is for archives that do not declare it, or declare the
@@ -251,7 +253,7 @@ class ReplayClient:
         body = response.body
         if is_gzip(body):
             body = await asyncio.to_thread(
-                decompress_text, body, capture.mime, self.archive, MAX_CAPTURE_BYTES, self.problems
+                decompress_gzip_text, body, capture.mime, self.archive, MAX_CAPTURE_BYTES, self.problems
             )
         return FetchedCapture(capture, headers, body, source=response.url)
 

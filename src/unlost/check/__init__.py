@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from unlost.check.visit_store import ListingResult as ListingResult
     from unlost.check.visit_store import VisitDatabase as VisitDatabase
     from unlost.check.visit_store import VisitStage as VisitStage
-    from unlost.check.visit_store import translate_sqlite_errors as translate_sqlite_errors
+    from unlost.check.visit_store import translate_visit_errors as translate_visit_errors
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -65,6 +65,6 @@ else:
                 "check_headline check_remarks describe_advice draw_state_bar draw_state_columns render_check_page"
             ),
             "summary": "CheckStats Hindrance compute_check_stats",
-            "visit_store": "CurrentVisit ListingResult VisitDatabase VisitStage translate_sqlite_errors",
+            "visit_store": "CurrentVisit ListingResult VisitDatabase VisitStage translate_visit_errors",
         },
     )

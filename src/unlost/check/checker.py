@@ -85,10 +85,10 @@ def hosts_to_list(uris: Iterable[str]) -> list[str]:
     return [host for host, count in counts.items() if count >= MIN_URLS_FOR_LISTING]
 
 
-def folder_url(url: str) -> str:
+def containing_folder(url: str) -> str:
     """Return the URL of the folder that contains a URL. Everything below it belongs to the site.
 
-    >>> folder_url("http://a.example/b/c.html?d"), folder_url("http://a.example")
+    >>> containing_folder("http://a.example/b/c.html?d"), containing_folder("http://a.example")
     ('http://a.example/b/', 'http://a.example/')
     """
     parts = urlsplit(url)

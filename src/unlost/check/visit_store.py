@@ -97,7 +97,7 @@ class VisitDatabase:
                 raise InputError(f"{each}: a link, which is not followed: remove it, or name another file")
         if is_read_only and not file.exists():
             raise unreadable_error_for_errno(file, ENOENT, "nothing was watched into it yet")
-        with translate_sqlite_errors(file):
+        with translate_visit_errors(file):
             # A WAL that a killed process left must be replayed, which needs write access. Without one, the file is
             # opened as immutable: any other mode creates files next to it.
             mode = "mode=rw" if companions[1].exists() else "immutable=1"
@@ -136,7 +136,7 @@ class VisitDatabase:
 
 
 @contextmanager
-def translate_sqlite_errors(file: Path) -> Iterator[None]:
+def translate_visit_errors(file: Path) -> Iterator[None]:
     """Translate SQLite errors to InputError, or to OSError if the disk is full."""
     try:
         yield

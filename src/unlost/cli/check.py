@@ -29,7 +29,7 @@ from unlost.check.checker import (
     SiteCrawlOptions,
     SiteSource,
     check_site,
-    folder_url,
+    containing_folder,
     read_copied_resources,
     resume_or_begin_visit,
 )
@@ -44,7 +44,7 @@ from unlost.check.report import (
     render_check_page,
 )
 from unlost.check.summary import CheckStats
-from unlost.check.visit_store import ListingResult, VisitDatabase, VisitStage, translate_sqlite_errors
+from unlost.check.visit_store import ListingResult, VisitDatabase, VisitStage, translate_visit_errors
 from unlost.cli import config, types
 from unlost.cli.archive_options import (
     LIMIT_WAIT_SECONDS,
@@ -170,7 +170,7 @@ class CheckRun:
         archives = select_archives(self._options["archives"], self._options["only"])
         with (
             self._folder() as folder,
-            translate_sqlite_errors(folder / "visits.sqlite"),
+            translate_visit_errors(folder / "visits.sqlite"),
             VisitDatabase(folder / "visits.sqlite") as file,
         ):
             history = VisitHistory(file, file.get_or_add_site(self._target))
@@ -237,7 +237,7 @@ class CheckRun:
                 raise InputError(f"{given['urls']}: no address is in it")
             plan = CrawlConfig((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=given["delay"])
             return CrawledSite(plan, visiting)
-        plan, prefixes = crawl_plan(self._target, given), [folder_url(self._target)]
+        plan, prefixes = crawl_plan(self._target, given), [containing_folder(self._target)]
         return CrawledSite(plan, visiting, prefixes, must_answer=True, is_sitemap=given["sitemap"])
 
     def _print_result(self, checked: CheckResult) -> None:
@@ -307,7 +307,7 @@ def crawl_plan(url: str, options: Mapping[str, Any], known: tuple[str, ...] = ()
         options: The command's options by name.
         known: URLs that are visited even if no page links to them.
     """
-    has_folder = urlsplit(folder_url(url)).path != "/"
+    has_folder = urlsplit(containing_folder(url)).path != "/"
     reach = ScopeType.DOMAIN if options["subdomains"] else ScopeType.PREFIX if has_folder else ScopeType.HOST
     is_sitemap = bool(options.get("sitemap"))
     return CrawlConfig(

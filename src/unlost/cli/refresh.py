@@ -41,11 +41,11 @@ from unlost.refresh.schemes import (
     distinct_scores,
     filter_scores,
     find_dominators,
-    pareto_front,
     scheme_cells,
     scheme_name,
     score_all_schemes,
     score_scheme,
+    undominated_schemes,
 )
 from unlost.refresh.schemes import render_schemes_plot as drawn
 from unlost.refresh.visit import serialize_visit
@@ -113,7 +113,7 @@ def learn_from_logs(
     judged = score_all_schemes(matrix)
     shown = _printed_schemes(judged, matrix, everything=everything)
     # All candidates: one per distinct result, so that none is chosen by the interval of another with equal results.
-    candidates = distinct_scores(pareto_front(judged), matrix.used_cells)
+    candidates = distinct_scores(undominated_schemes(judged), matrix.used_cells)
     asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious_schemes(matrix)]})
     spans = dict(zip(asked, history.bootstrap_reliability(asked, seed, by_text=by_text), strict=True))
     chosen = choose_scheme(candidates, target, {scheme: span.low for scheme, span in spans.items()})
@@ -129,7 +129,7 @@ def learn_from_logs(
 
 def _printed_schemes(judged: list[SchemeScore], matrix: DecisionMatrix, *, everything: bool) -> list[SchemeScore]:
     return distinct_scores(
-        pareto_front(judged if everything else filter_scores(judged, _RELIABLE, _USEFUL)), matrix.used_cells
+        undominated_schemes(judged if everything else filter_scores(judged, _RELIABLE, _USEFUL)), matrix.used_cells
     )
 
 

@@ -16,10 +16,10 @@ import uvloop
 from unlost import dates
 from unlost.atomic import atomic_file
 from unlost.check.availability import AvailabilityState
-from unlost.check.checker import CrawledSite, SiteCrawlOptions, SiteSource, folder_url
+from unlost.check.checker import CrawledSite, SiteCrawlOptions, SiteSource, containing_folder
 from unlost.check.history import VisitHistory
 from unlost.check.report import check_headline
-from unlost.check.visit_store import VisitDatabase, translate_sqlite_errors
+from unlost.check.visit_store import VisitDatabase, translate_visit_errors
 from unlost.cli.archive_options import select_archives
 from unlost.cli.check import DEPTH_OPTIONS, check_depth, crawl_plan, open_archive_access, say_unanswered, with_options
 from unlost.cli.inputs import parse_argument
@@ -268,7 +268,7 @@ class WatchRun:
     def _read_surveys(self) -> list[WatchedSite]:
         """Return the results for each requested site. Raises InputError for a site that was not visited."""
         found = []
-        with translate_sqlite_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
+        with translate_visit_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
             numbers = {url: number for number, url in file.sites()}
             for url in self._urls:
                 if url not in numbers:
@@ -291,7 +291,7 @@ class WatchRun:
         most = limit if self._options["all"] else min(limit, self._options["sample"])
         known: dict[str, int] = {}
         if self._file.exists():
-            with translate_sqlite_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
+            with translate_visit_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
                 for number, url in file.sites():
                     known[url] = len(VisitHistory(file, number).known_urls(limit))
         new = [url for url in self._urls if not known.get(url)]
@@ -319,7 +319,7 @@ class _LiveSites:
         given = self._given
         folder = self._folder.with_name(f"{self._folder.name}-{visit}")
         visiting = SiteCrawlOptions(folder, self._clock, given["contact"], given["proxy"])
-        site = CrawledSite(crawl_plan(url, given, tuple(known)), visiting, [folder_url(url)])
+        site = CrawledSite(crawl_plan(url, given, tuple(known)), visiting, [containing_folder(url)])
         try:
             yield site
         except OfflineError:

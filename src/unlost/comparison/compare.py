@@ -21,7 +21,7 @@ from unlost.comparison.difference import (
     success_levels,
     weigh_difference,
 )
-from unlost.comparison.site import Site, SiteResource, SiteResources, declared_type, is_other_format, likely_type
+from unlost.comparison.site import Site, SiteResource, SiteResources, declared_media_type, is_other_format, likely_type
 from unlost.documents import DocumentReader, detect_document_kind
 from unlost.errors import DocumentError, InputError
 from unlost.html.text import ExtractedText, extract_text, text_resemblance
@@ -98,7 +98,7 @@ class ComparedResource(NamedTuple):
     @property
     def mime(self) -> str:
         """The media type in the original; `unknown` if it was not declared."""
-        return declared_type(self.resource)
+        return declared_media_type(self.resource)
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ _TYPES_BY_EXTENSION = {
 }
 
 
-def declared_type(resource: SiteResource) -> str:
+def declared_media_type(resource: SiteResource) -> str:
     """Return the declared media type; `unknown` if there is none."""
     return resource.mime or UNKNOWN_TYPE
 
@@ -155,7 +155,7 @@ def likely_type(resource: SiteResource) -> str:
     >>> likely_type(SiteResource("a/b.pdf", "http://a/b.PDF?x", None, None, mime, b"", 0, None, 0))
     'application/pdf'
     """
-    declared = declared_type(resource)
+    declared = declared_media_type(resource)
     if declared not in _UNSPECIFIC_TYPES:
         return declared
     path = resource.uri.partition("#")[0].partition("?")[0]

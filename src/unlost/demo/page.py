@@ -21,7 +21,7 @@ from unlost.demo.story import RECOVER_COMMAND, DemoStory
 from unlost.report import charts
 from unlost.report.format import ReportTable, escape_unprintable, format_share
 from unlost.report.html_templates import make_template_environment
-from unlost.report.recovery.serializers import summary_json
+from unlost.report.recovery.serializers import recovery_summary_json
 from unlost.report.recovery.text import format_day, report_strings
 
 _WIDE, _ROW = 620, 58  # SVG units: width of the timeline, height of an archive's row
@@ -170,7 +170,7 @@ def story_json(story: DemoStory) -> dict[str, object]:
             "copies_if_all_are_asked": routing.found_by_all,
             "failed": routing.failed,
         },
-        "recovery": summary_json(story.stats),
+        "recovery": recovery_summary_json(story.stats),
         "missing": [{"uri": each.uri, "reason": each.reason} for each in story.missing],
         "rejected": [
             {"uri": each.uri, "archive": each.archive, "datetime": each.datetime, "verdict": each.kind}

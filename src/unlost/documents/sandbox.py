@@ -53,7 +53,7 @@ def receive_request(stream: IO[bytes]) -> tuple[str, bytes] | None:
     return None if body is None else (kind.rstrip(b"\0").decode(), body)
 
 
-def send_response(stream: IO[bytes], response: ReaderResponse) -> None:
+def send_result(stream: IO[bytes], response: ReaderResponse) -> None:
     """Send the result to the parent process."""
     if isinstance(response.result, ExtractedText):
         type_mark = b"c" if response.result.cut else b"t"

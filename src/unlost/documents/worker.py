@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from unlost.documents.limits import DocumentLimits, TextCollector, TextLimitError
-from unlost.documents.sandbox import ReaderResponse, receive_request, send_response
+from unlost.documents.sandbox import ReaderResponse, receive_request, send_result
 from unlost.errors import DocumentError
 from unlost.html.text import ExtractedText
 
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> None:
         response = ReaderResponse(_read_safely(*request, limits), _is_exhausted(limits))
         del request
         _stop_guards(pipe_end)
-        send_response(responses, response)
+        send_result(responses, response)
         if response.is_exhausted:
             return
 

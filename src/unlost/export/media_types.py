@@ -31,10 +31,10 @@ _FEED = re.compile(_BEGIN + rb"<(?:rss|feed|rdf:RDF|urlset|sitemapindex)\b", re.
 _BY_EXTENSION = {"html": HTML, "htm": HTML, "xhtml": XHTML, "css": CSS, "svg": SVG, "js": "text/javascript"}
 
 
-def declared_type(mime: str | None) -> str | None:
+def parse_media_type(mime: str | None) -> str | None:
     """Return a declared media type without parameters; None if it is invalid or generic.
 
-    >>> declared_type("Text/HTML; charset=x"), declared_type("application/octet-stream"), declared_type("unk")
+    >>> parse_media_type("Text/HTML; charset=x"), parse_media_type("application/octet-stream"), parse_media_type("unk")
     ('text/html', None, None)
     """
     essence = (mime or "").partition(";")[0].strip().lower()
@@ -54,7 +54,7 @@ def sniff_type(mime: str | None, head: bytes, extension: str) -> str | None:
     >>> sniff_type(None, b"a {}", "css"), sniff_type("text/plain", b"<html>", "txt")
     ('text/css', 'text/plain')
     """
-    declared = declared_type(mime)
+    declared = parse_media_type(mime)
     if head.startswith(GZIP_MAGIC):
         if declared not in REWRITTEN_TYPES:
             return declared

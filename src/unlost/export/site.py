@@ -215,7 +215,7 @@ def render_body(fetched: FetchedCapture, mime: str | None, links: PageLinkRewrit
     return result
 
 
-def redirect_target(fetched: FetchedCapture, mime: str | None) -> str | None:
+def redirect_page_target(fetched: FetchedCapture, mime: str | None) -> str | None:
     """Return the URL that a page redirects to if it only redirects; otherwise None. The body is rewound.
 
     Args:
@@ -435,7 +435,7 @@ class _Export:
             return
         with fetched.body:
             digest, size = body_digest(fetched.body)
-            target = redirect_target(fetched, entry.mime) if self._options.hosting else None
+            target = redirect_page_target(fetched, entry.mime) if self._options.hosting else None
             if self._options.rewrite:
                 result = render_body(fetched, entry.mime, self._links.for_page(path, record.capture))
             else:

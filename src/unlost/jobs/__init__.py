@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from unlost.jobs.statistics import OTHER_TLDS as OTHER_TLDS
     from unlost.jobs.statistics import RunningSummary as RunningSummary
     from unlost.jobs.statistics import compute_statistics as compute_statistics
-    from unlost.jobs.statistics import top_level_domain as top_level_domain
+    from unlost.jobs.statistics import statistics_domain as statistics_domain
     from unlost.jobs.store import JobStore as JobStore
     from unlost.jobs.store import list_events as list_events
     from unlost.jobs.store import seconds_worked as seconds_worked
@@ -103,7 +103,7 @@ else:
             "service": "ClockGuard JobService",
             "states": "MailKind RetentionPolicy",
             "statistics": (
-                "HISTOGRAM_BINS IP_ADDRESS MAX_TLDS OTHER_TLDS RunningSummary compute_statistics top_level_domain"
+                "HISTOGRAM_BINS IP_ADDRESS MAX_TLDS OTHER_TLDS RunningSummary compute_statistics statistics_domain"
             ),
             "store": "JobStore list_events seconds_worked",
             "tables": "EVENTS JOBS MAILS METADATA TALLIES hash_customer",

@@ -169,7 +169,7 @@ class JobStatistics:
         self.histogram[min(HISTOGRAM_BINS - 1, int(share * HISTOGRAM_BINS))] += 1
         self.days.add(max(0.0, ended - (job.confirmed or job.submitted)) / _DAY)
         self._month(ended).add(recovered, discovered)
-        self.tlds.setdefault(top_level_domain(job.order.url), JobGroup()).add(recovered, discovered)
+        self.tlds.setdefault(statistics_domain(job.order.url), JobGroup()).add(recovered, discovered)
         self._count_uses(job.figures)
         if not recovered:
             self.nothing_recovered += 1
@@ -253,12 +253,12 @@ def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
     return statistics
 
 
-def top_level_domain(url: str) -> str:
+def statistics_domain(url: str) -> str:
     """Return the top-level domain of a URL.
 
-    >>> top_level_domain("http://www.example.co.uk:8080/")
+    >>> statistics_domain("http://www.example.co.uk:8080/")
     'uk'
-    >>> top_level_domain("http://10.0.0.1/"), top_level_domain("http://[::1]/")
+    >>> statistics_domain("http://10.0.0.1/"), statistics_domain("http://[::1]/")
     ('(address)', '(address)')
     """
     host = ""

@@ -32,7 +32,7 @@ from unlost.recover.state.reader import StateReader
 from unlost.recover.state.store import RecoveryState
 from unlost.recover.warc_store import WarcStore
 from unlost.registry.models import Archive
-from unlost.report.recovery.serializers import summary_json
+from unlost.report.recovery.serializers import recovery_summary_json
 from unlost.report.recovery.stats import collect_stats
 from unlost.sqlite import STATE_FILE_NAME
 
@@ -394,7 +394,7 @@ async def _write_checkpoints(folder: Path) -> None:
 
 def _load_figures(folder: Path) -> Mapping[str, object]:
     with StateReader(folder) as state:
-        return summary_json(collect_stats(state))
+        return recovery_summary_json(collect_stats(state))
 
 
 def summarize_open_issues(result: RecoveryRunResult) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from unlost.refresh.confidence import ChangeRate as ChangeRate
     from unlost.refresh.confidence import ClusteredShare as ClusteredShare
     from unlost.refresh.confidence import estimate_change_rate as estimate_change_rate
-    from unlost.refresh.confidence import wilson_interval as wilson_interval
+    from unlost.refresh.confidence import wilson_confidence as wilson_confidence
     from unlost.refresh.decision_matrix import ALL_INDICATORS as ALL_INDICATORS
     from unlost.refresh.decision_matrix import CELL_COUNT as CELL_COUNT
     from unlost.refresh.decision_matrix import INDICATORS as INDICATORS
@@ -59,10 +59,10 @@ if TYPE_CHECKING:
     from unlost.refresh.page_visitor import choose_fetch_method as choose_fetch_method
     from unlost.refresh.policy import LearningOptions as LearningOptions
     from unlost.refresh.policy import Policy as Policy
+    from unlost.refresh.policy import history_host as history_host
     from unlost.refresh.policy import learn_policy as learn_policy
     from unlost.refresh.policy import read_policy as read_policy
     from unlost.refresh.policy import serialize_policy as serialize_policy
-    from unlost.refresh.policy import url_host as url_host
     from unlost.refresh.policy import write_policy as write_policy
     from unlost.refresh.schemes import NAMED_SCHEMES as NAMED_SCHEMES
     from unlost.refresh.schemes import OBVIOUS_SCHEMES as OBVIOUS_SCHEMES
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from unlost.refresh.schemes import distinct_scores as distinct_scores
     from unlost.refresh.schemes import filter_scores as filter_scores
     from unlost.refresh.schemes import find_dominators as find_dominators
-    from unlost.refresh.schemes import pareto_front as pareto_front
     from unlost.refresh.schemes import scheme_name as scheme_name
     from unlost.refresh.schemes import score_all_schemes as score_all_schemes
     from unlost.refresh.schemes import score_scheme as score_scheme
+    from unlost.refresh.schemes import undominated_schemes as undominated_schemes
     from unlost.refresh.visit import FIELDS as FIELDS
     from unlost.refresh.visit import Visit as Visit
     from unlost.refresh.visit import serialize_visit as serialize_visit
@@ -83,7 +83,7 @@ else:
         __name__,
         {
             "cdxj_history": "export_cdxj import_cdxj",
-            "confidence": "ChangeRate ClusteredShare estimate_change_rate wilson_interval",
+            "confidence": "ChangeRate ClusteredShare estimate_change_rate wilson_confidence",
             "decision_matrix": (
                 "ALL_INDICATORS CELL_COUNT DecisionMatrix INDICATORS compute_cell format_cell indicator_bits "
                 "measure_indicator parse_cell project_to_indicators restrict_to_both_present"
@@ -94,10 +94,10 @@ else:
             "log_reader": "VisitLogReader add_parquet_log",
             "page_text_digest": "PageTextSketch TextDigestCache sketch_page_text",
             "page_visitor": "FetchMethod choose_fetch_method",
-            "policy": "LearningOptions Policy learn_policy read_policy serialize_policy url_host write_policy",
+            "policy": "LearningOptions Policy learn_policy read_policy serialize_policy history_host write_policy",
             "schemes": (
                 "NAMED_SCHEMES OBVIOUS_SCHEMES choose_scheme distinct_scores filter_scores find_dominators "
-                "pareto_front scheme_name score_all_schemes score_scheme"
+                "undominated_schemes scheme_name score_all_schemes score_scheme"
             ),
             "visit": "FIELDS Visit serialize_visit visit_from_headers",
         },

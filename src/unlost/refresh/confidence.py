@@ -45,10 +45,10 @@ class ConfidenceInterval:
         return self.low <= share <= self.high
 
 
-def wilson_interval(part: float, whole: float, z: float = Z) -> ConfidenceInterval:
+def wilson_confidence(part: float, whole: float, z: float = Z) -> ConfidenceInterval:
     """Return Wilson's score interval of a proportion of independent cases; [0, 1] if there are none.
 
-    >>> interval = wilson_interval(599143 - 348, 599143)
+    >>> interval = wilson_confidence(599143 - 348, 599143)
     >>> f"{interval.low:.6f} {interval.high:.6f}"
     '0.999355 0.999477'
     """
@@ -110,11 +110,11 @@ class ClusteredShare:
             z: Quantile for a confidence other than 95 %.
 
         >>> clustered = ClusteredShare(100, 10000, 100 * 100, 100 * 100, 100 * 100 * 100, 100)
-        >>> f"{clustered.wilson_interval().width / wilson_interval(100, 10000).width:.1f}"
+        >>> f"{clustered.wilson_interval().width / wilson_confidence(100, 10000).width:.1f}"
         '13.6'
         """
         effect = max(self.design_effect, min_design_effect)
-        return wilson_interval(self.part / effect, self.whole / effect, z)
+        return wilson_confidence(self.part / effect, self.whole / effect, z)
 
     def student_interval(self) -> ConfidenceInterval:
         """Return the interval of Student's distribution on the logit scale.
@@ -135,7 +135,7 @@ class ClusteredShare:
                 standard errors of the sample.
         """
         if self.part <= 0 or self.part >= self.whole:
-            return wilson_interval(self.part / self.mean_size, self.whole / self.mean_size)
+            return wilson_confidence(self.part / self.mean_size, self.whole / self.mean_size)
         student, bootstrap, independent = (
             self.student_interval(),
             self._log_odds_interval(deviations[1], -deviations[0]),

@@ -45,7 +45,7 @@ from unlost.refresh.page_visitor import (
     PageVisitResult,
     choose_fetch_method,
 )
-from unlost.refresh.policy import Policy, url_host
+from unlost.refresh.policy import Policy, history_host
 from unlost.refresh.visit import Visit, serialize_visit
 from unlost.uri.normalize import normalize_input_url
 from unlost.warc.records import Payload, payload_and_block_digests
@@ -292,7 +292,7 @@ def add_pages(state: HarvestState, uris: Iterable[str], *, is_given: bool = True
     Args:
         is_given: Whether the user named them.
     """
-    pages = ((uri, index_key(uri), url_host(uri)) for uri in uris)
+    pages = ((uri, index_key(uri), history_host(uri)) for uri in uris)
     while batch := list(islice(pages, _BATCH_SIZE)):
         state.add_pages(batch, is_given=is_given)
 
@@ -345,7 +345,7 @@ class _RoundSchedule:
             or page.last_visit > self._now
         ):
             return True  # also if the last visit is in the future, as imported from an index
-        rate = estimate_page_rate(page.intervals, self._host_rate(url_host(page.uri)))
+        rate = estimate_page_rate(page.intervals, self._host_rate(history_host(page.uri)))
         probability = change_probability(rate, (self._now - page.last_visit) / 1000)
         return probability is None or probability >= self._min_change_probability
 
@@ -539,7 +539,7 @@ class _Harvester:
             DEFAULT_CHANGE_PROBABILITY if probability is None else probability,
         )
         try:
-            result = await self._visitor.visit(page.uri, url_host(page.uri), page.snapshot, behaviour, method)
+            result = await self._visitor.visit(page.uri, history_host(page.uri), page.snapshot, behaviour, method)
         except SiteWaitError as error:
             self._suspend_host(host, error.until)
         except RobotsError as error:
@@ -589,7 +589,7 @@ class _Harvester:
             if result.had_304:
                 behaviour = behaviour.increment("against" if stored.changed else "spared")
         if decision is not None and stored.changed and stored.visit.digest is not None:
-            host = url_host(page.uri)
+            host = history_host(page.uri)
             self._policy.note(host, decision.group, changed=True)
             self._state.add_false_claim(host, decision.group)
         return behaviour

@@ -10,7 +10,7 @@ from unlost.refresh.confidence import (
     ClusteredShare,
     ConfidenceInterval,
     estimate_change_rate,
-    wilson_interval,
+    wilson_confidence,
 )
 from unlost.refresh.decision_matrix import DecisionMatrix
 from unlost.refresh.visit import Visit, VisitRow
@@ -128,7 +128,7 @@ class ChangeHistory:
             span = (
                 missed.bootstrap_interval(deviations)
                 if hosts >= MIN_HOSTS
-                else wilson_interval(missed.part, missed.whole)
+                else wilson_confidence(missed.part, missed.whole)
             )
             intervals.append(ConfidenceInterval(1 - span.high, 1 - span.low))
         return intervals

@@ -403,7 +403,7 @@ class VisitLogReader:
             InputError: The file is not a log.
             OSError: The file cannot be read.
         """
-        kind = detect_log_kind(path)
+        kind = detect_visit_log_kind(path)
         if kind == "parquet":
             add_parquet_log(self._pairing, path, self.problems, self.unknown_fields, on_read)
             return
@@ -447,7 +447,7 @@ def count_unknown_field(counts: dict[str, int], name: str) -> None:
     counts[name_or_others] = counts.get(name_or_others, 0) + 1
 
 
-def detect_log_kind(path: str | PathLike[str]) -> str:
+def detect_visit_log_kind(path: str | PathLike[str]) -> str:
     """Return the kind of a file by its first bytes, after decompression: `parquet`, `warc` or `lines`.
 
     Raises:

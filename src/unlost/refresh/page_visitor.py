@@ -13,7 +13,7 @@ from unlost.errors import SiteError
 from unlost.http.url import parse_url, resolve_redirect
 from unlost.refresh.decision_matrix import compute_cell, format_cell
 from unlost.refresh.harvest_state import HostBehaviour, PageSnapshot, merge_not_modified
-from unlost.refresh.policy import Policy, RefreshDecision, url_host
+from unlost.refresh.policy import Policy, RefreshDecision, history_host
 from unlost.refresh.visit import Visit, visit_from_headers
 
 REQUEST_COST_BYTES = 700
@@ -65,7 +65,7 @@ def choose_fetch_method(
     """
     if snapshot is None or snapshot.visit.digest is None:
         return FetchMethod.GET
-    host = url_host(snapshot.visit.uri)
+    host = history_host(snapshot.visit.uri)
     if _is_fresh(policy, host, snapshot.visit, now):
         return FetchMethod.SKIP
     unchanged_visit = replace(snapshot.visit, time=now, date=_http_date(now), age=None)

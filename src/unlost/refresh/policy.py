@@ -119,7 +119,7 @@ class Policy:
         Audits are selected by URL and time, hence reproducibly.
 
         Args:
-            host: Host of the page, as from `url_host`.
+            host: Host of the page, as from `history_host`.
         """
         return self.decide_cell(host, compute_cell(last, this), this)
 
@@ -160,10 +160,10 @@ class Policy:
         return int.from_bytes(hashed, "big") < self.audit_share * 2**64
 
 
-def url_host(uri: str) -> str:
+def history_host(uri: str) -> str:
     """Return host and port of a URL as a history stores them.
 
-    >>> url_host("HTTP://me@A.example:8080/b?c")
+    >>> history_host("HTTP://me@A.example:8080/b?c")
     'a.example:8080'
     """
     authority = uri.partition("://")[2]

@@ -6,7 +6,7 @@ from functools import cached_property
 from html import escape
 from math import log10
 
-from unlost.refresh.confidence import ConfidenceInterval, wilson_interval
+from unlost.refresh.confidence import ConfidenceInterval, wilson_confidence
 from unlost.refresh.decision_matrix import MATRIX_CELLS, DecisionMatrix
 
 DOWNLOAD_ALL = (1 << len(MATRIX_CELLS)) - 1
@@ -85,12 +85,12 @@ class SchemeScore:
     @cached_property
     def reliability_interval(self) -> ConfidenceInterval:
         """Wilson's interval, with pages as independent cases."""
-        return wilson_interval(self.changed - self.missed, self.changed)
+        return wilson_confidence(self.changed - self.missed, self.changed)
 
     @cached_property
     def usefulness_interval(self) -> ConfidenceInterval:
         """Wilson's interval, with pages as independent cases."""
-        return wilson_interval(self.unchanged - self.unnecessary, self.unchanged)
+        return wilson_confidence(self.unchanged - self.unnecessary, self.unchanged)
 
     def dominates(self, other: "SchemeScore") -> bool:
         """Return whether it is at least as good in both respects, and better in one."""
@@ -113,7 +113,7 @@ def score_all_schemes(matrix: DecisionMatrix) -> list[SchemeScore]:
     return [score_scheme(matrix, scheme) for scheme in range(DOWNLOAD_ALL + 1)]
 
 
-def pareto_front(scores: Iterable[SchemeScore]) -> list[SchemeScore]:
+def undominated_schemes(scores: Iterable[SchemeScore]) -> list[SchemeScore]:
     """Return the scores that no other dominates, the most useful first, including equal ones."""
     front: list[SchemeScore] = []
     min_missed = None
@@ -232,7 +232,7 @@ def render_schemes_plot(scores: Sequence[SchemeScore], used_cells: int, estimate
     elements.append(f'<text x="{_LEFT}" y="{_HEIGHT - 12}">usefulness: unchanged pages that are skipped</text>')
     elements.append(f'<text x="{_LEFT - 70}" y="18">reliability: changed pages that are downloaded</text>')
     elements += [_dot(score, floor, 1.6, "#bbb") for score in distinct_scores(scores, used_cells)]
-    front = distinct_scores(pareto_front(scores), used_cells)
+    front = distinct_scores(undominated_schemes(scores), used_cells)
     points = " ".join(
         f"{_x_position(score.usefulness):.1f},{_y_position(1 - score.reliability, floor):.1f}" for score in front
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from unlost.research.access_stats import access_stats_to_json as access_stats_to_json
     from unlost.research.access_stats import access_tables as access_tables
     from unlost.research.access_stats import collect_access_stats as collect_access_stats
-    from unlost.research.access_stats import detect_log_kind as detect_log_kind
+    from unlost.research.access_stats import detect_access_log_kind as detect_access_log_kind
     from unlost.research.access_stats import magnitude_of as magnitude_of
     from unlost.research.access_stats import open_request_counter as open_request_counter
     from unlost.research.access_stats import render_access_page as render_access_page
@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from unlost.research.overlap_survey import OverlapSurvey as OverlapSurvey
     from unlost.research.overlap_survey import PoliteLiveWebClient as PoliteLiveWebClient
     from unlost.research.page_snapshot import PageObservation as PageObservation
-    from unlost.research.page_snapshot import decompress_text as decompress_text
     from unlost.research.page_snapshot import snapshot_response as snapshot_response
+    from unlost.research.page_snapshot import unpack_text as unpack_text
     from unlost.research.plots import plot_watch as plot_watch
     from unlost.research.plots import validate_plot_path as validate_plot_path
     from unlost.research.refresh_simulation import ConditionalMethod as ConditionalMethod
@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from unlost.research.routing_results import RoutingConfiguration as RoutingConfiguration
     from unlost.research.routing_results import RoutingResult as RoutingResult
     from unlost.research.routing_results import list_configurations as list_configurations
-    from unlost.research.routing_results import pareto_front as pareto_front
+    from unlost.research.routing_results import pareto_optimal_results as pareto_optimal_results
     from unlost.research.routing_results import upstream_loads as upstream_loads
     from unlost.research.simulated_web import MIXTURES as MIXTURES
     from unlost.research.simulated_web import TRAITS as TRAITS
@@ -131,7 +131,7 @@ else:
         {
             "access_stats": (
                 "AccessStats ArchiveOutcomes LOG_KINDS access_stats_to_json access_tables collect_access_stats "
-                "detect_log_kind magnitude_of open_request_counter render_access_page tabulate_holdings "
+                "detect_access_log_kind magnitude_of open_request_counter render_access_page tabulate_holdings "
                 "write_access_report"
             ),
             "factors": (
@@ -152,7 +152,7 @@ else:
                 "summarize_values"
             ),
             "overlap_survey": "LiveWebClient OverlapSurvey PoliteLiveWebClient",
-            "page_snapshot": "PageObservation decompress_text snapshot_response",
+            "page_snapshot": "PageObservation unpack_text snapshot_response",
             "plots": "plot_watch validate_plot_path",
             "refresh_simulation": (
                 "ConditionalMethod PolicyMethod ScheduleScore SchemeMethod SimulationScore SimulationTrial "
@@ -166,7 +166,7 @@ else:
             "routing_report": "draw_accuracy render_evaluation_page write_evaluation_report",
             "routing_results": (
                 "ArchiveEvaluation ConfigurationSize RoutingConfiguration RoutingResult WEIGHT_PAIRS "
-                "list_configurations pareto_front upstream_loads"
+                "list_configurations pareto_optimal_results upstream_loads"
             ),
             "simulated_web": "MIXTURES ServerMixture SimulatedVisit TRAITS get_mixture simulate_visits",
             "synth": (

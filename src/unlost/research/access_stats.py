@@ -92,7 +92,7 @@ class AccessStats:
         return self.archives.setdefault(archive, ArchiveOutcomes())
 
 
-def detect_log_kind(path: str | PathLike[str]) -> LogKind:
+def detect_access_log_kind(path: str | PathLike[str]) -> LogKind:
     """Detect the kind of a log from its first lines.
 
     Raises:
@@ -132,7 +132,7 @@ def collect_access_stats(
     """
     accesses = AccessStats()
     for log in logs:
-        for uri in wrap_urls(_read_log(log, kind or detect_log_kind(log), accesses, problems)):
+        for uri in wrap_urls(_read_log(log, kind or detect_access_log_kind(log), accesses, problems)):
             accesses.request_count += 1
             accesses.pages.see(uri)
             if on_request is not None:

@@ -18,7 +18,7 @@ from unlost.research.overlap_state import (
     ArchiveListing,
     OverlapState,
 )
-from unlost.research.page_snapshot import ALL_ROBOTS, PageObservation, decompress_text, forbids_caching
+from unlost.research.page_snapshot import ALL_ROBOTS, PageObservation, forbids_caching, unpack_text
 from unlost.statistics import Proportion
 
 
@@ -600,7 +600,7 @@ def _add_live(
     comparison.pairs += 1
     comparison.identical += snapshot.digest == live.digest
     if snapshot.text is not None and live.text is not None:
-        texts = decompress_text(snapshot.text), decompress_text(live.text)
+        texts = unpack_text(snapshot.text), unpack_text(live.text)
         if not any(char.isalnum() for text in texts for char in text):
             return  # no text to compare
         similarity = 1.0 if snapshot.digest == live.digest else text_resemblance(*texts)

@@ -196,7 +196,7 @@ def compress_text(text: str) -> bytes:
     return zlib.compress(text[:_MAX_TEXT_LENGTH].encode("utf-8", "replace"), 6)
 
 
-def decompress_text(text: bytes) -> str:
+def unpack_text(text: bytes) -> str:
     """Return the text; empty if the data is damaged."""
     try:
         return zlib.decompressobj().decompress(text, 4 * _MAX_TEXT_LENGTH).decode("utf-8", "replace")

@@ -7,7 +7,7 @@ from typing import Protocol
 from unlost.refresh.confidence import change_probability, estimate_change_rate, estimate_page_rate
 from unlost.refresh.decision_matrix import compute_cell, project_to_indicators
 from unlost.refresh.history import ChangeHistory
-from unlost.refresh.policy import LearningOptions, Policy, learn_policy, url_host
+from unlost.refresh.policy import LearningOptions, Policy, history_host, learn_policy
 from unlost.refresh.schemes import NAMED_SCHEMES
 from unlost.refresh.visit import Visit
 from unlost.research.simulated_web import HEADER_BYTES, ServerMixture, SimulatedVisit, simulate_visits
@@ -131,7 +131,7 @@ class PolicyMethod:
 
     def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
         """See `DecisionMethod`."""
-        host = url_host(this.visit.uri)
+        host = history_host(this.visit.uri)
         by_get = host in self.hosts_with_other_head or self.policy.estimate is None
         if by_get:
             claimed = compute_cell(last.visit, this.visit)

@@ -12,7 +12,7 @@ from unlost.atomic import atomic_files
 from unlost.report.format import ReportTable, escape_unprintable
 from unlost.report.html_templates import make_template_environment
 from unlost.research.growth import IndexGrowth
-from unlost.research.routing_results import ArchiveEvaluation, RoutingResult, pareto_front, upstream_loads
+from unlost.research.routing_results import ArchiveEvaluation, RoutingResult, pareto_optimal_results, upstream_loads
 from unlost.statistics import Proportion
 
 _WIDTH, _HEIGHT = 760, 420
@@ -51,7 +51,7 @@ def draw_accuracy(results: Sequence[RoutingResult]) -> str:
         return _x_position(x), _y_position(y)
 
     parts = [_x_grid(low, high), _y_grid([(floor + step * (1 - floor) / 5, step / 5) for step in range(6)])]
-    front = pareto_front(results)
+    front = pareto_optimal_results(results)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(position, front))
     parts.append(f'<polyline class="front" points="{points}" fill="none" stroke="#8a8a92" stroke-dasharray="4 3"/>')
     for result in results:
@@ -204,7 +204,7 @@ def evaluation_to_json(evaluations: Sequence[ArchiveEvaluation], growth: IndexGr
             {
                 "archive": each.archive,
                 "results": [result.to_row() for result in each.results],
-                "front": [result.configuration.name for result in pareto_front(each.results)],
+                "front": [result.configuration.name for result in pareto_optimal_results(each.results)],
             }
             for each in evaluations
         ]
@@ -296,7 +296,7 @@ def render_evaluation_page(evaluations: Sequence[ArchiveEvaluation], growth: Ind
         {
             "name": each.archive,
             "drawing": draw_accuracy(each.results),
-            "front": ", ".join(result.configuration.name for result in pareto_front(each.results)),
+            "front": ", ".join(result.configuration.name for result in pareto_optimal_results(each.results)),
             "table": ReportTable("Results", RESULT_COLUMNS, [result_cells(result) for result in each.results]),
             "missed": each.false_negatives,
         }

@@ -251,7 +251,7 @@ def upstream_loads(evaluations: Sequence[ArchiveEvaluation]) -> list[UpstreamLoa
     ]
 
 
-def pareto_front(results: Sequence[RoutingResult]) -> list[RoutingResult]:
+def pareto_optimal_results(results: Sequence[RoutingResult]) -> list[RoutingResult]:
     """Return the Pareto-optimal results by compressed size and accuracy, smallest first. The first of equals wins."""
     front: list[RoutingResult] = []
     for each in sorted(results, key=lambda one: (one.size.compressed, -(one.accuracy.value or 0.0))):

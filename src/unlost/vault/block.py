@@ -98,7 +98,7 @@ class VaultBlock:
     data: bytes
 
 
-def format_header(header: BlockHeader) -> str:
+def format_block_header(header: BlockHeader) -> str:
     """Return the header fields as text, in their fixed order. This text is what is signed."""
     shape = header.shape
     values = (
@@ -114,7 +114,7 @@ def serialize_block(block: VaultBlock, seed: bytes | None = None) -> bytes:
     Args:
         seed: Secret key to sign the block with; None for no signature.
     """
-    header_text = format_header(block.header)
+    header_text = format_block_header(block.header)
     lines = [BEGIN_MARKER, *header_text.encode().split(b" ")]
     if seed is not None:
         signature = b64encode(sign(seed, header_text.encode()))
@@ -227,7 +227,7 @@ def _has_valid_signature(header: BlockHeader, signature: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return len(signature_bytes) == 64 and is_signed(
-        bytes.fromhex(header.key or ""), format_header(header).encode(), signature_bytes
+        bytes.fromhex(header.key or ""), format_block_header(header).encode(), signature_bytes
     )
 
 

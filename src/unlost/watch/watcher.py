@@ -11,9 +11,16 @@ from typing import Protocol
 from unlost import dates
 from unlost import uri as addresses
 from unlost.check.archives import ArchiveAccess, UrlProber
-from unlost.check.checker import CheckOptions, CheckResult, SiteSource, check_site, folder_url, resume_or_begin_visit
+from unlost.check.checker import (
+    CheckOptions,
+    CheckResult,
+    SiteSource,
+    check_site,
+    containing_folder,
+    resume_or_begin_visit,
+)
 from unlost.check.history import VisitHistory
-from unlost.check.visit_store import SiteVisit, VisitDatabase, translate_sqlite_errors
+from unlost.check.visit_store import SiteVisit, VisitDatabase, translate_visit_errors
 from unlost.clock import Clock
 from unlost.crawl.models import CrawlOutcome, LiveResource
 from unlost.errors import OfflineError
@@ -172,7 +179,7 @@ class GoneSite:
 
     def prefixes(self) -> Sequence[str]:
         """Return the URL prefix to list in archives."""
-        return [folder_url(self._url)]
+        return [containing_folder(self._url)]
 
 
 class Watcher:
@@ -232,7 +239,7 @@ class Watcher:
 
     def next_visit_time(self, url: str) -> float:
         """Return when the next visit is due, in seconds since 1970; now if a visit was interrupted."""
-        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as database:
+        with translate_visit_errors(self._file), VisitDatabase(self._file) as database:
             history = VisitHistory(database, database.get_or_add_site(url))
             last, now = history.last_time(), self._clock.now()
             # A last visit that lies in the future was dated by a wrong clock.
@@ -246,7 +253,7 @@ class Watcher:
         Raises:
             OfflineError: The local network is down; the visit is discarded.
         """
-        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as database:
+        with translate_visit_errors(self._file), VisitDatabase(self._file) as database:
             history = VisitHistory(database, database.get_or_add_site(url))
             losses = LossStore(database, history.site)
             visit, undated_visits = await resume_or_begin_visit(history, self._clock)

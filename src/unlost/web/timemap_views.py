@@ -18,8 +18,8 @@ from unlost.aggregate.serializers import (
     describe_memento,
     iter_timemap,
     memento_link_header,
+    memento_summary_json,
     serialize_timemap,
-    summary_json,
     summary_text,
 )
 from unlost.aggregate.urls import DateSpan, ServiceUrls
@@ -202,7 +202,7 @@ class TimeMapViews:
         form = f"summary {request.form}"
         if request.form == "text":
             return self._cached_response(form, headers, result, lambda: summary_text(result))
-        return self._cached_response(form, headers, result, lambda: summary_json(result, headers.urls))
+        return self._cached_response(form, headers, result, lambda: memento_summary_json(result, headers.urls))
 
     def _memento(self, request: MementoRequest, headers: RequestHeaders, result: AggregateResult) -> WebResponse:
         index = result.closest_index(request.date)

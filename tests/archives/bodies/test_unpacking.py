@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives import decompress_text
+from unlost.archives import decompress_gzip_text
 from unlost.errors import FailedError
 from unlost.problems import Problems
 from unlost.registry import Archive, ArchiveKind
@@ -36,7 +36,7 @@ PLACE = Archive("a", "A", ArchiveKind.WAYBACK)
 def test_gzip_of_text_is_detected_by_content(body: bytes, mime: str | None, expected: bytes) -> None:
     """Codings that headers do not tell are undone where there must be one; other files that are gzip stay so."""
     problems = Problems()
-    with decompress_text(BytesIO(body), mime, PLACE, 1 << 20, problems) as found:
+    with decompress_gzip_text(BytesIO(body), mime, PLACE, 1 << 20, problems) as found:
         assert found.read() == expected
     assert problems.counts == {}
 
@@ -45,7 +45,7 @@ def test_truncated_gzip_is_decoded_as_far_as_it_goes() -> None:
     """Half a page is better than none, and is counted."""
     text = b"".join(b"%d\n" % number for number in range(50_000))
     problems = Problems()
-    with decompress_text(BytesIO(gzip.compress(text)[:-20]), "text/html", PLACE, 1 << 20, problems) as found:
+    with decompress_gzip_text(BytesIO(gzip.compress(text)[:-20]), "text/html", PLACE, 1 << 20, problems) as found:
         body = found.read()
     assert text.startswith(body)
     assert len(body) > len(text) // 2
@@ -55,5 +55,5 @@ def test_truncated_gzip_is_decoded_as_far_as_it_goes() -> None:
 def test_bomb_is_rejected() -> None:
     """What unpacks to more than the limit is not unpacked to the end."""
     with pytest.raises(FailedError) as failed:
-        decompress_text(BytesIO(gzip.compress(b"\0" * 10_000_000)), "text/html", PLACE, 1 << 20, Problems())
+        decompress_gzip_text(BytesIO(gzip.compress(b"\0" * 10_000_000)), "text/html", PLACE, 1 << 20, Problems())
     assert failed.value.kind == "too-large"

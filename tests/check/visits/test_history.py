@@ -18,7 +18,7 @@ from unlost.check import (
     VisitDatabase,
     VisitHistory,
     VisitStage,
-    translate_sqlite_errors,
+    translate_visit_errors,
 )
 from unlost.crawl import CrawlOutcome, LiveResource
 from unlost.errors import InputError
@@ -219,5 +219,5 @@ def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
         for at in range(4096 * 3, size, 4096):
             opened.seek(at)
             opened.write(b"\xff" * 512)
-    with pytest.raises((InputError, OSError)), translate_sqlite_errors(path), VisitDatabase(path) as file:
+    with pytest.raises((InputError, OSError)), translate_visit_errors(path), VisitDatabase(path) as file:
         survey_site(VisitHistory(file, file.get_or_add_site(URL)))

@@ -15,9 +15,9 @@ from unlost.recover.state import RecoveryState, StateReader
 from unlost.report.recovery import (
     collect_stats,
     listing_text,
+    recovery_summary_json,
     render_report_page,
     report_strings,
-    summary_json,
     summary_rows,
 )
 from unlost.sqlite import STATE_FILE_NAME
@@ -135,7 +135,7 @@ def test_numbers_without_end(recovery: Path) -> None:
     with StateReader(recovery) as state:
         figures = collect_stats(state)
         assert (figures.requests, figures.skipped_links) == (2, {"d": 2})
-        assert json.loads(json.dumps(summary_json(figures)))["requests"] == 2
+        assert json.loads(json.dumps(recovery_summary_json(figures)))["requests"] == 2
     _reported(recovery)
 
 

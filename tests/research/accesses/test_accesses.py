@@ -18,7 +18,7 @@ from unlost.research import (
     access_stats_to_json,
     access_tables,
     collect_access_stats,
-    detect_log_kind,
+    detect_access_log_kind,
     magnitude_of,
     open_request_counter,
     render_access_page,
@@ -74,7 +74,7 @@ def test_upstream_log_is_counted(tmp_path: Path) -> None:
     log = tmp_path / "upstream.ndjson"
     log.write_bytes(b"".join(map(format_log_entry, answers)) + b"{rubbish\n")
     problems = Problems()
-    assert detect_log_kind(log) == "upstream"
+    assert detect_access_log_kind(log) == "upstream"
     accesses = collect_access_stats([log], problems)
     assert accesses.archives == {"ia": ArchiveOutcomes(1, 1, 0), "pt": ArchiveOutcomes(0, 1, 1)}
     assert (accesses.request_count, accesses.cached_count) == (4, 1)
@@ -97,7 +97,7 @@ def test_access_log_is_counted(tmp_path: Path) -> None:
             ]
         )
     )
-    assert detect_log_kind(log) == "access"
+    assert detect_access_log_kind(log) == "access"
     accesses = collect_access_stats([log], Problems())
     assert accesses.archives == {"access.log": ArchiveOutcomes(2, 1, 1)}
     assert accesses.missing.first(10) == [("http://b.com/", 1, 1)]
@@ -117,7 +117,7 @@ def test_memgator_log_is_counted(tmp_path: Path) -> None:
         f"INFO: {stamp} ukwa => Dormant after 3 consecutive failures\n"
         f'BENCHMARK: {stamp} 1 {{"origin": "ia", "info": "ia => Success: 12 mementos"}}\n'
     )
-    assert detect_log_kind(log) == "memgator"
+    assert detect_access_log_kind(log) == "memgator"
     accesses = collect_access_stats([log], Problems())
     assert accesses.request_count == 1
     assert accesses.archives == {

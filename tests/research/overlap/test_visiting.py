@@ -23,8 +23,8 @@ from unlost.research import (
     PageObservation,
     PoliteLiveWebClient,
     compute_overlap_stats,
-    decompress_text,
     overlap_to_json,
+    unpack_text,
 )
 
 HTML = {"content-type": "text/html"}
@@ -92,8 +92,8 @@ def test_headers_and_text_are_kept() -> None:
     assert paper
     assert broken
     assert (page.noarchive, page.cache_control) == ("robots", "no-store")
-    assert decompress_text(page.text or b"").split() == WORDS.split()
-    assert decompress_text(paper.text or b"").split() == TEXT_WORDS.split()
+    assert unpack_text(page.text or b"").split() == WORDS.split()
+    assert unpack_text(paper.text or b"").split() == TEXT_WORDS.split()
     assert (broken.text, broken.size) == (None, 20)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from unlost.research import (
     evaluate_archives,
     list_configurations,
-    pareto_front,
+    pareto_optimal_results,
     render_evaluation_page,
     write_evaluation_report,
 )
@@ -32,7 +32,7 @@ def test_all_files_tell_the_same(tmp_path: Path) -> None:
     kept = json.loads((tmp_path / "report" / "report.json").read_text())
     assert [row["archive"] for row in table] == [hostile] * 4 + ["b"] * 4
     for each, archive in zip(found, kept["archives"], strict=True):
-        assert archive["front"] == [one.configuration.name for one in pareto_front(each.results)]
+        assert archive["front"] == [one.configuration.name for one in pareto_optimal_results(each.results)]
         assert archive["results"] == [one.to_row() for one in each.results]
         assert all(one.configuration.name in page for one in each.results)
     assert [int(row["predicted"]) for row in table[:4]] == [one.predicted for one in found[0].results]

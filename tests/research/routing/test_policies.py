@@ -17,7 +17,7 @@ from unlost.research import (
     evaluate_archives,
     evaluate_index,
     list_configurations,
-    pareto_front,
+    pareto_optimal_results,
     read_profile_blocks,
     routing_evaluation,
     upstream_loads,
@@ -141,7 +141,7 @@ def test_the_front_is_what_nothing_beats() -> None:
     rng = random.Random(3)  # noqa: S311
     for _ in range(50):
         results = [made(rng.randrange(1, 9), rng.randrange(5)) for _ in range(8)]
-        front = pareto_front(results)
+        front = pareto_optimal_results(results)
 
         def beats(one: RoutingResult, other: RoutingResult) -> bool:
             a, b = (one.size.compressed, -one.present), (other.size.compressed, -other.present)

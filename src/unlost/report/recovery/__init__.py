@@ -16,7 +16,7 @@ from unlost.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from unlost.report.recovery.serializers import SummaryRow as SummaryRow
-    from unlost.report.recovery.serializers import summary_json as summary_json
+    from unlost.report.recovery.serializers import recovery_summary_json as recovery_summary_json
     from unlost.report.recovery.serializers import summary_rows as summary_rows
     from unlost.report.recovery.stats import MAX_TYPES as MAX_TYPES
     from unlost.report.recovery.stats import RecoveryStats as RecoveryStats
@@ -38,7 +38,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "serializers": "SummaryRow summary_json summary_rows",
+            "serializers": "SummaryRow recovery_summary_json summary_rows",
             "stats": (
                 "MAX_TYPES RecoveryStats TimelineBar collect_stats describe_timeline render_timeline timeline_bars"
             ),

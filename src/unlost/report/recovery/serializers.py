@@ -114,7 +114,7 @@ def resource_json(resource: FinishedResource) -> dict[str, object]:
     }
 
 
-def summary_json(stats: RecoveryStats) -> dict[str, object]:
+def recovery_summary_json(stats: RecoveryStats) -> dict[str, object]:
     """Return the statistics as JSON."""
     types, (_, other_types) = stats.top_types()
     return {

@@ -17,7 +17,7 @@ from unlost.recover.state.queries import FAILED_REASON, FinishedResource
 from unlost.recover.state.reader import StateReader
 from unlost.report.format import LANGUAGES
 from unlost.report.html_templates import make_template_environment
-from unlost.report.recovery.serializers import resource_json, summary_json, summary_row
+from unlost.report.recovery.serializers import recovery_summary_json, resource_json, summary_row
 from unlost.report.recovery.stats import (
     RESOURCE_KINDS,
     RecoveryStats,
@@ -223,7 +223,7 @@ def write_report(
         if write_json:
             handlers.append(lambda each: _write_all(write_json, _json_line(resource_json(each))))
         stats = collect_stats(state, lambda each: [handle(each) for handle in handlers])
-        _write_all(write_json, _json_line(summary_json(stats)))
+        _write_all(write_json, _json_line(recovery_summary_json(stats)))
         if files.html is not None:
             page = render_report_page(state, stats, has_files=files.tsv is not None, language=language)
             opened[files.html].write(page.encode())

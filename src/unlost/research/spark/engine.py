@@ -21,7 +21,7 @@ from unlost.research.spark.rows import (
     ROW_SCHEMA,
     PartialRow,
     TaskReport,
-    read_batches,
+    read_arrow_batches,
     report_errors,
     task_directory,
     write_batches,
@@ -140,7 +140,7 @@ class _CutTask:
     cut: Callable[[PartialRow], Iterator[PartialRow]]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        return write_batches(cut_row for row in read_batches(batches) for cut_row in self.cut(row))
+        return write_batches(cut_row for row in read_arrow_batches(batches) for cut_row in self.cut(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class _MergeTask:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         def merged_rows() -> Iterator[PartialRow]:
-            for part, rows in groupby(read_batches(batches), lambda row: row.part):
+            for part, rows in groupby(read_arrow_batches(batches), lambda row: row.part):
                 yield from report_errors(self.work(part, rows))
 
         return write_batches(merged_rows())

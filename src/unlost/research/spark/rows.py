@@ -130,7 +130,7 @@ def report_errors(rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         yield TaskReport(failure=(type(error).__name__, str(error))).to_row()
 
 
-def read_batches(batches: Iterable[Any]) -> Iterator[PartialRow]:
+def read_arrow_batches(batches: Iterable[Any]) -> Iterator[PartialRow]:
     """Yield the rows of Arrow batches in `ROW_SCHEMA`."""
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in PartialRow._fields]
