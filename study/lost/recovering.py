@@ -12,7 +12,7 @@ from study.lost.site import File, MadeSite, moment
 from unlost.clock import SystemClock
 from unlost.comparison import BreakdownRow, Site, TextComparer, breakdowns, compare_sites, open_site
 from unlost.dates import to_iso
-from unlost.recover import RecoverOptions, RecoverPolicy, RecoverySession, WarcStore
+from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryScheduler, WarcStore
 from unlost.recover.state import RecoveryState, StateReader
 from unlost.registry import RequestKind
 from unlost.warc import HTTP_RESPONSE_TYPE, RECORD_END, format_http_head, format_record_header, make_record_id
@@ -60,7 +60,7 @@ def recovered(
     with RecoveryState(folder) as state:
         warcs = WarcStore(folder / "warc", clock, "study")
         try:
-            recovery = RecoverySession(
+            recovery = RecoveryScheduler(
                 # As the dissertation recovered: nothing of other hosts, and no page that is an error page.
                 RecoverOptions(site.url, policy=policy, page_requisites=False, drop_rejected=True),
                 state,

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 import unlost
 from tests.recover.half_dead import Response, half_dead
 from unlost.errors import DateError, InputError, UriError, UsageError
+from unlost.recover import RecoveryEvent, ResourceRecovered
 from unlost.testing import FakeArchive, Fault, Held
 
 SITE = "http://lost.example/"
@@ -98,13 +99,13 @@ def test_progress_is_told_and_what_it_raises_is_raised(archive: FakeArchive, tmp
     class EnoughError(Exception):
         pass
 
-    def raising(event: str, _: Mapping[str, object]) -> None:
-        if event == "recovered":
+    def raising(event: RecoveryEvent) -> None:
+        if isinstance(event, ResourceRecovered):
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=raising)
-    found = unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=lambda event, _: told.append(event))
+        unlost.recover(SITE, tmp_path / "it", archives=[entry], on_event=raising)
+    found = unlost.recover(SITE, tmp_path / "it", archives=[entry], on_event=lambda event: told.append(event.event))
     assert found.counts()["recovered"] == 4
     assert "recovered" in told
 
@@ -178,7 +179,7 @@ def test_what_cannot_be_meant_is_an_error_of_ours(
     """What is given wrongly is said in one sentence, and no folder is left behind."""
     given = {"url": SITE, "archives": [archive.registry_entry()], **options}
     with pytest.raises(error, match=message):
-        unlost.recover(to=tmp_path / "it", **given)  # type: ignore[arg-type]
+        unlost.recover(output=tmp_path / "it", **given)  # type: ignore[arg-type]
     assert not (tmp_path / "it").exists()
 
 
@@ -187,14 +188,14 @@ def test_a_folder_that_is_worked_on_is_refused(archive: FakeArchive, tmp_path: P
     entry = archive.registry_entry()
     refused: list[str] = []
 
-    def again(event: str, _: Mapping[str, object]) -> None:
-        if event == "recovered" and not refused:
+    def again(event: RecoveryEvent) -> None:
+        if isinstance(event, ResourceRecovered) and not refused:
             try:
                 unlost.recover(SITE, tmp_path / "it", archives=[entry])
             except InputError as error:
                 refused.append(str(error))
 
-    unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=again)
+    unlost.recover(SITE, tmp_path / "it", archives=[entry], on_event=again)
     assert len(refused) == 1
 
 

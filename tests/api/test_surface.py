@@ -39,7 +39,7 @@ def test_recover_can_be_called_whatever_was_imported_before(before: str) -> None
     """`unlost.recover` is a package and a function at once, with the signature of the function."""
     code = f"import unlost; {before}import inspect; print(callable(unlost.recover), inspect.signature(unlost.recover))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
-    assert done.stdout.startswith(b"True (url: str, to: str | os.PathLike[str], *, archives:")
+    assert done.stdout.startswith(b"True (url: str, output: str | os.PathLike[str], *, archives:")
 
 
 def test_nothing_of_the_service_is_loaded_for_a_map() -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryRunResult, RecoverySession, WarcStore
+from unlost.recover import (
+    RecoverOptions,
+    RecoverPolicy,
+    RecoveryEvent,
+    RecoveryRunResult,
+    RecoveryScheduler,
+    WarcStore,
+)
 from unlost.recover.state import RecoveryState
 from unlost.report.recovery import summary_rows
 
@@ -51,18 +58,22 @@ class Run:
         with RecoveryState(self.folder) as state:
             warcs = WarcStore(self.folder / "warc", self.clock, "test", max_bytes=self.max_bytes)
             try:
-                recovery = RecoverySession(
+                recovery = RecoveryScheduler(
                     self.plan,
                     state,
                     warcs,
                     {stub.archive.id: stub for stub in self.archives},
                     self.clock,
-                    lambda event, fields: self.events.append((event, dict(fields))),
+                    self._record_event,
                     **options,
                 )
                 return await recovery.run()
             finally:
                 warcs.close()
+
+    def _record_event(self, event: RecoveryEvent) -> None:
+        values = event.to_json()
+        self.events.append((str(values.pop("event")), values))
 
     def outcome(self) -> dict[str, str | None]:
         """Return archive and date of recovered resources, and None for missing ones, by path."""

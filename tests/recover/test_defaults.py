@@ -19,7 +19,7 @@ from unlost.recover import (
     TRAP,
     RecoverOptions,
     RecoverPolicy,
-    session,
+    scheduler,
 )
 from unlost.recover.state import ResourceStatus, StateReader
 
@@ -241,8 +241,8 @@ def test_a_large_listing_that_comes_late_is_confirmed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool
 ) -> None:
     """Whoever has agreed in advance gets it in the same run; others with the next."""
-    monkeypatch.setattr(session, "CONFIRMATION_THRESHOLD", 3)
-    monkeypatch.setattr(session, "LISTING_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(scheduler, "CONFIRMATION_THRESHOLD", 3)
+    monkeypatch.setattr(scheduler, "LISTING_TIMEOUT_SECONDS", 0.0)
     asked = []
 
     def confirm(count: int, _costs: object, is_begun: bool) -> bool:

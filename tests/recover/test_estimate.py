@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover import ArchiveCost, RecoverOptions, RecoverySession, WarcStore
+from unlost.recover import ArchiveCost, RecoverOptions, RecoveryScheduler, WarcStore
 from unlost.recover.state import RecoveryState
 from unlost.registry import RateLimit, RequestKind
 
@@ -21,7 +21,7 @@ def costs(folder: Path, *archives: Stub) -> list[ArchiveCost]:
         with RecoveryState(folder) as state:
             warcs = WarcStore(folder / "warc", clock, "test")
             repositories = {stub.archive.id: stub for stub in archives}
-            recovery = RecoverySession(RecoverOptions(SITE), state, warcs, repositories, clock, lambda *_: None)
+            recovery = RecoveryScheduler(RecoverOptions(SITE), state, warcs, repositories, clock, lambda *_: None)
             try:
                 return (await recovery.estimate_costs(1.0))[0]
             finally:

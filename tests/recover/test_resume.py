@@ -11,7 +11,7 @@ from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UsageError
-from unlost.recover import RecoverPolicy, session
+from unlost.recover import RecoverPolicy, scheduler
 from unlost.recover.state import RecoveryState
 
 
@@ -101,7 +101,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An endless list ends with the run, or when somebody stops it; the next one asks for it again."""
-    monkeypatch.setattr(session, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(scheduler, "_POLL_SECONDS", 0.05)
     asked: list[str] = []
 
     class Endless(Stub):
@@ -112,7 +112,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
-    monkeypatch.setattr(session.RecoverySession._query_listings, "__defaults__", (seconds,))
+    monkeypatch.setattr(scheduler.RecoveryScheduler._query_listings, "__defaults__", (seconds,))
     run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
     result = run(should_stop=lambda: seconds > 1 and bool(asked))
     assert result.is_stopped is (seconds > 1)

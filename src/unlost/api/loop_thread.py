@@ -1,15 +1,17 @@
 """An event loop in its own thread, for synchronous callers, including those inside another event loop."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future, wait
+from functools import wraps
 from threading import Event, Thread
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import uvloop
 
 _Result = TypeVar("_Result")
+_Parameters = ParamSpec("_Parameters")
 _START_SECONDS = 1.0  # in which a started thread begins to run, even on a busy machine
 
 
@@ -74,6 +76,28 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(lambda: [each.cancel() for each in tasks])
                 wait([result])
             raise
+
+
+def in_own_thread(
+    function: Callable[_Parameters, Coroutine[Any, Any, _Result]],
+) -> Callable[_Parameters, _Result]:
+    """Return a synchronous twin of a coroutine function `NAME_async`, with the same signature and documentation.
+
+    >>> async def work_async(number: int) -> int:
+    ...     return number + 1
+    >>> work = in_own_thread(work_async)
+    >>> work.__name__, work(1)
+    ('work', 2)
+    """
+    name = function.__name__.removesuffix("_async")
+
+    @wraps(function)
+    def run_in_thread(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        with LoopThread(f"unlost.{name}") as loop:
+            return loop.run(function(*args, **kwargs))
+
+    run_in_thread.__name__ = run_in_thread.__qualname__ = name
+    return run_in_thread
 
 
 def _run_loop(loop_future: Future[asyncio.AbstractEventLoop], stopped: Event) -> None:

@@ -14,7 +14,7 @@ from unlost.mementomap.readers import InputReport, ProgressCallback
 
 def build_map(
     inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
-    to: str | PathLike[str],
+    output: str | PathLike[str],
     *,
     host_weight: float | None = None,
     path_weight: float | None = None,
@@ -32,7 +32,7 @@ def build_map(
     Args:
         inputs: One or several CDX, CDXJ, ZipNum, WARC, ARC or WACZ files, URL lists, logs or maps, of any size and in
             any order.
-        to: The map file. It appears when it is complete.
+        output: The map file. It appears when it is complete.
         host_weight: Weight for compacting hosts; None for no compaction. docs/map.md explains the weights.
         path_weight: Weight for compacting paths; None for no compaction.
         status: Use only captures with one of these statuses.
@@ -63,12 +63,12 @@ def build_map(
         host_weight=host_weight, path_weight=path_weight, status=frozenset(map(str, status)), mime=frozenset(mime),
         name=name, built_at=build_time(), allow_partial=allow_partial, max_bad=max_bad,
     )  # fmt: skip
-    return build(files, to, options, on_progress)
+    return build(files, output, options, on_progress)
 
 
 def compact_map(
     source: str | PathLike[str],
-    to: str | PathLike[str],
+    output: str | PathLike[str],
     *,
     host_weight: float | None = 1.0,
     path_weight: float | None = 1.0,
@@ -78,7 +78,7 @@ def compact_map(
 
     Args:
         source: The map.
-        to: The compacted map. It appears when it is complete.
+        output: The compacted map. It appears when it is complete.
         host_weight: Weight for hosts; smaller values yield a smaller map. None disables the roll-up of hosts.
         path_weight: Weight for paths, likewise.
         on_progress: Receives the progress from time to time.
@@ -92,4 +92,4 @@ def compact_map(
         OSError: The output cannot be written.
     """
     host, path = (NO_LIMIT if each is None else each for each in (host_weight, path_weight))
-    return compact(source, to, Compaction(host, path), on_progress)
+    return compact(source, output, Compaction(host, path), on_progress)

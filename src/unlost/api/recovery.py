@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
@@ -10,11 +9,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from unlost import dates, paths
-from unlost._core import VERSION
 from unlost.api.arguments import ArchiveSelection, DateLike, log_info, log_warning, parse_date, select_archives
-from unlost.api.loop_thread import LoopThread
+from unlost.api.loop_thread import in_own_thread
 from unlost.archives.local_sources import ALL_PROFILES, local_source_archives
-from unlost.atomic import ensure_directory
 from unlost.clock import SystemClock
 from unlost.comparison.compare import SIMILARITY_THRESHOLD, Comparison, TextComparer, compare_sites
 from unlost.comparison.site_readers import open_site
@@ -26,19 +23,24 @@ from unlost.export.wacz import write_wacz
 from unlost.export.warc import ArchiveFileResult, write_warc
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.limit_store import FileLimitStore
-from unlost.recover.options import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy
+from unlost.recover.events import EventListener, ignore_event
+from unlost.recover.options import (
+    MAX_REQUISITE_BYTES,
+    MAX_REQUISITE_FILES,
+    SELECTABLE_POLICIES,
+    RecoverOptions,
+    RecoverPolicy,
+    RunOptions,
+)
+from unlost.recover.scheduler import RecoveryRunResult
 from unlost.recover.scope import RecoveryScope
-from unlost.recover.session import RecoveryRunResult, RecoverySession
-from unlost.recover.sources import LIVE_ARCHIVE, open_sources, store_source_paths
+from unlost.recover.session import RecoverySession
+from unlost.recover.sources import LIVE_ARCHIVE
 from unlost.recover.state.reader import StateReader
 from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.schema import explain_sqlite_errors
-from unlost.recover.state.store import RecoveryState, RequestsSent
 from unlost.recover.warc_records import open_capture
-from unlost.recover.warc_store import WarcStore
 from unlost.registry.models import Archive
 from unlost.report.recovery.writer import ReportFiles, write_report
-from unlost.sqlite import STATE_FILE_NAME
 from unlost.uri import names
 from unlost.uri.normalize import normalize_input_url
 
@@ -168,7 +170,7 @@ class Recovery:
 
     def export(
         self,
-        to: str | PathLike[str],
+        output: str | PathLike[str],
         *,
         hosting: bool = False,
         rewrite: bool = True,
@@ -180,8 +182,8 @@ class Recovery:
         docs/export.md explains the formats. Archive files contain unmodified captures, and none of the options applies.
 
         Args:
-            to: The target, which must not exist: a file that ends in `.zip`, `.tar.gz`, `.wacz` or `.warc.gz`, or else
-                a folder.
+            output: The target, which must not exist: a file that ends in `.zip`, `.tar.gz`, `.wacz` or `.warc.gz`, or
+                else a folder.
             hosting: Whether to write redirects for web servers.
             rewrite: Whether to rewrite links to the exported files.
             external: What to do with links to other sites, as `--external` of `unlost export`.
@@ -192,7 +194,7 @@ class Recovery:
             InputError: Nothing was recovered yet.
             OSError: The target cannot be written.
         """
-        target = Path(to)
+        target = Path(output)
         name = target.name.lower()
         if name.endswith((".wacz", ".warc.gz")):
             if hosting or windows_names or external != "keep":
@@ -204,18 +206,18 @@ class Recovery:
         with open_target(target) as opened_target:
             return export_site(self.folder, opened_target, options)
 
-    def report(self, to: str | PathLike[str] | None = None, *, language: Literal["en", "de"] = "en") -> Path:
+    def report(self, output: str | PathLike[str] | None = None, *, language: Literal["en", "de"] = "en") -> Path:
         """Write a report as HTML page, TSV and JSON, and return the path of the page.
 
         Args:
-            to: The folder; by default `report` in the folder of the recovery.
+            output: The folder; by default `report` in the folder of the recovery.
             language: Language of the page.
 
         Raises:
             InputError: The recovery cannot be read.
             OSError: A file cannot be written.
         """
-        files = ReportFiles.in_folder(None if to is None else Path(to), self.folder)
+        files = ReportFiles.in_folder(None if output is None else Path(output), self.folder)
         with StateReader(self.folder) as state:
             write_report(state, files, language=language)
         if files.html is None:
@@ -225,14 +227,12 @@ class Recovery:
 
 Paths: TypeAlias = str | PathLike[str] | Collection[str | PathLike[str]]
 """One or several paths."""
-OnProgress = Callable[[str, Mapping[str, object]], None]
-"""Receives the name of an event and its fields, which docs/recover.md lists."""
 _MAX_WAIT_SECONDS = 900.0  # that a request waits for rate limits, quotas and blocks; longer waits fail at once
 
 
 async def recover_async(
     url: str,
-    to: str | PathLike[str],
+    output: str | PathLike[str],
     *,
     archives: ArchiveSelection = None,
     only: Collection[str] = (),
@@ -241,6 +241,10 @@ async def recover_async(
     at: DateLike | None = None,
     first: DateLike | None = None,
     last: DateLike | None = None,
+    most_recent: bool = False,
+    all_versions: bool = False,
+    drop_rejected: bool = False,
+    include_left_out: bool = False,
     page: bool = False,
     subdomains: bool = False,
     depth: int | None = None,
@@ -248,85 +252,32 @@ async def recover_async(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     urls: Collection[str] = (),
+    ignore_case: bool = False,
     page_requisites: bool = True,
-    drop_rejected: bool = False,
-    all_versions: bool = False,
-    until_done: bool = False,
-    connections: int = 6,
+    requisite_files: int = MAX_REQUISITE_FILES,
+    requisite_bytes: int = MAX_REQUISITE_BYTES,
+    requisite_lookups: int = 1,
     warc: Paths = (),
     har: Paths = (),
     browser_cache: bool | Paths = False,
     live: bool = False,
     delay: float = 1.0,
-    on_progress: OnProgress | None = None,
-) -> Recovery:
-    """Recover a lost site, as `recover`, in the running event loop. Cancelling it loses nothing."""
-    options = _recover_options(
-        url, policy, at, first, last, page=page, subdomains=subdomains, depth=depth, limit=limit,
-        include=_text_tuple("include", include), exclude=_text_tuple("exclude", exclude),
-        urls=tuple(normalize_input_url(each) for each in _text_tuple("urls", urls)), page_requisites=page_requisites,
-        drop_rejected=drop_rejected, all_versions=all_versions,
-    )  # fmt: skip
-    sources = _select_sources(archives, only, warc, har, browser_cache, live=live)
-    if live and options.last is not None and options.last < dates.from_epoch(str(int(SystemClock().now()))):
-        raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
-    for name, number in (("connections", connections), ("limit", limit), ("depth", depth)):
-        if number is not None and number < (name != "depth"):
-            raise UsageError(f"{name}: expected a number from {int(name != 'depth')} on, found {number}")
-    if delay < 0:
-        raise UsageError(f"delay: expected a number of seconds from 0 on, found {delay}")
-    http_client = ArchiveHttpClient(
-        FileLimitStore(paths.state_folder() / "limits", warn=log_warning), SystemClock(), contact,
-        max_wait=_MAX_WAIT_SECONDS,
-        connections_per_host=connections, warn=log_info,
-    )  # fmt: skip
-    folder = Path(to)
-    with ensure_directory(folder), explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
-        result, sent = await _run_session(
-            options, folder, state, sources, http_client, on_progress or _ignore_event, connections,
-            until_done=until_done, contact=contact, delay=delay,
-        )  # fmt: skip
-    return Recovery(folder, _run_result(result, sent))
-
-
-def recover(
-    url: str,
-    to: str | PathLike[str],
-    *,
-    archives: ArchiveSelection = None,
-    only: Collection[str] = (),
-    contact: str | None = None,
-    policy: str | None = None,
-    at: DateLike | None = None,
-    first: DateLike | None = None,
-    last: DateLike | None = None,
-    page: bool = False,
-    subdomains: bool = False,
-    depth: int | None = None,
-    limit: int | None = None,
-    include: Collection[str] = (),
-    exclude: Collection[str] = (),
-    urls: Collection[str] = (),
-    page_requisites: bool = True,
-    drop_rejected: bool = False,
-    all_versions: bool = False,
-    until_done: bool = False,
     connections: int = 6,
-    warc: Paths = (),
-    har: Paths = (),
-    browser_cache: bool | Paths = False,
-    live: bool = False,
-    delay: float = 1.0,
-    on_progress: OnProgress | None = None,
+    wait: float = 0.0,
+    until_done: bool = False,
+    proxies: bool = False,
+    on_event: EventListener | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Recovery:
     """Recover a lost site from all archives into a folder.
 
-    It runs in its own thread, so it also works in notebooks. Ctrl-C loses nothing: the same call resumes the recovery.
-    An archive that fails raises no error: `Recovery.run` reports what is left to do.
+    `recover` runs in a thread of its own, so it also works in notebooks; `recover_async` runs in the current event
+    loop. Ctrl-C or cancelling loses nothing: the same call resumes the recovery. An archive that fails raises no
+    error: `Recovery.run` reports what is left to do.
 
     Args:
         url: The start URL. Its folder on its host is the site.
-        to: Folder of the recovery. An existing recovery is resumed: failed requests are repeated, and archives are
+        output: Folder of the recovery. An existing recovery is resumed: failed requests are repeated, and archives are
             queried for new captures.
         archives: None for the built-in registry, the path of a registry file, or archives; an empty list to recover
             only from `warc`, `har`, `browser_cache` and `live`.
@@ -337,6 +288,10 @@ def recover(
         at: Recover the site as of this date.
         first: Use only captures from this date on.
         last: Use only captures up to this date.
+        most_recent: Prefer the latest capture even if the archive migrated it to another format.
+        all_versions: Recover every version of every page.
+        drop_rejected: Count a page as missing if all its captures look like error pages.
+        include_left_out: Also fetch listed URLs that look like crawl traps or duplicates.
         page: Only this page and its page requisites.
         subdomains: Include the subdomains of the host.
         depth: Maximum number of links between `url` and a page.
@@ -344,18 +299,23 @@ def recover(
         include: Regular expressions, one of which must match a URL.
         exclude: Regular expressions, none of which may match a URL.
         urls: Further start URLs.
-        page_requisites: Fetch page requisites from other hosts, at most 5,000 files and 1 GB.
-        drop_rejected: Count a page as missing if all its captures look like error pages.
-        all_versions: Recover every version of every page.
-        until_done: Wait until all archives may be queried again, however long.
-        connections: Maximum number of concurrent requests to one archive, within its rate limits.
+        ignore_case: Treat URLs that differ only in letter case as one resource.
+        page_requisites: Fetch page requisites from other hosts.
+        requisite_files: Maximum number of page requisites from other hosts.
+        requisite_bytes: Maximum total size of page requisites from other hosts.
+        requisite_lookups: Maximum number of archives queried for a page requisite on another host.
         warc: WARC, ARC or WACZ files, or folders of them, as additional sources: one or several paths.
         har: HAR files as additional sources.
         browser_cache: Browser profiles whose caches are additional sources; True for all that are found.
         live: Whether to request from the live site what no archive lists a good capture of.
         delay: Seconds between two requests to one host of the live site.
-        on_progress: Receives events in the thread of the recovery: a name such as `recovered`, and fields. An exception
-            that it raises ends the recovery.
+        connections: Maximum number of concurrent requests to one archive, within its rate limits.
+        wait: Seconds between two requests to one archive. Unless it is 0, requests are sent one at a time.
+        until_done: Wait until all archives may be queried again, however long.
+        proxies: Use the proxies that `HTTP_PROXY` and similar variables name.
+        on_event: Receives events (`unlost.recover.events`) in the thread of the recovery. An exception that it raises
+            ends the recovery.
+        should_stop: Called often; the recovery stops when it returns True.
 
     Raises:
         UriError: A URL is invalid.
@@ -364,58 +324,45 @@ def recover(
         InputError: The folder has other contents, or another process uses it.
         OSError: A file cannot be written (disk full). Nothing stored so far is lost.
 
-    >>> import tempfile
+    >>> import tempfile, unlost
     >>> from unlost.testing import FakeArchive
     >>> with FakeArchive({"http://lost.example/": [("2014", "<p>hello")]}) as archive:
     ...     with tempfile.TemporaryDirectory() as folder:
-    ...         recover("lost.example", folder, archives=[archive.registry_entry()]).counts()
+    ...         unlost.recover("lost.example", folder, archives=[archive.registry_entry()]).counts()
     {'listed': 0, 'queued': 0, 'recovered': 1, 'substituted': 0, 'missing': 0}
     """
-    with LoopThread("unlost.recover") as loop:
-        return loop.run(
-            recover_async(
-                url, to, archives=archives, only=only, contact=contact, policy=policy, at=at, first=first, last=last,
-                page=page, subdomains=subdomains, depth=depth, limit=limit, include=include, exclude=exclude, urls=urls,
-                page_requisites=page_requisites, drop_rejected=drop_rejected, all_versions=all_versions,
-                until_done=until_done, connections=connections, warc=warc, har=har, browser_cache=browser_cache,
-                live=live, delay=delay, on_progress=on_progress,
-            )
-        )  # fmt: skip
-
-
-def _recover_options(
-    url: str,
-    policy: str | None,
-    at: DateLike | None,
-    first: DateLike | None,
-    last: DateLike | None,
-    *,
-    page: bool,
-    subdomains: bool,
-    depth: int | None,
-    limit: int | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    urls: tuple[str, ...],
-    page_requisites: bool,
-    drop_rejected: bool,
-    all_versions: bool,
-) -> RecoverOptions:
     if policy is not None and policy not in SELECTABLE_POLICIES:
         raise UsageError(f"policy: expected {', '.join(SELECTABLE_POLICIES)}, found `{policy[:40]}`")
     options = RecoverOptions(
-        normalize_input_url(url), urls=urls, page=page, subdomains=subdomains, depth=depth, limit=limit,
-        include=include,
-        exclude=exclude, page_requisites=page_requisites, policy=RecoverPolicy(policy or RecoverPolicy.COMPLETE),
-        drop_rejected=drop_rejected, all_versions=all_versions,
+        normalize_input_url(url), urls=tuple(normalize_input_url(each) for each in _text_tuple("urls", urls)),
+        page=page, subdomains=subdomains, depth=depth, limit=limit,
+        include=_text_tuple("include", include), exclude=_text_tuple("exclude", exclude), ignore_case=ignore_case,
+        page_requisites=page_requisites, requisite_files=requisite_files, requisite_bytes=requisite_bytes,
+        requisite_lookups=requisite_lookups, include_left_out=include_left_out,
+        policy=RecoverPolicy(policy or RecoverPolicy.COMPLETE),
         at=None if at is None else parse_date(at),
         first=None if first is None else dates.pad(parse_date(first)),
         last=None if last is None else dates.pad(parse_date(last), round_up=True),
+        most_recent=most_recent, all_versions=all_versions, drop_rejected=drop_rejected,
     )  # fmt: skip
-    if options.first and options.last and options.first > options.last:
-        raise UsageError("`first` is later than `last`: nothing lies between")
     RecoveryScope.of(options)  # raises UsageError for an invalid regular expression
-    return options
+    run_options = RunOptions(connections, wait, until_done, delay, contact, proxies)
+    sources = _select_sources(archives, only, warc, har, browser_cache, live=live)
+    if live and options.last is not None and options.last < dates.from_epoch(str(int(SystemClock().now()))):
+        raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
+    http_client = ArchiveHttpClient(
+        FileLimitStore(paths.state_folder() / "limits", warn=log_warning), SystemClock(), contact,
+        max_wait=_MAX_WAIT_SECONDS, connections_per_host=connections, use_proxies=proxies, warn=log_info,
+    )  # fmt: skip
+    session = RecoverySession(
+        Path(output), options, sources, http_client, SystemClock(), run_options, on_event or ignore_event,
+        should_stop or (lambda: False),
+    )  # fmt: skip
+    result = await session.run()
+    return Recovery(output, _run_result(result))
+
+
+recover = in_own_thread(recover_async)
 
 
 def _text_tuple(name: str, values: Collection[str]) -> tuple[str, ...]:
@@ -453,44 +400,15 @@ def _path_list(path_or_paths: Paths) -> list[Path]:
     )
 
 
-async def _run_session(
-    options: RecoverOptions,
-    folder: Path,
-    state: RecoveryState,
-    archives: Mapping[str, Archive],
-    http_client: ArchiveHttpClient,
-    on_event: OnProgress,
-    connections: int,
-    *,
-    until_done: bool,
-    contact: str | None,
-    delay: float,
-) -> tuple[RecoveryRunResult, RequestsSent]:
-    clock = SystemClock()
-    store_source_paths(state, archives)
-    with closing(WarcStore(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
-        opening = open_sources(archives, http_client, options, clock, contact=contact, delay=delay)
-        async with http_client, opening as clients:
-            recovery = RecoverySession(
-                options, state, warcs, clients, clock, on_event, connections=connections, until_done=until_done,
-                requests_sent=http_client.request_counts,
-            )  # fmt: skip
-            return await recovery.run(), http_client.request_counts
-
-
-def _run_result(result: RecoveryRunResult, sent: RequestsSent) -> RunResult:
+def _run_result(result: RecoveryRunResult) -> RunResult:
     waiting = {
         name: datetime.fromtimestamp(each.until, UTC) if math.isfinite(each.until) else None
         for name, each in result.suspended.items()
     }
     requests: dict[str, int] = {}
-    for (archive, _), count in sent.items():
+    for (archive, _), count in result.requests.items():
         requests[archive] = requests.get(archive, 0) + count
     return RunResult(result.is_done and not result.is_stopped, waiting, dict(result.unlisted), result.failed, requests)
-
-
-def _ignore_event(_event: str, _fields: Mapping[str, object]) -> None:
-    """Discard the event."""
 
 
 def compare(

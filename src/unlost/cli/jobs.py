@@ -19,9 +19,6 @@ from unlost.cli.output import print_table
 from unlost.cli.types import CommonOption
 from unlost.dates import from_epoch, to_iso
 from unlost.errors import InputError, JobError, UsageError
-from unlost.jobs.auth import AdminTokens
-from unlost.jobs.service import ClockGuard
-from unlost.jobs.store import JobStore
 from unlost.recover.options import RecoverPolicy
 
 _TIMEOUT_SECONDS = 60.0
@@ -189,6 +186,8 @@ def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> N
     """Make a token for an administrator and print it, where the jobs are kept. It cannot be shown again."""
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
+    from unlost.jobs.auth import AdminTokens  # noqa: PLC0415  imports SQLAlchemy, which the other commands do without
+
     found = open_database(jobs, database)
     try:
         tokens = AdminTokens(found)
@@ -211,6 +210,9 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
     """
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
+    from unlost.jobs.service import ClockGuard  # noqa: PLC0415  imports SQLAlchemy
+    from unlost.jobs.store import JobStore  # noqa: PLC0415
+
     found = open_database(jobs, database)
     try:
         guard = ClockGuard(found)

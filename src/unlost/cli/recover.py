@@ -4,7 +4,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from json import dumps
@@ -18,8 +18,6 @@ import uvloop
 from click.core import ParameterSource
 
 from unlost import dates
-from unlost._core import VERSION
-from unlost.archives.base import ArchiveClient, collect_problems
 from unlost.archives.local_sources import local_source_archives
 from unlost.atomic import atomic_file, ensure_directory
 from unlost.cli import types
@@ -41,27 +39,42 @@ from unlost.cli.progress import is_progress_visible
 from unlost.cli.types import FILE_OR_FOLDER, READABLE_FILE, READABLE_FOLDER
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, DateError, InputError, OfflineError, UsageError
-from unlost.http.client import ArchiveHttpClient
 from unlost.http.connectivity import Connectivity
 from unlost.http.rate_limit import DEFAULT_SHARE, SHARE_WITHOUT_CONTACT
 from unlost.problems import Problems
 from unlost.recover.estimate import ArchiveCost
+from unlost.recover.events import (
+    ArchiveSuspended,
+    CaptureFailed,
+    CaptureRejected,
+    CaseVariantsMerged,
+    EventListener,
+    ListingEnded,
+    ProgressCounted,
+    RecoveryEvent,
+    ResourceMissing,
+    ResourceRecovered,
+    ResourceSubstituted,
+    StartPageMissing,
+    WarcBytesLost,
+)
 from unlost.recover.listings import SKIP_REASONS
 from unlost.recover.options import (
     CONFIRMATION_THRESHOLD,
     MAX_REQUISITE_FILES,
     SELECTABLE_POLICIES,
-    EventCallback,
     RecoverOptions,
     RecoverPolicy,
+    RunOptions,
 )
+from unlost.recover.scheduler import RecoveryRunResult
 from unlost.recover.scope import RecoveryScope
-from unlost.recover.session import RecoveryRunResult, RecoverySession
-from unlost.recover.sources import LIVE_ARCHIVE, open_sources, store_source_paths
+from unlost.recover.session import RecoverySession
+from unlost.recover.sources import LIVE_ARCHIVE
+from unlost.recover.state.reader import StateReader
 from unlost.recover.state.resources import ResourceStatus
 from unlost.recover.state.schema import explain_sqlite_errors
 from unlost.recover.state.store import RecoveryState, RequestsSent
-from unlost.recover.warc_store import WarcStore
 from unlost.registry.models import Archive
 from unlost.report.format import parse_byte_size
 from unlost.report.recovery.serializers import summary_rows
@@ -73,9 +86,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-_FAILURE_EVENTS = ("failed", "waiting")
+_FAILURE_EVENTS = (CaptureFailed, ArchiveSuspended)
 _MAX_BUFFERED = 1000  # events; without a network, a run ends after a few per archive
-_SILENT_EVENTS = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
+_SILENT_EVENTS = (ResourceRecovered, ResourceMissing, CaptureRejected, ResourceSubstituted, ListingEnded)
 
 
 class RecoverDisplay:
@@ -116,23 +129,23 @@ class RecoverDisplay:
             if self._display is not None:
                 self._display.start()
 
-    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
+    def on_event(self, event: RecoveryEvent) -> None:
         """Show an event."""
         if self._is_json:
-            if event == "waiting":
-                fields = {**fields, "until": int(float(str(fields["until"]))) + 1}
-            click.echo(dumps({"event": event, **fields}))
-        if event == "progress":
-            self._draw({str(name): int(str(count)) for name, count in fields.items()})
-        elif event not in _SILENT_EVENTS and not self._is_json:
-            say(_format_event(event, fields), level="note")
+            rounded = {"until": int(event.until) + 1} if isinstance(event, ArchiveSuspended) else {}
+            click.echo(dumps({**event.to_json(), **rounded}))
+        if isinstance(event, ProgressCounted):
+            self._draw(event.counts)
+        elif not isinstance(event, _SILENT_EVENTS) and not self._is_json:
+            say(_format_event(event), level="note")
 
-    def _draw(self, counts: Mapping[str, int]) -> None:
+    def _draw(self, counts: Mapping[ResourceStatus, int]) -> None:
         if self._display is None:
             return
-        done = counts["recovered"] + counts["substituted"] + counts["missing"]
-        text = f"{counts['recovered']:,} recovered, {counts['missing']:,} missing, {counts['queued']:,} queued"
-        self._row("all", text, done, done + counts["queued"])
+        recovered, substituted = counts[ResourceStatus.RECOVERED], counts[ResourceStatus.SUBSTITUTED]
+        missing, queued = counts[ResourceStatus.MISSING], counts[ResourceStatus.QUEUED]
+        done = recovered + substituted + missing
+        self._row("all", f"{recovered:,} recovered, {missing:,} missing, {queued:,} queued", done, done + queued)
         totals: dict[str, int] = {}
         for (archive, _), count in self.sent.items():
             totals[archive] = totals.get(archive, 0) + count
@@ -150,36 +163,38 @@ class RecoverDisplay:
 class BufferedEvents:
     """Buffers failures until an archive has been reached: without a network, one message replaces them all."""
 
-    def __init__(self, on_event: EventCallback, network: Connectivity) -> None:
+    def __init__(self, on_event: EventListener, network: Connectivity) -> None:
         self._on_event = on_event
         self._network = network
-        self._buffer: list[tuple[str, Mapping[str, object]]] = []
+        self._buffer: list[RecoveryEvent] = []
 
-    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
+    def on_event(self, event: RecoveryEvent) -> None:
         """Forward an event, or buffer it until an archive has been reached."""
-        if event in _FAILURE_EVENTS and self._network.is_undecided:
+        if isinstance(event, _FAILURE_EVENTS) and self._network.is_undecided:
             if len(self._buffer) < _MAX_BUFFERED:
-                self._buffer.append((event, fields))
+                self._buffer.append(event)
             return
         for each in self._buffer:
-            self._on_event(*each)
+            self._on_event(each)
         self._buffer.clear()
-        self._on_event(event, fields)
+        self._on_event(event)
 
 
-def _format_event(event: str, fields: Mapping[str, object]) -> str:
-    if event == "waiting":
-        when = dates.to_local(float(str(fields["until"])), round_up=True)
-        return f"{fields['archive']}: not queried before {when}: {fields['reason']}; the others go on"
-    if event == "lost":
-        return f"{fields['file']}: {fields['bytes']} bytes at its end are gone: what was in them is asked for again"
-    if event == "no-start":
-        return f"no archive has {str(fields['uri'])[:200]}, nor anything that it leads to: all that is listed is taken"
-    if event == "case-insensitive":
-        return f"the server ignores letter case: {fields['merged']} URLs that differ only in it were merged"
-    if event == "failed":
-        return f"{fields['archive']}: {str(fields['uri'])[:200]}: {fields['message']}"
-    return f"{event}: " + ", ".join(f"{name} {value}" for name, value in fields.items())
+def _format_event(event: RecoveryEvent) -> str:
+    match event:
+        case ArchiveSuspended():
+            when = dates.to_local(event.until, round_up=True)
+            return f"{event.archive}: not queried before {when}: {event.reason}; the others go on"
+        case WarcBytesLost():
+            return f"{event.file}: {event.bytes} bytes at its end are gone: what was in them is asked for again"
+        case StartPageMissing():
+            return f"no archive has {event.uri[:200]}, nor anything that it leads to: all that is listed is taken"
+        case CaseVariantsMerged():
+            return f"the server ignores letter case: {event.merged} URLs that differ only in it were merged"
+        case CaptureFailed():
+            return f"{event.archive}: {event.uri[:200]}: {event.message}"
+        case _:
+            return str(event)
 
 
 def _create_display() -> "Progress":
@@ -203,25 +218,30 @@ _DATE_OPTIONS = ("at", "first", "last", "most_recent")  # fields of a plan that 
 
 
 class RecoverRun:
-    """A run of a plan in a folder, with the command's options by name."""
+    """A run of `unlost recover`.
+
+    Args:
+        plan: What to recover.
+        folder: Folder of the recovery.
+        archives: The sources by id.
+        options: The command's options by name.
+        before: What the last run recovered; None for a new recovery.
+    """
 
     def __init__(
         self,
         plan: RecoverOptions,
         folder: Path,
-        state: RecoveryState,
         archives: Mapping[str, Archive],
         options: Mapping[str, Any],
+        before: RecoverOptions | None,
     ) -> None:
         self._plan = plan
         self._folder = folder
-        self._state = state
         self._archives = archives
         self._options = options
-        self._clock = SystemClock()
-        self._archive_warnings: dict[str, Problems] = {}
+        self._before = before
         self._network = track_connectivity(archives.values())
-        self._is_new = state.options() is None
 
     def recover(self) -> int:
         """Recover what can be recovered now; return the exit code.
@@ -230,37 +250,33 @@ class RecoverRun:
             0 or EXIT_NOTHING_RECOVERED if nothing is left to do, else the exit code of ArchiveError.
         """
         self._warn_of_other_dates()
-        with (
-            self._remove_if_offline(),
-            RecoverDisplay(is_json=self._options["json"]) as shown,
-            self._open_warcs() as warcs,
-        ):
-            result, sent = uvloop.run(self._recover(warcs, shown))
-        self._print_result(result, sent)
+        with self._remove_if_offline(), RecoverDisplay(is_json=self._options["json"]) as shown:
+            session = self._create_session(shown)
+            result = uvloop.run(session.run())
+        self._print_result(result, session.source_problems)
         if not result.is_done or result.is_stopped:
             return ArchiveError.exit_code
         return 0 if result.counts[ResourceStatus.RECOVERED] else EXIT_NOTHING_RECOVERED
 
     def _warn_of_other_dates(self) -> None:
-        before, plan = self._state.options(), self._plan
+        before, plan = self._before, self._plan
         if before is not None and any(getattr(before, name) != getattr(plan, name) for name in _DATE_OPTIONS):
             message = "what was recovered before stays, though other dates were asked for then"
             say(f"{message}: give another folder by -o to have all of it for these", level="warning")
 
     def estimate(self) -> int:
         """Print the estimated number of requests per archive; return the exit code."""
-        with self._remove_if_offline(), RecoverDisplay(is_json=False) as shown, self._open_warcs() as warcs:
-            costs, unknown = uvloop.run(self._estimate(warcs, shown))
+        with self._remove_if_offline(), RecoverDisplay(is_json=False) as shown:
+            estimate = uvloop.run(self._create_session(shown).estimate(self._limit_share()))
+            # Archives without listings were not queried; those with listings show whether there is a network.
+            if all(each.folder is None for each in self._archives.values()):
+                self._raise_if_offline()
         self._say_offline()
-        for name, message in unknown.items():
-            if not self._should_report(name):
-                continue
-            say(
-                f"{name}: no whole list, so what it would be asked is not known: {message}",
-                level="warning",
-                archive=name,
-            )
-        rows = [each for each in costs if each.capture_queries or each.fetches]
+        for name, message in estimate.unknown.items():
+            if self._should_report(name):
+                text = f"{name}: no whole list, so what it would be asked is not known: {message}"
+                say(text, level="warning", archive=name)
+        rows = [each for each in estimate.costs if each.capture_queries or each.fetches]
         if self._options["json"]:
             for each in rows:
                 numbers = {
@@ -276,30 +292,48 @@ class RecoverRun:
 
     def write_summary(self, file: Path) -> None:
         """Write a TSV line for each resource."""
-        with atomic_file(file) as output:
-            for entry in summary_rows(self._state):
+        with StateReader(self._folder) as state, atomic_file(file) as output:
+            for entry in summary_rows(state):
                 output.write(entry.to_tsv().encode("utf-8", "surrogateescape") + b"\n")
 
-    @contextmanager
-    def _open_warcs(self) -> "Iterator[WarcStore]":
-        warcs = WarcStore(self._folder / "warc", self._clock, f"unlost/{VERSION}")
-        try:
-            yield warcs
-        finally:
-            warcs.close()
+    def _create_session(self, shown: RecoverDisplay) -> RecoverySession:
+        given = self._options
+        stop: Path | None = given["stop_file"]
+        http_client = open_http_client(
+            given["contact"], LIMIT_WAIT_SECONDS, given["connections"], given["proxy"], network=self._network
+        )
+        shown.sent = http_client.request_counts
+        run_options = RunOptions(
+            given["connections"], given["wait"], given["until_done"], given["delay"], given["contact"], given["proxy"]
+        )
+        return RecoverySession(
+            self._folder,
+            self._plan,
+            self._archives,
+            http_client,
+            SystemClock(),
+            run_options,
+            BufferedEvents(shown.on_event, self._network).on_event,
+            should_stop=lambda: stop is not None and stop.exists(),
+            confirm=lambda count, costs, is_begun: self._confirm(count, costs, shown, is_begun=is_begun),
+        )
 
     @contextmanager
-    def _remove_if_offline(self) -> "Iterator[None]":
+    def _remove_if_offline(self) -> Iterator[None]:
         """Remove the files of a first run that found no network."""
         try:
             yield
         except OfflineError:
-            if self._is_new:
+            if self._before is None:
                 for name in (f"{STATE_FILE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
                     (self._folder / name).unlink(missing_ok=True)
                 with suppress(OSError):
                     (self._folder / "warc").rmdir()  # fails if the folder is not empty
             raise
+
+    def _raise_if_offline(self) -> None:
+        if (error := self._network.offline_error()) is not None:
+            raise error
 
     def _say_offline(self) -> None:
         """Print one message if no remote archive was reached, although local ones were."""
@@ -309,45 +343,6 @@ class RecoverRun:
     def _should_report(self, archive: str) -> bool:
         """Return whether to report an archive's failure: not that of a remote one if no remote one was reached."""
         return self._network.offline_error() is None or self._archives[archive].folder is not None
-
-    def _open_client(self) -> ArchiveHttpClient:
-        given = self._options
-        return open_http_client(
-            given["contact"], LIMIT_WAIT_SECONDS, given["connections"], given["proxy"], network=self._network
-        )
-
-    def _open_archives(self, courier: ArchiveHttpClient) -> AbstractAsyncContextManager[dict[str, ArchiveClient]]:
-        store_source_paths(self._state, self._archives)
-        given = self._options
-        return open_sources(
-            self._archives,
-            courier,
-            self._plan,
-            self._clock,
-            contact=given["contact"],
-            delay=given["delay"],
-            proxies=given["proxy"],
-        )
-
-    def _create_recovery(
-        self, repositories: Mapping[str, ArchiveClient], warcs: WarcStore, shown: RecoverDisplay, sent: RequestsSent
-    ) -> RecoverySession:
-        given = self._options
-        stop: Path | None = given["stop_file"]
-        return RecoverySession(
-            self._plan,
-            self._state,
-            warcs,
-            repositories,
-            self._clock,
-            BufferedEvents(shown.on_event, self._network).on_event,
-            connections=given["connections"],
-            wait=given["wait"],
-            until_done=given["until_done"],
-            should_stop=lambda: stop is not None and stop.exists(),
-            requests_sent=sent,
-            confirm=lambda count, costs, is_begun: self._confirm(count, costs, shown, is_begun=is_begun),
-        )
 
     def _confirm(
         self, count: int, costs: Callable[[float], list[ArchiveCost]], shown: RecoverDisplay, *, is_begun: bool
@@ -380,25 +375,6 @@ class RecoverRun:
     def _limit_share(self) -> float:
         return DEFAULT_SHARE if self._options["contact"] else SHARE_WITHOUT_CONTACT
 
-    async def _recover(self, warcs: WarcStore, shown: RecoverDisplay) -> tuple[RecoveryRunResult, RequestsSent]:
-        async with self._open_client() as courier, self._open_archives(courier) as repositories:
-            shown.sent = courier.request_counts
-            result = await self._create_recovery(repositories, warcs, shown, courier.request_counts).run()
-            self._archive_warnings = {name: await collect_problems(each) for name, each in repositories.items()}
-            return result, courier.request_counts
-
-    async def _estimate(self, warcs: WarcStore, shown: RecoverDisplay) -> tuple[list[ArchiveCost], dict[str, str]]:
-        async with self._open_client() as courier, self._open_archives(courier) as repositories:
-            recovery = self._create_recovery(repositories, warcs, shown, courier.request_counts)
-            try:
-                found = await recovery.estimate_costs(self._limit_share())
-            except BaseExceptionGroup as group:
-                raise group.exceptions[0] from None
-        # Archives without listings were not queried; those with listings show whether there is a network.
-        if all(each.folder is None for each in self._archives.values()) and (error := self._network.offline_error()):
-            raise error
-        return found
-
     def _print_costs(self, costs: list[ArchiveCost]) -> None:
         if self._plan.policy is RecoverPolicy.NAIVE:
             say("without lists, each page costs one request to each archive, and one more for its copy", level="note")
@@ -425,10 +401,10 @@ class RecoverRun:
             )
         say_next("the same command without --dry-run recovers the site")
 
-    def _print_result(self, result: RecoveryRunResult, sent: RequestsSent) -> None:
+    def _print_result(self, result: RecoveryRunResult, source_problems: Mapping[str, Problems]) -> None:
         counts = result.counts
         asked: dict[str, dict[str, int]] = {}
-        for (archive, work), count in sent.items():
+        for (archive, work), count in result.requests.items():
             asked.setdefault(archive, {})[work.value] = count
         if self._options["json"]:
             closed = {
@@ -438,7 +414,7 @@ class RecoverRun:
             more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.skipped_links}
             more |= {"left_out": result.left_out, "unlistable": result.unlistable, "unconfirmed": result.unconfirmed}
             more |= {"other_host_lookups": result.other_host_lookups, "session_ids": result.session_ids}
-            more["problems"] = {name: found.counts for name, found in self._archive_warnings.items() if found.counts}
+            more["problems"] = {name: found.counts for name, found in source_problems.items() if found.counts}
             click.echo(
                 dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
             )
@@ -446,7 +422,7 @@ class RecoverRun:
         for name, message in result.unlisted.items():
             if self._should_report(name):
                 say(f"{name}: no whole list: {message}", level="warning", archive=name)
-        for name, problems in self._archive_warnings.items():
+        for name, problems in source_problems.items():
             say_problems(problems, name, "warning", archive=name)
         for reason, count in result.skipped_links.items():
             say(f"{count:,} links were not followed: {reason}", level="note")
@@ -454,7 +430,7 @@ class RecoverRun:
             if self._should_report(name):
                 when = dates.to_local(closing.until, round_up=True)
                 say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
-        total = sum(sent.values())
+        total = sum(result.requests.values())
         self._say_counts(result, total)
         self._say_what_next(result)
         if result.unlistable and self._network.offline_error() is None:
@@ -748,15 +724,16 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     """
     plan = _recover_options(url, given)
     folder = given["output"] or Path(_default_folder(plan.url))
+    before = None
     if (folder / STATE_FILE_NAME).is_file():
         # Report conflicts with the state before anything about archives.
         with explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
             state.check_options(plan)
+            before = state.options()
             plan = _inherit_options(ctx, plan, state.inherited_options())
-    archives = select_sources(ctx, given, plan)
+    run = RecoverRun(plan, folder, select_sources(ctx, given, plan), given, before)
     check_output_file(given["summary"])
-    with ensure_directory(folder), explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
-        run = RecoverRun(plan, folder, state, archives, given)
+    with ensure_directory(folder):
         code = run.estimate() if given["dry_run"] else run.recover()
         if given["summary"] is not None:
             run.write_summary(given["summary"])
@@ -781,8 +758,12 @@ def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOp
 
 
 def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
+    first = dates.pad(given["from"]) if given["from"] else None
+    last = dates.pad(given["to"], round_up=True) if given["to"] else None
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
+    if first and last and first > last:
+        raise UsageError("--from is later than --to: nothing lies between")
     if given["policy"] and given["linked_only"]:
         raise UsageError("--policy and --linked-only exclude each other: --linked-only is --policy knowledgeable")
     policy = (
@@ -790,7 +771,6 @@ def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
         if given["linked_only"]
         else RecoverPolicy(given["policy"] or RecoverPolicy.COMPLETE)
     )
-    first, last = given["from"], given["to"]
     plan = RecoverOptions(
         parse_argument(url, normalize_input_url),
         urls=_read_urls(given["urls"]),
@@ -808,14 +788,12 @@ def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
         include_left_out=given["include_left_out"],
         policy=policy,
         at=given["at"],
-        first=dates.pad(first) if first else None,
-        last=dates.pad(last, round_up=True) if last else None,
+        first=first,
+        last=last,
         most_recent=given["most_recent"],
         all_versions=given["all_versions"],
         drop_rejected=given["drop_rejected"],
     )
-    if plan.first and plan.last and plan.first > plan.last:
-        raise UsageError("--from is later than --to: nothing lies between")
     RecoveryScope.of(plan)  # raises for invalid expressions
     return plan
 

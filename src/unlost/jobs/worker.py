@@ -9,15 +9,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from unlost._core import VERSION
-from unlost.archives.factory import create_client
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, InputError, LeaseLostError, SpaceError, UnwrittenError, UsageError
 from unlost.http.client import ArchiveHttpClient
@@ -27,10 +25,11 @@ from unlost.jobs.limits import OrderLimits
 from unlost.jobs.models import Job, JobProgress, JobStage
 from unlost.jobs.states import release
 from unlost.jobs.store import JobStore, seconds_worked
-from unlost.recover.session import RecoveryRunResult, RecoverySession
+from unlost.recover.events import ProgressCounted, RecoveryEvent
+from unlost.recover.scheduler import RecoveryRunResult
+from unlost.recover.session import RecoverySession
 from unlost.recover.state.reader import StateReader
-from unlost.recover.state.store import RecoveryState
-from unlost.recover.warc_store import WarcStore
+from unlost.recover.state.resources import ResourceStatus
 from unlost.registry.models import Archive
 from unlost.report.recovery.serializers import recovery_summary_json
 from unlost.report.recovery.stats import collect_stats
@@ -308,31 +307,24 @@ class JobRunner:
         limits = await asyncio.to_thread(context.store.rules.limits)
         worked = await asyncio.to_thread(seconds_worked, context.store.database, self._job.number)
         self._quota = quota = JobQuota(folder / "warc", limits, worked, context.space)
-        with (
-            RecoveryState(folder) as state,
-            closing(WarcStore(folder / "warc", context.clock, f"unlost/{VERSION}")) as warcs,
-        ):
-            async with context.open_client(_MAX_RATE_LIMIT_WAIT_SECONDS) as client:
-                archive_clients = {name: create_client(each, client) for name, each in self._archives().items()}
 
-                def on_event(event: str, fields: Mapping[str, object]) -> None:
-                    if event == "progress":
-                        self._update_progress(fields, keeper)
+        def on_event(event: RecoveryEvent) -> None:
+            if isinstance(event, ProgressCounted):
+                self._update_progress(event.counts, keeper)
 
-                recovery = RecoverySession(
-                    order.recover_options(), state, warcs, archive_clients, context.clock, on_event,
-                    requests_sent=client.request_counts,
-                    should_stop=quota.is_exceeded,
-                )  # fmt: skip
-                checkpoints = asyncio.create_task(_write_checkpoints(folder))
-                try:
-                    result = await recovery.run()
-                finally:
-                    checkpoints.cancel()
-                    with suppress(asyncio.CancelledError):
-                        await checkpoints
-            self._update_progress({status.value: count for status, count in result.counts.items()}, keeper)
-            return result
+        session = RecoverySession(
+            folder, order.recover_options(), self._archives(), context.open_client(_MAX_RATE_LIMIT_WAIT_SECONDS),
+            context.clock, on_event=on_event, should_stop=quota.is_exceeded,
+        )  # fmt: skip
+        checkpoints = asyncio.create_task(_write_checkpoints(folder))
+        try:
+            result = await session.run()
+        finally:
+            checkpoints.cancel()
+            with suppress(asyncio.CancelledError):
+                await checkpoints
+        self._update_progress(result.counts, keeper)
+        return result
 
     def _limit_reached(self) -> str:
         """Return which limit of this service was reached, or an empty string."""
@@ -346,9 +338,12 @@ class JobRunner:
             return {name: replace(known[name], enabled=True) for name in requested}
         return {name: each for name, each in known.items() if each.enabled}
 
-    def _update_progress(self, counts: Mapping[str, object], keeper: LeaseKeeper) -> None:
-        recovered, missing, queued = (int(str(counts.get(name, 0))) for name in ("recovered", "missing", "queued"))
-        self._progress = keeper.progress = JobProgress(recovered, missing, queued)
+    def _update_progress(self, counts: Mapping[ResourceStatus, int], keeper: LeaseKeeper) -> None:
+        self._progress = keeper.progress = JobProgress(
+            counts.get(ResourceStatus.RECOVERED, 0),
+            counts.get(ResourceStatus.MISSING, 0),
+            counts.get(ResourceStatus.QUEUED, 0),
+        )
 
     def _count_rounds(self) -> int:
         """Return the number of rounds without anything new, including this one."""

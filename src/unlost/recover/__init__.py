@@ -9,7 +9,8 @@ Modules in reading order:
 - listings, frontier and page_requisites: which URLs are enqueued
 - ranking and planner: which capture is fetched next
 - fetcher and quality_gate: fetches, stores and classifies captures
-- session: runs a recovery; estimate: its cost in advance
+- scheduler and events: one run of a recovery, and what it reports; estimate: its cost in advance
+- session: opens all of these for a folder, and runs the scheduler
 
 The package must not import unlost.export, unlost.report, unlost.api, unlost.jobs, unlost.web or unlost.cli.
 
@@ -47,6 +48,16 @@ sys.modules[__name__].__class__ = _Callable
 
 if TYPE_CHECKING:
     from unlost.recover.estimate import ArchiveCost as ArchiveCost
+    from unlost.recover.events import EVENT_TYPES as EVENT_TYPES
+    from unlost.recover.events import ArchiveSuspended as ArchiveSuspended
+    from unlost.recover.events import CaptureFailed as CaptureFailed
+    from unlost.recover.events import CaptureRejected as CaptureRejected
+    from unlost.recover.events import ListingEnded as ListingEnded
+    from unlost.recover.events import ProgressCounted as ProgressCounted
+    from unlost.recover.events import RecoveryEvent as RecoveryEvent
+    from unlost.recover.events import ResourceMissing as ResourceMissing
+    from unlost.recover.events import ResourceRecovered as ResourceRecovered
+    from unlost.recover.events import ResourceSubstituted as ResourceSubstituted
     from unlost.recover.frontier import RecoveryFrontier as RecoveryFrontier
     from unlost.recover.listings import CALENDAR as CALENDAR
     from unlost.recover.listings import DUPLICATE as DUPLICATE
@@ -68,8 +79,9 @@ if TYPE_CHECKING:
     from unlost.recover.ranking import rank_captures as rank_captures
     from unlost.recover.ranking import resolve_revisits as resolve_revisits
     from unlost.recover.ranking import stored_quality as stored_quality
+    from unlost.recover.scheduler import RecoveryRunResult as RecoveryRunResult
+    from unlost.recover.scheduler import RecoveryScheduler as RecoveryScheduler
     from unlost.recover.scope import RecoveryScope as RecoveryScope
-    from unlost.recover.session import RecoveryRunResult as RecoveryRunResult
     from unlost.recover.session import RecoverySession as RecoverySession
     from unlost.recover.sources import LIVE_ARCHIVE as LIVE_ARCHIVE
     from unlost.recover.sources import LiveSiteClient as LiveSiteClient
@@ -81,6 +93,10 @@ else:
         __name__,
         {
             "estimate": "ArchiveCost",
+            "events": (
+                "ArchiveSuspended CaptureFailed CaptureRejected EVENT_TYPES ListingEnded ProgressCounted "
+                "RecoveryEvent ResourceMissing ResourceRecovered ResourceSubstituted"
+            ),
             "frontier": "RecoveryFrontier",
             "listings": "CALENDAR DUPLICATE NOT_LINKED NO_CONTENT OUT_OF_SCOPE TRAP store_listed_captures",
             "options": "CONFIRMATION_THRESHOLD RecoverOptions RecoverPolicy SELECTABLE_POLICIES",
@@ -90,7 +106,8 @@ else:
                 "rank_captures resolve_revisits stored_quality"
             ),
             "scope": "RecoveryScope",
-            "session": "RecoveryRunResult RecoverySession",
+            "scheduler": "RecoveryRunResult RecoveryScheduler",
+            "session": "RecoverySession",
             "sources": "LIVE_ARCHIVE LiveSiteClient open_sources",
             "warc_records": "RecoveryRecord",
             "warc_store": "WarcStore",

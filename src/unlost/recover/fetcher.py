@@ -19,9 +19,16 @@ from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, U
 from unlost.html.links import LinkKind
 from unlost.http.circuit_breaker import CircuitBreakers
 from unlost.recover import ranking, warc_store
+from unlost.recover.events import (
+    CaptureFailed,
+    EventListener,
+    ResourceMissing,
+    ResourceRecovered,
+    ResourceSubstituted,
+)
 from unlost.recover.frontier import RecoveryFrontier
 from unlost.recover.listings import NO_CONTENT, ListingCoverage, store_listed_captures
-from unlost.recover.options import EventCallback, RecoverOptions, RecoverPolicy
+from unlost.recover.options import RecoverOptions, RecoverPolicy
 from unlost.recover.page_requisites import RequisiteLookups
 from unlost.recover.planner import BestCapture, FetchCapture, FetchPlanner, QueryCaptures, Step
 from unlost.recover.quality_gate import QualityGate
@@ -71,7 +78,7 @@ class ResourceFetcher:
         breakers: CircuitBreakers,
         frontier: RecoveryFrontier,
         clock: Clock,
-        on_event: EventCallback,
+        on_event: EventListener,
     ) -> None:
         self._options = options
         self._scope = scope
@@ -152,8 +159,7 @@ class ResourceFetcher:
             self.recovered += not resource.was_recovered
             self._state.resources.finish(resource.id, ResourceStatus.RECOVERED, now)
             capture = best.record.capture
-            fields = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
-            self._on_event("recovered", {**fields, "doubtful": is_doubtful})
+            self._on_event(ResourceRecovered(capture.uri, capture.archive, capture.datetime, is_doubtful))
         elif self._is_guess(resource):
             self._state.resources.unqueue(resource.id)
         else:
@@ -172,7 +178,7 @@ class ResourceFetcher:
         if substitute is not None:
             self._state.resources.substitute(resource.id, substitute.id, now, resource.page_datetime)
             self._planned.pop(substitute.id, None)
-            self._on_event("substituted", {"uri": resource.uri, "by": substitute.uri})
+            self._on_event(ResourceSubstituted(resource.uri, substitute.uri))
         elif self._has_no_content(resource):
             self._state.resources.skip({resource.id: NO_CONTENT})
         else:
@@ -219,7 +225,7 @@ class ResourceFetcher:
         """
         why = reason or self._missing_reason(resource)
         self._state.resources.finish(resource.id, ResourceStatus.MISSING, now, why)
-        self._on_event("missing", {"uri": resource.uri, "reason": why})
+        self._on_event(ResourceMissing(resource.uri, why))
 
     def _is_needed(self, resource: RecoveryResource) -> bool:
         if resource.name in self._scope.named:
@@ -416,7 +422,7 @@ class ResourceFetcher:
         except (ArchiveError, UriError) as error:
             if isinstance(error, ArchiveError):
                 self._breakers.record_failure(archive, error)
-            self._on_event("failed", {"uri": listed.capture.uri, "archive": archive, "message": str(error)})
+            self._on_event(CaptureFailed(listed.capture.uri, archive, str(error)))
             self._state.captures.set_outcome(listed.id, CaptureOutcome.FAILED)
             return
         self._breakers.record_success(archive)
@@ -430,7 +436,7 @@ class ResourceFetcher:
                 async with self._disk:
                     stored = await self._store(fetched, index_record)
         except (UriError, DateError) as error:  # a WARC record cannot have this URL or date
-            self._on_event("failed", {"uri": listed.capture.uri, "archive": archive, "message": str(error)})
+            self._on_event(CaptureFailed(listed.capture.uri, archive, str(error)))
             self._state.captures.set_outcome(listed.id, CaptureOutcome.ABSENT)
             return
         self._store_fetched(resource, step, stored)

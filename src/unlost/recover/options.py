@@ -1,15 +1,10 @@
-"""Options of a recovery: start URLs, policy, scope, limits, and preferred captures.
+"""Options of a recovery: start URLs, policy, scope, limits, and preferred captures."""
 
-Also the type of the event callback. The command line imports this module at start-up, so it imports nothing heavy.
-"""
-
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-EventCallback = Callable[[str, Mapping[str, object]], None]
-"""Receives the name of an event and its fields, which docs/recover.md lists."""
+from unlost.errors import UsageError
 
 
 class RecoverPolicy(StrEnum):
@@ -91,6 +86,54 @@ class RecoverOptions:
     all_versions: bool = False
     drop_rejected: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UsageError: A number is too small, or options contradict each other.
+        """
+        for name, minimum in _MINIMA.items():
+            number = getattr(self, name)
+            if number is not None and number < minimum:
+                raise UsageError(f"{name}: expected a number from {minimum} on, found {number}")
+        if self.most_recent and self.at:
+            raise UsageError("`most_recent` and `at` exclude each other: give one of them")
+        if self.first and self.last and self.first > self.last:
+            raise UsageError("`first` is later than `last`: nothing lies between")
+
+
+_MINIMA = {"depth": 0, "limit": 1, "requisite_files": 0, "requisite_bytes": 0, "requisite_lookups": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How one run of a recovery behaves. Unlike `RecoverOptions`, they are not stored.
+
+    Attributes:
+        connections: Maximum number of concurrent requests to one archive, within its rate limits.
+        wait: Mean pause in seconds, randomized by half, between a response of an archive and the next request to it.
+            If it is not 0, requests to an archive are sent one at a time.
+        until_done: Whether to wait for archives that may not be queried now, however long.
+        delay: Seconds between two requests to one host of the live site.
+        contact: Email address or web page that is sent to the live site. Without one, the delay is doubled.
+        proxies: Whether requests to the live site use the proxies that the environment names.
+    """
+
+    connections: int = 6
+    wait: float = 0.0
+    until_done: bool = False
+    delay: float = 1.0
+    contact: str | None = None
+    proxies: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the values. Raises UsageError."""
+        if self.connections < 1:
+            raise UsageError(f"connections: expected a number from 1 on, found {self.connections}")
+        for name in ("wait", "delay"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name}: expected a number of seconds from 0 on, found {getattr(self, name)}")
+
 
 _BOOLEAN_OPTIONS = (
     "page", "subdomains", "ignore_case", "page_requisites", "include_left_out", "most_recent", "all_versions",
@@ -112,7 +155,10 @@ def parse_options(values: object) -> RecoverOptions:
     if any(not isinstance(values.get(name, False), bool) for name in _BOOLEAN_OPTIONS):
         raise TypeError
     texts = {name: tuple(map(str, values[name])) for name in ("urls", "include", "exclude")}
-    return RecoverOptions(**{**values, **texts, "policy": RecoverPolicy(values["policy"])})
+    try:
+        return RecoverOptions(**{**values, **texts, "policy": RecoverPolicy(values["policy"])})
+    except UsageError as error:
+        raise ValueError(str(error)) from error
 
 
 def has_first_version_options(values: object) -> bool:

@@ -20,7 +20,7 @@ from unlost.quality import (
     page_identity,
 )
 from unlost.recover import warc_store
-from unlost.recover.options import EventCallback
+from unlost.recover.events import CaptureRejected, EventListener
 from unlost.recover.planner import FetchCapture
 from unlost.recover.ranking import CaptureQuality
 from unlost.recover.state.captures import CaptureOutcome
@@ -102,7 +102,7 @@ class QualityGate:
             no better one.
     """
 
-    def __init__(self, state: RecoveryState, warcs: WarcStore, on_event: EventCallback, *, drop_rejected: bool) -> None:
+    def __init__(self, state: RecoveryState, warcs: WarcStore, on_event: EventListener, *, drop_rejected: bool) -> None:
         self._state = state
         self._warcs = warcs
         self._on_event = on_event
@@ -133,8 +133,9 @@ class QualityGate:
         self._state.records.set_quality(record_id, self._rejected_quality)
         self._state.rejections.add(record_id, quality, verdict.kind.value, verdict.reason)
         capture = record.capture
-        fields = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
-        self._on_event("rejected", {**fields, "verdict": verdict.kind.value, "reason": verdict.reason})
+        self._on_event(
+            CaptureRejected(capture.uri, capture.archive, capture.datetime, verdict.kind.value, verdict.reason)
+        )
         return self._rejected_quality
 
     def is_pending(self, resource: int) -> bool:

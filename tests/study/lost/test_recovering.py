@@ -16,7 +16,7 @@ from study.lost.site import File, MadeSite, moment
 from unlost.archives import WarcFilesClient
 from unlost.clock import SystemClock
 from unlost.comparison import ResourceCounts, open_site
-from unlost.recover import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy, RecoverySession, WarcStore
+from unlost.recover import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy, RecoveryScheduler, WarcStore
 from unlost.recover.state import RecoveryState, StateReader
 from unlost.registry import Archive, ArchiveKind
 
@@ -131,7 +131,7 @@ def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.M
     with RecoveryState(tmp_path / "theirs") as state:
         warcs = WarcStore(tmp_path / "theirs" / "warc", clock, "test")
         plan = RecoverOptions(site.url, policy=RecoverPolicy.EXHAUSTIVE)
-        asyncio.run(RecoverySession(plan, state, warcs, {"archive": files}, clock, lambda *_: None).run())
+        asyncio.run(RecoveryScheduler(plan, state, warcs, {"archive": files}, clock, lambda *_: None).run())
         warcs.close()
     with StateReader(tmp_path / "theirs") as theirs, StateReader(tmp_path / "ours") as ours:
         found = {(each.name, each.datetime, each.digest) for each in ours.chosen_captures()}
