@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.index.endless import long_line
+from tests.index.generated_file import long_line
 from unlost.dates import from_datetime
 from unlost.logs import ACCESS_LOG_PROBLEM_KINDS, AccessLogEntry, read_access_log
 from unlost.problems import Problems

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.index.endless import long_line
+from tests.index.generated_file import long_line
 from unlost.errors import InputError
 from unlost.logs import (
     UPSTREAM_LOG_PROBLEM_KINDS,

@@ -1,14 +1,14 @@
-"""Lines of what is already open: how long they may be. Where they stand and how they end, test_index_model tells."""
+"""Line length limits of open streams. `test_index_model.py` covers positions and line ends."""
 
 from io import BytesIO
 
-from tests.index.endless import long_line
+from tests.index.generated_file import long_line
 from unlost.problems import Problems
 from unlost.text_lines import MAX_LINE_BYTES, read_stream_lines
 
 
-def test_a_line_of_100_megabytes_is_one_problem_in_bounded_memory() -> None:
-    """The lines around it are read; never more than the limit is asked for at once."""
+def test_line_of_100_megabytes_is_skipped_in_bounded_memory() -> None:
+    """Adjacent lines are read, and no read exceeds the limit."""
     problems = Problems()
     file = long_line(b"first\n", b"\nlast")
     lines = list(read_stream_lines(file, problems, "x"))
@@ -19,8 +19,8 @@ def test_a_line_of_100_megabytes_is_one_problem_in_bounded_memory() -> None:
     assert file.largest <= MAX_LINE_BYTES + 2
 
 
-def test_the_limit_itself_is_allowed() -> None:
-    """A line of exactly so many bytes is read, with any end."""
+def test_line_of_maximum_length_is_read() -> None:
+    """A line of exactly the maximum length is read, with any line end."""
     for end in (b"", b"\n", b"\r\n", b"\n\n"):
         problems = Problems()
         assert next(read_stream_lines(BytesIO(b"abcd" + end), problems, "x", 4)).text == b"abcd"

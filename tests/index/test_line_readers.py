@@ -1,4 +1,4 @@
-"""What holds for every reader of lines: any compression, any rubbish, bounded memory, and places in every problem."""
+"""Properties of all line readers: any compression, invalid lines, bounded memory, positions in problems."""
 
 import gzip
 import json
@@ -8,44 +8,44 @@ from pathlib import Path
 
 import pytest
 
-from tests.index.readers import EXAMPLES, Example
+from tests.index.line_readers import EXAMPLES, ReaderExample
 from unlost.errors import InputError
 from unlost.problems import Problems
 
 ROOT = Path(__file__).parents[2]
-MOST_KIB = 64 << 10
+MAX_GROWTH_KIB = 64 << 10
 
 examples = pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
 
 
-def zstd(data: bytes) -> bytes:
-    """Return a text as `zstd` compresses it."""
+def compress_zstd(data: bytes) -> bytes:
+    """Compress data with the `zstd` command."""
     return subprocess.run(["zstd", "-c"], input=data, capture_output=True, check=True).stdout
 
 
 @examples
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
-def test_a_path_is_enough(example: Example, pack: type, tmp_path: Path) -> None:
-    """However the file is compressed, its records are read and there is nothing to complain about."""
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, compress_zstd], ids=["plain", "gzip", "zstd"])
+def test_reader_given_path_reads_any_compression(example: ReaderExample, compress: type, tmp_path: Path) -> None:
+    """Plain, gzip and zstd files yield all records without problems."""
     path, problems = tmp_path / "a", Problems()
-    path.write_bytes(pack(example.first) + pack(example.second))
+    path.write_bytes(compress(example.first) + compress(example.second))
     assert (example.read(path, problems), problems.counts) == (2, {})
 
 
 @examples
-def test_rubbish_is_counted_or_kept(example: Example, tmp_path: Path) -> None:
-    """NULs and bytes that are no UTF-8 cost at most their line; the first of each kind has file, line and byte."""
+def test_line_with_invalid_bytes_is_counted_or_read(example: ReaderExample, tmp_path: Path) -> None:
+    """NULs and invalid UTF-8 affect at most their line; the first of each kind is reported with its position."""
     path, problems = tmp_path / "a", Problems()
-    path.write_bytes(gzip.compress(example.first + example.nul + example.no_utf8))
-    assert (example.read(path, problems), problems.counts) == (1 + example.kept, example.problems)
+    path.write_bytes(gzip.compress(example.first + example.nul + example.invalid_utf8))
+    assert (example.read(path, problems), problems.counts) == (1 + example.readable, example.problems)
     for problem in problems.first.values():
         assert (problem.file, problem.line, problem.offset) == (str(path), 2, len(example.first))
         assert str(problem).isprintable()
 
 
 @examples
-def test_a_truncated_file_gives_what_is_there(example: Example, tmp_path: Path) -> None:
-    """The damage is one problem, at the line that was the last one."""
+def test_truncated_file_yields_records_before_damage(example: ReaderExample, tmp_path: Path) -> None:
+    """The damage is one problem, reported at the last line."""
     path, problems = tmp_path / "a", Problems()
     path.write_bytes(gzip.compress(example.first) + gzip.compress(example.second)[:-4])
     assert example.read(path, problems) == 2
@@ -54,10 +54,10 @@ def test_a_truncated_file_gives_what_is_there(example: Example, tmp_path: Path) 
 
 
 @examples
-def test_a_line_that_damage_cut_is_counted(example: Example, tmp_path: Path) -> None:
-    """Half a record could pass for a whole one; half a line of a TimeMap may be many entries, and is read."""
+def test_incomplete_last_line_is_counted(example: ReaderExample, tmp_path: Path) -> None:
+    """An incomplete record is rejected. An incomplete TimeMap line may contain many entries and is read."""
     path, problems = tmp_path / "a", Problems()
-    # Text that is stored as it is can be cut at any byte.
+    # Uncompressed deflate blocks can be cut at any byte.
     path.write_bytes(gzip.compress(example.first + example.second, 0)[: -8 - 2])
     is_timemap = example.first.startswith(b"<")
     assert example.read(path, problems) == 1 + is_timemap
@@ -66,8 +66,8 @@ def test_a_line_that_damage_cut_is_counted(example: Example, tmp_path: Path) -> 
 
 
 @examples
-def test_a_missing_file_is_an_error(example: Example, tmp_path: Path) -> None:
-    """There is nothing to count."""
+def test_missing_file_raises_error(example: ReaderExample, tmp_path: Path) -> None:
+    """A missing file raises `InputError`."""
     with pytest.raises(InputError, match="none: cannot be read: No such file"):
         example.read(tmp_path / "none", Problems())
 
@@ -79,19 +79,19 @@ def long_line() -> bytes:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_line_of_100_megabytes_costs_no_memory(name: str, long_line: bytes, tmp_path: Path) -> None:
-    """The lines around it are read, it is one problem, and its bytes are never held together."""
+def test_line_of_100_megabytes_is_skipped_in_bounded_memory(name: str, long_line: bytes, tmp_path: Path) -> None:
+    """Adjacent lines are read, and the long line is never held in memory."""
     path, example = tmp_path / "a", EXAMPLES[name]
     path.write_bytes(gzip.compress(example.first) + long_line + gzip.compress(example.second))
-    command = [sys.executable, "-m", "tests.index.readers", name, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    count, problems, grown = json.loads(done.stdout)
+    command = [sys.executable, "-m", "tests.index.line_readers", name, str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    count, problems, growth_kib = json.loads(result.stdout)
     assert (count, problems) == (2, {"too-long": 1})
-    assert grown < MOST_KIB
+    assert growth_kib < MAX_GROWTH_KIB
 
 
-def test_a_line_of_100_megabytes_in_a_zipnum_costs_no_memory(long_line: bytes, tmp_path: Path) -> None:
-    """It is passed over like anywhere else, and the next block is read."""
+def test_zipnum_line_of_100_megabytes_is_skipped_in_bounded_memory(long_line: bytes, tmp_path: Path) -> None:
+    """The long line is skipped, and the next block is read."""
     example = EXAMPLES["cdxj"]
     blocks = [gzip.compress(example.first), long_line, gzip.compress(example.second)]
     (tmp_path / "a.cdx.gz").write_bytes(b"".join(blocks))
@@ -100,15 +100,15 @@ def test_a_line_of_100_megabytes_in_a_zipnum_costs_no_memory(long_line: bytes, t
         f"com,a)/ 2014\ta.cdx.gz\t{start}\t{len(block)}\t1\n" for start, block in zip(starts, blocks, strict=True)
     ]
     (tmp_path / "a.idx").write_text("".join(listing))
-    command = [sys.executable, "-m", "tests.index.readers", "cdxj", str(tmp_path / "a.idx")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    count, problems, grown = json.loads(done.stdout)
+    command = [sys.executable, "-m", "tests.index.line_readers", "cdxj", str(tmp_path / "a.idx")]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    count, problems, growth_kib = json.loads(result.stdout)
     assert (count, problems) == (2, {"too-long": 1})
-    assert grown < MOST_KIB
+    assert growth_kib < MAX_GROWTH_KIB
 
 
-def test_places_behind_a_long_line_are_those_of_the_file(tmp_path: Path) -> None:
-    """Also of a TimeMap, which is read as a whole."""
+def test_problem_after_long_line_has_file_position(tmp_path: Path) -> None:
+    """Line and offset are those of the file, also in a TimeMap, which is read as a whole."""
     example, problems = EXAMPLES["link-format"], Problems()
     text = example.first + b"x" * (9 << 20) + b"\r\n" + example.second.replace(b"\n", b"\r\n") + b"<a>; rel=memento"
     (tmp_path / "a").write_bytes(text)
@@ -120,13 +120,13 @@ def test_places_behind_a_long_line_are_those_of_the_file(tmp_path: Path) -> None
     ]
 
 
-def test_lines_of_8_megabytes_are_read_one_by_one(tmp_path: Path) -> None:
-    """Many long lines take no more memory than one."""
+def test_many_long_lines_are_read_in_bounded_memory(tmp_path: Path) -> None:
+    """Many long lines need no more memory than one."""
     path = tmp_path / "a"
     member = gzip.compress(b"http://a.com/" + b"x" * (7 << 20) + b"\n", 1)
     path.write_bytes(member * 40)
-    command = [sys.executable, "-m", "tests.index.readers", "url list", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    count, problems, grown = json.loads(done.stdout)
+    command = [sys.executable, "-m", "tests.index.line_readers", "url list", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    count, problems, growth_kib = json.loads(result.stdout)
     assert (count, problems) == (40, {})
-    assert grown < MOST_KIB
+    assert growth_kib < MAX_GROWTH_KIB
