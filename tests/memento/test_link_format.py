@@ -1,4 +1,4 @@
-"""Link-format TimeMaps: real ones, flawed ones, and agreement with the slow model."""
+"""Link-format TimeMaps: real, malformed, and in agreement with the Python model."""
 
 import time
 from dataclasses import asdict
@@ -24,23 +24,23 @@ CORPUS = Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "linkformat"
 GMT = "Mon, 10 Feb 2014 00:00:01 GMT"
 
 
-def read(body: str | bytes) -> tuple[LinkFormatTimeMap, dict[str, int]]:
-    """Return what a TimeMap tells, and the problems."""
+def read_body(body: str | bytes) -> tuple[LinkFormatTimeMap, dict[str, int]]:
+    """Return a parsed TimeMap and the problem counts."""
     problems = Problems()
-    found = read_timemap(body.encode() if isinstance(body, str) else body, problems)
-    return found, problems.counts
+    timemap = read_timemap(body.encode() if isinstance(body, str) else body, problems)
+    return timemap, problems.counts
 
 
-def uris(body: str) -> list[str]:
-    """Return the URI-Ms of a TimeMap in which nothing is wrong."""
-    found, problems = read(body)
+def read_uris(body: str) -> list[str]:
+    """Return the URI-Ms of a TimeMap without problems."""
+    timemap, problems = read_body(body)
     assert problems == {}
-    return [memento.uri for memento in found.mementos]
+    return [memento.uri for memento in timemap.mementos]
 
 
-def test_the_example_of_the_standard() -> None:
-    """A TimeMap as in RFC 7089, section 5, with its links, dates and relations."""
-    found, problems = read(
+def test_timemap_example_of_rfc_7089_is_parsed() -> None:
+    """The TimeMap of RFC 7089, section 5, is parsed with links, dates and relations."""
+    timemap, problems = read_body(
         '<http://a.example.org>;rel="original",\n'
         "<http://arxiv.example.net/timemap/http://a.example.org>\n"
         '  ; rel="self";type="application/link-format"\n'
@@ -56,7 +56,7 @@ def test_the_example_of_the_standard() -> None:
     )
     base = "http://arxiv.example.net"
     assert problems == {}
-    assert found == LinkFormatTimeMap(
+    assert timemap == LinkFormatTimeMap(
         "http://a.example.org",
         TimeMapLink(
             f"{base}/timemap/http://a.example.org", "application/link-format", "20000620180259", "20080409203051"
@@ -90,28 +90,28 @@ def test_the_example_of_the_standard() -> None:
         f'<http://w/1>; a=\', <\'; b=", <"; rel=\'memento\'; datetime="{GMT}"; c="\n<x>; y=z",\n',
     ],
 )
-def test_spellings_that_archives_have(entry: str) -> None:
+def test_memento_link_in_any_notation_is_parsed(entry: str) -> None:
     """Quotes, case, order, white space, commas and other parameters do not matter."""
-    found, problems = read(entry)
+    timemap, problems = read_body(entry)
     assert problems == {}
-    assert [(memento.uri, memento.datetime) for memento in found.mementos] == [("http://w/1", "20140210000001")]
-    assert not found.mementos[0].is_dated_by_uri
+    assert [(memento.uri, memento.datetime) for memento in timemap.mementos] == [("http://w/1", "20140210000001")]
+    assert not timemap.mementos[0].is_dated_by_uri
 
 
-def test_addresses_with_everything_in_them() -> None:
-    """Commas, semicolons, quotes and `>` inside an address are part of it; so is what is not UTF-8, escaped."""
-    odd = "http://w/20140210000001/http://a.com/#h=1063,k=\"a\";s='y'>z"
-    assert uris(f'<{odd}>; rel="memento", <{odd}2>; rel="memento"') == [odd, odd + "2"]
-    found, _ = read(b"<http://w/20140210000001/\xfc\xe9,>; rel=memento")
-    assert found.mementos[0].uri == "http://w/20140210000001/%FC%E9,"
+def test_uri_with_delimiters_is_parsed() -> None:
+    """Commas, semicolons, quotes and `>` belong to the URI; invalid UTF-8 is escaped."""
+    uri = "http://w/20140210000001/http://a.com/#h=1063,k=\"a\";s='y'>z"
+    assert read_uris(f'<{uri}>; rel="memento", <{uri}2>; rel="memento"') == [uri, uri + "2"]
+    timemap, _ = read_body(b"<http://w/20140210000001/\xfc\xe9,>; rel=memento")
+    assert timemap.mementos[0].uri == "http://w/20140210000001/%FC%E9,"
 
 
 @pytest.mark.parametrize("date", ["", '; datetime="yesterday"'])
-def test_a_missing_date_is_taken_from_the_address_and_said(date: str) -> None:
-    """14 digits behind a slash, if they are a date; 13 or 15, or month 13, are not."""
-    odd = "http://w/20141310000001/2014021000000/201402100000011/20140210000001id_/http://a.com/"
-    found, problems = read(f"<{odd}>; rel=memento{date}")
-    assert found.mementos == (TimeMapEntry(odd, "20140210000001", is_dated_by_uri=True),)
+def test_missing_datetime_is_taken_from_uri(date: str) -> None:
+    """A 14-digit path segment with a valid date is the datetime, and the entry is marked."""
+    uri = "http://w/20141310000001/2014021000000/201402100000011/20140210000001id_/http://a.com/"
+    timemap, problems = read_body(f"<{uri}>; rel=memento{date}")
+    assert timemap.mementos == (TimeMapEntry(uri, "20140210000001", is_dated_by_uri=True),)
     assert problems == {}
 
 
@@ -130,50 +130,53 @@ def test_a_missing_date_is_taken_from_the_address_and_said(date: str) -> None:
     ],
 )
 @pytest.mark.parametrize("between", [",", ",\n", "\n", "\r\n , "])
-def test_a_bad_entry_loses_itself_only(kind: str, bad: str, between: str) -> None:
-    """The entries before and after it are read, and it is counted where it begins."""
+def test_invalid_link_affects_only_itself(kind: str, bad: str, between: str) -> None:
+    """Entries before and after it are read, and it is counted with its offset."""
     good = f'<http://w/0>; rel="memento"; datetime="{GMT}"'
     problems = Problems()
-    found = read_timemap((good + between + bad + between + good).encode(), problems, "a.link")
-    assert len(found.mementos) == 2
+    timemap = read_timemap((good + between + bad + between + good).encode(), problems, "a.link")
+    assert len(timemap.mementos) == 2
     assert problems.counts == {kind: 1}
     first = problems.first[kind]
     assert (first.file, first.offset, first.message) == ("a.link", len(good + between), TIMEMAP_PROBLEM_KINDS[kind])
 
 
-def test_a_quoted_value_may_contain_what_begins_an_entry() -> None:
-    """The entries after it are read; an open quote that closes nowhere, or wrongly, extends no entry."""
+def test_quoted_value_with_delimiters_is_parsed() -> None:
+    """An unclosed quote does not extend to later entries."""
     good = f'rel="memento"; datetime="{GMT}"'
-    assert uris(f'<a>; {good}; title="x, <y>", <b>; title=", <z>"; {good},\n<c>; {good}') == ["a", "b", "c"]
+    assert read_uris(f'<a>; {good}; title="x, <y>", <b>; title=", <z>"; {good},\n<c>; {good}') == ["a", "b", "c"]
     for bad in ('title="x', "title='x", 'title="x, <y>; z="w"', 'title="x, <y>"; u="v'):
-        found, problems = read(f'<a>; {good}; {bad},\n<b>; {good},\n<c>; {good}; title="1, <2>"')
-        assert [memento.uri for memento in found.mementos][-2:] == ["b", "c"], bad
+        timemap, problems = read_body(f'<a>; {good}; {bad},\n<b>; {good},\n<c>; {good}; title="1, <2>"')
+        assert [memento.uri for memento in timemap.mementos][-2:] == ["b", "c"], bad
         assert problems["bad-quote"] == 1, bad
 
 
 @pytest.mark.parametrize("page", ["<!DOCTYPE html><p>", "\n <HTML lang=en>", '<?xml version="1.0"?>', "<!-- x -->"])
-def test_a_page_in_place_of_a_list_is_known_for_what_it_is(page: str) -> None:
-    """HTML is one problem of its own kind, not a thousand bad entries."""
-    assert read(page + "\n<a>; rel=memento" * 9) == (LinkFormatTimeMap(), {"html": 1})
+def test_html_in_place_of_timemap_is_one_problem(page: str) -> None:
+    """HTML is counted once under its own kind."""
+    assert read_body(page + "\n<a>; rel=memento" * 9) == (LinkFormatTimeMap(), {"html": 1})
 
 
-def test_other_rubbish() -> None:
-    """Nothing is nothing; text without entries, NULs and binary rubbish are counted."""
-    assert read("") == (LinkFormatTimeMap(), {})
-    assert read(" ,\n") == (LinkFormatTimeMap(), {})
-    assert read("Not found") == (LinkFormatTimeMap(), {"no-link": 1})
-    assert read(b"\0" * 1000) == (LinkFormatTimeMap(), {"no-link": 1})
-    assert read(b"\x1f\x8b\x08\0\n<\xff\n<\xfe>") == (LinkFormatTimeMap(), {"no-link": 1, "bad-uri": 1, "no-rel": 1})
+def test_text_without_links_is_counted() -> None:
+    """Empty bodies have no problems; other text and binary data are counted."""
+    assert read_body("") == (LinkFormatTimeMap(), {})
+    assert read_body(" ,\n") == (LinkFormatTimeMap(), {})
+    assert read_body("Not found") == (LinkFormatTimeMap(), {"no-link": 1})
+    assert read_body(b"\0" * 1000) == (LinkFormatTimeMap(), {"no-link": 1})
+    assert read_body(b"\x1f\x8b\x08\0\n<\xff\n<\xfe>") == (
+        LinkFormatTimeMap(),
+        {"no-link": 1, "bad-uri": 1, "no-rel": 1},
+    )
 
 
-def test_lists_of_lists_and_other_relations() -> None:
-    """Pages of a list keep their dates; relations that mean nothing here are counted, not kept."""
-    found, problems = read(
+def test_timemap_index_and_other_relations_are_parsed() -> None:
+    """Linked TimeMaps have their dates; unknown relations are only counted."""
+    timemap, problems = read_body(
         f'<t/2>; rel="timemap"; from="{GMT}"; until="never", <t/1>; rel="self timemap"; type="a/b", <t/1>; rel=self\n'
         '<o>; rel="original timegate", <l>; rel=license, <o2>; rel=original'
     )
     assert problems == {}
-    assert found == LinkFormatTimeMap(
+    assert timemap == LinkFormatTimeMap(
         "o", TimeMapLink("t/1", "a/b"), "o", (TimeMapLink("t/2", None, "20140210000001"),), (), 3
     )
 
@@ -195,23 +198,23 @@ def test_lists_of_lists_and_other_relations() -> None:
         b" ",
     ],
 )
-def test_hostile_repetition_takes_linear_time(unit: bytes) -> None:
-    """Two megabytes of anything are read in a moment."""
+def test_hostile_timemap_is_parsed_in_linear_time(unit: bytes) -> None:
+    """Two megabytes of repeated tokens are parsed within seconds."""
     start = time.process_time()
-    read(b'<a>; rel="' + unit * (2_000_000 // len(unit)))
+    read_body(b'<a>; rel="' + unit * (2_000_000 // len(unit)))
     assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("cut", range(0, 160, 7))
-def test_a_truncated_list_keeps_what_was_whole(cut: int) -> None:
-    """Whatever is cut off, the entries before are there, and the last one is read or counted."""
+def test_truncated_timemap_yields_complete_entries(cut: int) -> None:
+    """Entries before the truncation are read; the last one is read or counted."""
     entry = f'<http://w/20140210000001/x>; rel="memento"; datetime="{GMT}"'
-    found, problems = read((entry + ",\n" + entry + ",\n" + entry)[: len(entry) + 2 + cut])
-    assert len(found.mementos) >= 1
-    assert len(found.mementos) + sum(problems.values()) <= 3
+    timemap, problems = read_body((entry + ",\n" + entry + ",\n" + entry)[: len(entry) + 2 + cut])
+    assert len(timemap.mementos) >= 1
+    assert len(timemap.mementos) + sum(problems.values()) <= 3
 
 
-PIECES = st.sampled_from(
+TOKENS = st.sampled_from(
     [
         *"<>;=,'\"\\ \n\r\t\f-:/",
         *["rel", "REL", "datetime", "type", "from", "until", "memento", "first", "Last", "original", "self", "timemap"],
@@ -222,8 +225,8 @@ PIECES = st.sampled_from(
     ]
 )
 BODIES = st.one_of(
-    st.lists(PIECES, max_size=30).map(lambda pieces: "".join(pieces).encode()),
-    st.lists(st.one_of(PIECES.map(str.encode), st.binary(max_size=3)), max_size=30).map(b"".join),
+    st.lists(TOKENS, max_size=30).map(lambda tokens: "".join(tokens).encode()),
+    st.lists(st.one_of(TOKENS.map(str.encode), st.binary(max_size=3)), max_size=30).map(b"".join),
     st.binary(),
 )
 
@@ -231,8 +234,8 @@ BODIES = st.one_of(
 @given(BODIES)
 @example(b"\xef\xbb\xbf<html")
 @example(b'<a>; type="\xff"; rel=self')
-def test_core_and_model_agree(body: bytes) -> None:
-    """Whatever the bytes, the core finds what the model finds."""
+def test_timemap_parser_agrees_with_model(body: bytes) -> None:
+    """The core and the model return the same result for any bytes."""
     expected = model.read(body)
     original, itself, timegate, timemaps, mementos, others, faults = _core.read_timemap(body)
     assert {
@@ -247,57 +250,63 @@ def test_core_and_model_agree(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(CORPUS.iterdir()), ids=lambda file: file.name)
-def test_fuzzed_inputs_agree_with_the_model(file: Path) -> None:
-    """What fuzzing began with, and once found, is read as the model reads it."""
-    test_core_and_model_agree.hypothesis.inner_test(file.read_bytes())  # type: ignore[attr-defined]
+def test_timemap_of_fuzzing_corpus_agrees_with_model(file: Path) -> None:
+    """Seeds and former findings of the fuzz target yield equal results."""
+    test_timemap_parser_agrees_with_model.hypothesis.inner_test(file.read_bytes())  # type: ignore[attr-defined]
 
 
 URIS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='<>" '), min_size=1)
-DATES = st.datetimes().map(lambda moment: f"{moment.year:04d}{moment:%m%d%H%M%S}")
-LISTS = st.builds(TimeMapLink, URIS, st.none() | st.sampled_from(["application/json", "application/cdxj+ors"]),
+DATES = st.datetimes().map(lambda date: f"{date.year:04d}{date:%m%d%H%M%S}")
+TIMEMAP_LINKS = st.builds(TimeMapLink, URIS, st.none() | st.sampled_from(["application/json", "application/cdxj+ors"]),
                   st.none() | DATES, st.none() | DATES)  # fmt: skip
 
 
-@given(st.none() | URIS, st.none() | LISTS, st.none() | URIS, st.lists(LISTS), st.lists(st.tuples(URIS, DATES)))
-def test_what_is_written_reads_back(
+@given(
+    st.none() | URIS,
+    st.none() | TIMEMAP_LINKS,
+    st.none() | URIS,
+    st.lists(TIMEMAP_LINKS),
+    st.lists(st.tuples(URIS, DATES)),
+)
+def test_timemap_round_trip_is_lossless(
     original: str | None,
     itself: TimeMapLink | None,
     timegate: str | None,
-    lists: list[TimeMapLink],
-    copies: list[tuple[str, str]],
+    timemaps: list[TimeMapLink],
+    entries: list[tuple[str, str]],
 ) -> None:
-    """A TimeMap survives being written, the first and last memento being called so."""
+    """A written TimeMap is read back, with the first and last memento marked."""
     mementos = tuple(
-        TimeMapEntry(uri, date, first=place == 0, last=place == len(copies) - 1)
-        for place, (uri, date) in enumerate(copies)
+        TimeMapEntry(uri, date, first=number == 0, last=number == len(entries) - 1)
+        for number, (uri, date) in enumerate(entries)
     )
-    written = LinkFormatTimeMap(original, itself, timegate, tuple(lists), mementos)
+    written = LinkFormatTimeMap(original, itself, timegate, tuple(timemaps), mementos)
     text = "".join(format_timemap(written))
     assert not text.endswith((",", "\n"))
-    assert read(text) == (written, {})
+    assert read_body(text) == (written, {})
 
 
-def test_an_address_may_begin_like_a_tag() -> None:
-    """Parameters follow it, and none follow a tag."""
-    found, problems = read('<html5.example>; rel="original",\n<Head> ; rel="timegate"')
-    assert (found.original, found.timegate, problems) == ("html5.example", "Head", {})
-    assert read('<html5.example>\n<p>; rel="original"')[1] == {"html": 1}
+def test_uri_that_resembles_html_tag_is_parsed() -> None:
+    """A link has parameters, a tag has none."""
+    timemap, problems = read_body('<html5.example>; rel="original",\n<Head> ; rel="timegate"')
+    assert (timemap.original, timemap.timegate, problems) == ("html5.example", "Head", {})
+    assert read_body('<html5.example>\n<p>; rel="original"')[1] == {"html": 1}
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 @example("HTML")
 @example("!--")
-def test_no_address_can_write_an_entry_of_its_own(uri: str) -> None:
-    """Whatever an address contains, it is written as one entry."""
-    found, problems = read(
+def test_written_uri_cannot_inject_link(uri: str) -> None:
+    """Any URI is written as one entry."""
+    timemap, problems = read_body(
         "".join(format_timemap(LinkFormatTimeMap(original=uri, mementos=(TimeMapEntry(uri, "20140210000001"),))))
     )
     assert problems == {}
-    assert len(found.mementos) == 1
-    assert asdict(found)["original"] == found.mementos[0].uri
+    assert len(timemap.mementos) == 1
+    assert asdict(timemap)["original"] == timemap.mementos[0].uri
 
 
-def test_one_memento_is_first_and_last() -> None:
-    """As MemGator writes it."""
+def test_single_memento_is_written_as_first_and_last() -> None:
+    """The relation is `first last memento`, as MemGator writes it."""
     lines = list(format_timemap(LinkFormatTimeMap(mementos=(TimeMapEntry("http://w/1", "20140210000001"),))))
     assert lines == [f'<http://w/1>; rel="first last memento"; datetime="{GMT}"']
