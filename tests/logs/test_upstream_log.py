@@ -1,4 +1,4 @@
-"""The log of upstream answers: strict to read, the same after writing."""
+"""The log of upstream responses: strict parsing and lossless round trips."""
 
 import json
 from io import BytesIO
@@ -24,7 +24,7 @@ from unlost.logs import (
 from unlost.problems import Problems
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
-ANSWER = UpstreamLogEntry(
+RESPONSE = UpstreamLogEntry(
     "2026-01-31T12:00:00.250Z",
     archive="ia",
     uri="http://a.com/",
@@ -41,41 +41,41 @@ ANSWER = UpstreamLogEntry(
 )
 
 
-def read(body: bytes) -> tuple[list[UpstreamLogEntry], dict[str, int]]:
-    """Return the answers of a log and the problems."""
+def read_log(body: bytes) -> tuple[list[UpstreamLogEntry], dict[str, int]]:
+    """Return the responses of a log and the problem counts."""
     problems = Problems()
-    found = list(read_upstream_log(BytesIO(body), problems, "x"))
+    responses = list(read_upstream_log(BytesIO(body), problems, "x"))
     assert set(problems.counts) <= set(UPSTREAM_LOG_PROBLEM_KINDS)
-    return found, problems.counts
+    return responses, problems.counts
 
 
-def changed(**values: object) -> bytes:
-    """Return the line of an answer with some fields changed; those that are `...` left out."""
-    made = {**json.loads(format_log_entry(ANSWER)), **values}
-    return json.dumps({name: value for name, value in made.items() if value is not ...}).encode() + b"\n"
+def format_with(**values: object) -> bytes:
+    """Return the line of a response with some fields changed; those with value `...` are left out."""
+    fields = {**json.loads(format_log_entry(RESPONSE)), **values}
+    return json.dumps({name: value for name, value in fields.items() if value is not ...}).encode() + b"\n"
 
 
-def test_a_line_of_the_log() -> None:
-    """The fields, their names and their order are fixed: other programs read them."""
-    assert format_log_entry(ANSWER) == (
+def test_upstream_log_line_has_fixed_fields_and_order() -> None:
+    """Other programs read the fields, their names and their order."""
+    assert format_log_entry(RESPONSE) == (
         b'{"time":"2026-01-31T12:00:00.250Z","archive":"ia","uri":"http://a.com/","endpoint":"timemap","outcome":"hit",'
         b'"reason":"routed","key":"com,a)/","status":200,"mementos":7,"first":"20010101000000","last":"20140210000001",'
         b'"duration_ms":81.5,"bytes":2048,"from_cache":false}\n'
     )
 
 
-def test_fields_of_later_versions_are_ignored() -> None:
-    """Null is the same as nothing, too."""
-    assert read(changed(colour="red", status=None, key=...)) == (
-        [UpstreamLogEntry(**{**json.loads(format_log_entry(ANSWER)), "status": None, "key": None})],
+def test_unknown_upstream_log_fields_are_ignored() -> None:
+    """Unknown fields are ignored, and null equals a missing field."""
+    assert read_log(format_with(colour="red", status=None, key=...)) == (
+        [UpstreamLogEntry(**{**json.loads(format_log_entry(RESPONSE)), "status": None, "key": None})],
         {},
     )
 
 
 @pytest.mark.parametrize("name", ["time", "archive", "uri", "endpoint", "outcome", "reason"])
-def test_a_missing_field_is_counted(name: str) -> None:
-    """An answer without it would be counted wrongly."""
-    assert read(changed(**{name: ...}) + changed()) == ([ANSWER], {"missing-field": 1})
+def test_upstream_log_line_without_required_field_is_counted(name: str) -> None:
+    """A response without a required field is rejected."""
+    assert read_log(format_with(**{name: ...}) + format_with()) == ([RESPONSE], {"missing-field": 1})
 
 
 @pytest.mark.parametrize(
@@ -104,38 +104,38 @@ def test_a_missing_field_is_counted(name: str) -> None:
         ("from_cache", 1),
     ],
 )
-def test_a_value_that_cannot_be_is_counted_and_not_written(name: str, value: object) -> None:
-    """What would not be read back is not written either."""
-    found, problems = read(changed(**{name: value}) + changed())
-    assert (found, problems) == ([ANSWER], {"bad-field": 1})
+def test_invalid_upstream_log_value_is_rejected(name: str, value: object) -> None:
+    """Invalid values are neither read nor written."""
+    responses, problems = read_log(format_with(**{name: value}) + format_with())
+    assert (responses, problems) == ([RESPONSE], {"bad-field": 1})
     with pytest.raises(InputError, match=f"expected .* as `{name}`"):
-        format_log_entry(UpstreamLogEntry(**{**json.loads(format_log_entry(ANSWER)), name: value}))
+        format_log_entry(UpstreamLogEntry(**{**json.loads(format_log_entry(RESPONSE)), name: value}))
 
 
 @pytest.mark.parametrize(
-    "line", [b"x", b"[]", b"7", b"{", b"\0", b"\xff{}", b"[" * 100_000, changed()[:-9], b"9" * 9999]
+    "line", [b"x", b"[]", b"7", b"{", b"\0", b"\xff{}", b"[" * 100_000, format_with()[:-9], b"9" * 9999]
 )
-def test_other_lines_are_counted_where_they_are(line: bytes) -> None:
-    """Truncated lines, rubbish and deep nesting are lost alone."""
+def test_invalid_upstream_log_line_is_counted_with_position(line: bytes) -> None:
+    """Truncated lines, garbage and deep nesting affect only themselves."""
     problems = Problems()
-    body = changed() + line.rstrip(b"\n") + b"\n\n" + changed()
-    assert list(read_upstream_log(BytesIO(body), problems, "x")) == [ANSWER, ANSWER]
+    body = format_with() + line.rstrip(b"\n") + b"\n\n" + format_with()
+    assert list(read_upstream_log(BytesIO(body), problems, "x")) == [RESPONSE, RESPONSE]
     assert problems.counts == {"bad-json": 1}
-    assert (problems.first["bad-json"].line, problems.first["bad-json"].offset) == (2, len(changed()))
+    assert (problems.first["bad-json"].line, problems.first["bad-json"].offset) == (2, len(format_with()))
 
 
-def test_a_line_of_100_megabytes_is_one_problem() -> None:
-    """The lines around it are read."""
+def test_upstream_log_line_of_100_megabytes_is_skipped() -> None:
+    """Adjacent lines are read."""
     problems = Problems()
-    found = list(read_upstream_log(long_line(changed() + b'{"uri": "', b'"}\n' + changed()), problems, "x"))
-    assert found == [ANSWER, ANSWER]
+    responses = list(read_upstream_log(long_line(format_with() + b'{"uri": "', b'"}\n' + format_with()), problems, "x"))
+    assert responses == [RESPONSE, RESPONSE]
     assert problems.counts == {"too-long": 1}
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 COUNTS = st.integers(0, 2**53 - 1)
 DATES = st.none() | st.datetimes().map(lambda moment: f"{moment.year:04d}{moment:%m%d%H%M%S}")
-ANSWERS = st.builds(
+RESPONSES = st.builds(
     UpstreamLogEntry,
     time=st.datetimes().map(lambda moment: f"{moment.isoformat(timespec='milliseconds')}Z"),
     archive=TEXTS,
@@ -154,26 +154,26 @@ ANSWERS = st.builds(
 )
 
 
-@given(st.lists(ANSWERS))
-def test_what_is_written_reads_back(answers: list[UpstreamLogEntry]) -> None:
-    """Every answer survives, one line for each."""
+@given(st.lists(RESPONSES))
+def test_upstream_log_round_trip_is_lossless(responses: list[UpstreamLogEntry]) -> None:
+    """Every response is written as one line and read back."""
     file = BytesIO()
-    write_upstream_log(file, answers)
-    assert file.getvalue().count(b"\n") == len(answers)
-    assert read(file.getvalue()) == (answers, {})
+    write_upstream_log(file, responses)
+    assert file.getvalue().count(b"\n") == len(responses)
+    assert read_log(file.getvalue()) == (responses, {})
 
 
 @given(st.binary())
-def test_no_log_is_too_strange(body: bytes) -> None:
-    """Any bytes are answers and problems; nothing is raised."""
-    read(body)
+def test_arbitrary_bytes_as_upstream_log_raise_no_exception(body: bytes) -> None:
+    """Arbitrary bytes yield responses and problems."""
+    read_log(body)
 
 
-def test_every_field_and_every_word_is_explained() -> None:
-    """The page for other programs names all fields, outcomes and reasons."""
+def test_upstream_log_fields_are_documented() -> None:
+    """`docs/formats.md` names all fields, endpoints, outcomes and reasons."""
     page = PAGE.read_text()
     names = [
-        *json.loads(format_log_entry(ANSWER)),
+        *json.loads(format_log_entry(RESPONSE)),
         *get_args(UpstreamEndpoint),
         *get_args(UpstreamOutcome),
         *get_args(RoutingReason),
