@@ -126,9 +126,9 @@ FIELDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characte
 )
 ATTRIBUTES = st.none() | st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.booleans()), max_size=3)
 ROWS = st.dictionaries(FIELDS, st.tuples(FREQUENCIES, st.lists(FIELDS, max_size=2), ATTRIBUTES), max_size=8).map(
-    lambda found: [
+    lambda drawn: [
         UkvsRow((key,), (str(frequency), *values), frequency, attributes)
-        for key, (frequency, values, attributes) in sorted(found.items(), key=lambda item: item[0].encode())
+        for key, (frequency, values, attributes) in sorted(drawn.items(), key=lambda item: item[0].encode())
     ]
 )
 

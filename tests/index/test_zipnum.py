@@ -41,11 +41,11 @@ def test_zipnum_lookup_returns_exactly_matching_lines(
     write_zipnum(lines, tmp_path / "a.idx", size)
     with ZipNumIndex(tmp_path / "a.idx") as index:
         problems = Problems()
-        found = [line.text + b"\n" for block in index.blocks() for line in index.block_lines(block, problems)]
-        assert found == lines
+        actual = [line.text + b"\n" for block in index.blocks() for line in index.block_lines(block, problems)]
+        assert actual == lines
         for key in {row.key.encode() for row in rows} | {other.encode(), b"", b"zzz"}:
-            found = [line + b"\n" for line in index.lines(key, problems=problems)]
-            assert found == [line for line in lines if line.split(b" ")[0] == key]
+            actual = [line + b"\n" for line in index.lines(key, problems=problems)]
+            assert actual == [line for line in lines if line.split(b" ")[0] == key]
             prefixed = [line + b"\n" for line in index.lines(key, prefix=True, problems=problems)]
             assert prefixed == [line for line in lines if line.split(b" ")[0].startswith(key)]
         assert problems.counts == {}
@@ -101,10 +101,10 @@ def test_zipnum_lookup_of_key_variants_reads_blocks_once(tmp_path: Path) -> None
     keys = ["com,a)", "com,a)/", "com,a)/", "com,a)/b", "com,a)/b/", "com,a)/b/"]
     lines = [f'{key} 201{i} {{"url": "http://a.com/{i}"}}\n'.encode() for i, key in enumerate(keys)]
     write_zipnum(lines, tmp_path / "a.idx", 1)
-    for page, found in (("http://a.com/", "012"), ("http://a.com/b", "345")):
+    for page, numbers in (("http://a.com/", "012"), ("http://a.com/b", "345")):
         problems = Problems()
         captures = list(find_index_captures(tmp_path / "a.idx", page, problems))
-        assert ["http://a.com/" + number for number in found] == [capture.uri for capture in captures]
+        assert ["http://a.com/" + number for number in numbers] == [capture.uri for capture in captures]
         assert problems.counts == {}
     listed = (tmp_path / "a.idx").read_bytes().splitlines(keepends=True)
     (tmp_path / "a.idx").write_bytes(
@@ -329,5 +329,5 @@ def test_capture_is_found_under_keys_of_other_tools(tmp_path: Path, url: str, ex
     write_zipnum(lines, tmp_path / "a.idx", 1)
     (tmp_path / "a.cdxj").write_bytes(b"".join(lines))
     for name in ("a.idx", "a.cdxj"):
-        found = sorted(capture.uri for capture in find_index_captures(tmp_path / name, url, Problems()))
-        assert (name, found) == (name, expected)
+        actual = sorted(capture.uri for capture in find_index_captures(tmp_path / name, url, Problems()))
+        assert (name, actual) == (name, expected)
