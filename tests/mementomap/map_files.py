@@ -1,4 +1,4 @@
-"""Index and map files for tests: written from rows and models, read back with everything checked that must hold."""
+"""Index and map files for tests, written from rows and model maps and read back with format checks."""
 
 import gzip
 import subprocess
@@ -27,13 +27,13 @@ def _zstd(parts: list[bytes]) -> bytes:
 
 
 COMPRESSIONS: dict[str, Callable[[list[bytes]], bytes]] = {"": _plain, ".gz": _gzip, ".zst": _zstd}
-"""By the end of the file's name. Each part becomes a gzip member or a zstd frame of its own, cut inside a line."""
+"""By file suffix. Each part becomes a separate gzip member or zstd frame, split inside a line."""
 
 CDX_HEADER = b" CDX N b a m s k r M S V g\n"
 
 
 def write_index(path: Path, rows: Sequence[Row], form: str = "cdxj") -> Path:
-    """Write rows in their order, compressed as the name says, as `cdxj`, `cdx` or `cdx with header`."""
+    """Write rows in their order as `cdxj`, `cdx` or `cdx with header`, compressed according to the file suffix."""
     header = CDX_HEADER if form == "cdx with header" else b""
     text = header + b"".join(row.cdxj() if form == "cdxj" else row.cdx() for row in rows)
     middle = len(text) // 2
@@ -54,7 +54,7 @@ def write_map(path: Path, lines: Lines, *, rolled_up: bool = False) -> Path:
 
 
 def body(path: Path) -> list[str]:
-    """Return the lines of a map below its headers, after seeing that they are sorted by bytes, each key once."""
+    """Return the row lines of a map and check that they are sorted by bytes with unique keys."""
     problems = Problems()
     with path.open("rb") as file:
         reader = UkvsReader(file, problems, path.name)
@@ -69,6 +69,6 @@ def body(path: Path) -> list[str]:
 
 
 def read_map(path: Path) -> Lines:
-    """Return a map file as the model has it."""
+    """Read a map file as a map of the model."""
     lines = body(path)
     return model.read(lines, width=len(lines[0].split(" ")) - 1) if lines else {}

@@ -1,4 +1,4 @@
-"""Maps to be looked up in, in the file and in memory."""
+"""Maps opened from a file or loaded into memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ FORMS = pytest.mark.parametrize("form", [Map.open, Map.load], ids=["file", "memo
 Form = Callable[[Path], Map]
 
 
-def map_of(folder: Path, text: str | bytes, form: Form = Map.open) -> Map:
+def open_map(folder: Path, text: str | bytes, form: Form = Map.open) -> Map:
     """Write a map and open it."""
     file = folder / "a.ukvs"
     file.write_bytes(text.encode() if isinstance(text, str) else text)

@@ -1,4 +1,4 @@
-"""Indexes whose key columns tools write differently: every row is found by its URL, and repairs are counted."""
+"""Index keys that differ between tools: every row is found by its URL, and repairs are counted."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ REPAIRED = 4  # both default ports, the unresolved `..`, and the final sigma
 
 
 def write_index(path: Path, rows: list[tuple[str, str]], *, cdx: bool = False) -> Path:
-    """Write an index as CDXJ, or as CDX."""
+    """Write an index as CDXJ or CDX."""
     with path.open("w") as out:
         for key, url in rows:
             if cdx:
@@ -40,8 +40,8 @@ def write_index(path: Path, rows: list[tuple[str, str]], *, cdx: bool = False) -
 
 @pytest.mark.parametrize("cdx", [False, True], ids=["cdxj", "cdx"])
 @pytest.mark.parametrize("weight", [None, 0.0], ids=["whole", "compacted"])
-def test_every_row_is_found_by_its_url(tmp_path: Path, cdx: bool, weight: float | None) -> None:
-    """In maps and in filters, alone and together, one by one and many at once."""
+def test_row_with_foreign_key_is_found_by_url(tmp_path: Path, cdx: bool, weight: float | None) -> None:
+    """Maps and filters find every row, separately and combined, singly and in batches."""
     index = write_index(tmp_path / "index", ROWS, cdx=cdx)
     report = build_map([index], tmp_path / "map", MapOptions(host_weight=weight, path_weight=weight))
     assert (report.counted, report.repaired) == (len(ROWS), REPAIRED)
@@ -58,8 +58,8 @@ def test_every_row_is_found_by_its_url(tmp_path: Path, cdx: bool, weight: float 
         assert all(both.lookup(url).should_query for url in urls)
 
 
-def test_rows_read_whole_are_repaired_as_well(tmp_path: Path) -> None:
-    """A filter by status reads every row in another way, with the same result."""
+def test_keys_are_repaired_with_status_filter(tmp_path: Path) -> None:
+    """A status filter parses rows differently, with the same result."""
     index = write_index(tmp_path / "index", ROWS)
     report = build_map([index], tmp_path / "map", MapOptions())
     filtered = build_map([index], tmp_path / "filtered", MapOptions(status=frozenset({"200"})))
@@ -70,8 +70,8 @@ def test_rows_read_whole_are_repaired_as_well(tmp_path: Path) -> None:
     assert rows[0] == rows[1]
 
 
-def test_pages_that_are_not_held_stay_so(tmp_path: Path) -> None:
-    """Other keys are tried, but only those that tools give to the very URL."""
+def test_repaired_keys_cause_no_false_positives(tmp_path: Path) -> None:
+    """Only key variants of the same URL are tried."""
     build_map([write_index(tmp_path / "index", ROWS)], tmp_path / "map")
     opened = Map.open(tmp_path / "map")
     for url in (
@@ -84,8 +84,8 @@ def test_pages_that_are_not_held_stay_so(tmp_path: Path) -> None:
         assert not opened.lookup(url).held, url
 
 
-def test_hostile_pages_of_an_index_by_surt_are_found(tmp_path: Path) -> None:
-    """All but those of the kinds that docs/uri.md names as lost."""
+def test_hostile_urls_of_surt_index_are_found(tmp_path: Path) -> None:
+    """All URLs are found, except the kinds documented as lost in docs/uri.md."""
     keys = neighbour.surts(hostile.URLS)[0]
     index = write_index(tmp_path / "index", sorted(zip(keys, hostile.URLS, strict=True)))
     report = build_map([index], tmp_path / "map")
@@ -97,31 +97,34 @@ def test_hostile_pages_of_an_index_by_surt_are_found(tmp_path: Path) -> None:
     assert [url for url, is_held in zip(urls, held, strict=True) if not is_held] == []
 
 
-def test_the_aggregator_tries_both(tmp_path: Path) -> None:
-    """An archive whose index has the key of another tool is routed to."""
+def test_aggregator_routes_by_foreign_keys(tmp_path: Path) -> None:
+    """Evidence is found for an archive whose index has another tool's keys."""
     index = write_index(tmp_path / "index", ROWS)
     build_map([index], tmp_path / "map")
     build_filter([index], tmp_path / "filter", FilterOptions(bits=16))
-    known = {
+    holdings_by_archive = {
         "map": ArchiveHoldings(Map.load(tmp_path / "map")),
         "filter": ArchiveHoldings(None, [Filter.load(tmp_path / "filter")]),
     }
 
-    class Known:
+    class StubHoldings:
         def holdings(self) -> dict[str, ArchiveHoldings]:
-            return known
+            return holdings_by_archive
 
         def mark_damaged(self, archive: str, problem: str) -> None:
             raise AssertionError(archive, problem)
 
-    grounds = HoldingsLookup(Known())
+    holdings_lookup = HoldingsLookup(StubHoldings())
     for _, url in ROWS:
-        assert grounds.find_evidence(url, {}) == {"map": Evidence.LISTED, "filter": Evidence.FILTER}, url
-    assert grounds.find_evidence("http://straßen.de/", {}) == {"map": Evidence.DENIED, "filter": Evidence.DENIED}
+        assert holdings_lookup.find_evidence(url, {}) == {"map": Evidence.LISTED, "filter": Evidence.FILTER}, url
+    assert holdings_lookup.find_evidence("http://straßen.de/", {}) == {
+        "map": Evidence.DENIED,
+        "filter": Evidence.DENIED,
+    }
 
 
-def test_keys_with_a_default_port_are_found_as_the_index_has_them(tmp_path: Path) -> None:
-    """Although the map and the filter have them without it, as the URL says."""
+def test_key_with_default_port_is_found(tmp_path: Path) -> None:
+    """Map and filter store the key without the port."""
     index = write_index(tmp_path / "index", [("com,a:80)/x", "http://a.com:80/x"), ("com,b:443)/", "https://b.com/")])
     build_map([index], tmp_path / "map")
     build_filter([index], tmp_path / "filter", FilterOptions(bits=16))
@@ -130,11 +133,11 @@ def test_keys_with_a_default_port_are_found_as_the_index_has_them(tmp_path: Path
     assert Filter.open(tmp_path / "filter").lookup_many(keys) == [True, True, False]
 
 
-def test_the_count_is_reported(tmp_path: Path) -> None:
-    """By `map build` and `filter build`, in words and as JSON."""
+def test_repaired_keys_are_reported_by_commands(tmp_path: Path) -> None:
+    """`map build` and `filter build` report the count as text and JSON."""
     index = write_index(tmp_path / "index", ROWS)
     for command in ("map", "filter"):
-        done = unlost(command, "build", str(index), "-o", str(tmp_path / "out"))
-        assert f"{REPAIRED} keys repaired by their URLs" in done.stderr.decode()
-        done = unlost(command, "build", str(index), "-o", str(tmp_path / "out"), "--json")
-        assert json.loads(done.stdout)["repaired_keys"] == REPAIRED
+        result = unlost(command, "build", str(index), "-o", str(tmp_path / "out"))
+        assert f"{REPAIRED} keys repaired by their URLs" in result.stderr.decode()
+        result = unlost(command, "build", str(index), "-o", str(tmp_path / "out"), "--json")
+        assert json.loads(result.stdout)["repaired_keys"] == REPAIRED

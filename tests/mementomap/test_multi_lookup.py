@@ -1,4 +1,4 @@
-"""Several archives asked at once: the same as each by itself."""
+"""Look-ups in several archives at once agree with single look-ups."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mementomap.files import write_map
+from tests.mementomap.map_files import write_map
 from tests.mementomap.strategies import KEYS, MAPS, PAGES, url
 from tests.models import lookup
-from tests.models import panel as model
+from tests.models import multi_lookup as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
 from unlost.mementomap import (
@@ -40,21 +40,21 @@ _REASONS = {
 }
 
 
-def of_pages(folder: Path, name: str, *addresses: str) -> Filter:
+def filter_of(folder: Path, name: str, *urls: str) -> Filter:
     """Return a filter of these pages."""
-    listed = folder / f"{name}.urls"
-    listed.write_text("".join(f"{address}\n" for address in addresses))
-    build_filter([listed], folder / name, FilterOptions(bits=16, kind="urls", built_at="20240301000000"))
+    url_list = folder / f"{name}.urls"
+    url_list.write_text("".join(f"{url}\n" for url in urls))
+    build_filter([url_list], folder / name, FilterOptions(bits=16, kind="urls", built_at="20240301000000"))
     return Filter.load(folder / name)
 
 
 @settings(max_examples=60)
 @given(st.lists(MAPS, min_size=1, max_size=3), st.lists(PAGES, min_size=1, max_size=4), st.lists(KEYS, max_size=6))
-def test_a_panel_says_what_each_archive_says(maps: list[Lines], listed: list[str], asked: list[str]) -> None:
-    """Whatever the maps and filters are, in memory or in their files, by address and by key."""
+def test_multi_lookup_agrees_with_single_lookups(maps: list[Lines], listed: list[str], queried: list[str]) -> None:
+    """For any maps and filters, in memory or in files, by URL and by key."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        held = of_pages(folder, "filter", *(url(each) for each in listed))
+        held = filter_of(folder, "filter", *(url(each) for each in listed))
         pages = {key(url(each)).partition("?")[0] for each in listed}
         holdings = [ArchiveHoldings(None, [held], now=lambda: DAY)]
         expected: list[tuple[dict[str, list[str]] | None, set[str] | None]] = [(None, pages)]
@@ -63,32 +63,32 @@ def test_a_panel_says_what_each_archive_says(maps: list[Lines], listed: list[str
             for rows in (Map.load(path), Map.open(path)):
                 holdings += [ArchiveHoldings(rows), ArchiveHoldings(rows, [held], now=lambda: DAY)]
                 expected += [(lookup.rows(path.read_text()), None), (lookup.rows(path.read_text()), pages)]
-        panel = MultiLookup(holdings)
-        for page in [*listed, *asked]:
-            found = panel.lookup_key(key(url(page)))
-            for each, known, number in zip(holdings, expected, found, strict=True):
+        multi_lookup = MultiLookup(holdings)
+        for page in [*listed, *queried]:
+            results = multi_lookup.lookup_key(key(url(page)))
+            for each, known, number in zip(holdings, expected, results, strict=True):
                 assert HoldingsMatch(number).name == model.finding(*known, key(url(page))).upper().replace(" ", "_"), (
                     page
                 )
-                ruling = each.lookup(url(page))
-                assert each.lookup_key(key(url(page))) == ruling
-                assert HoldingsMatch(number) in _REASONS[ruling.reason], (page, ruling)
+                single = each.lookup(url(page))
+                assert each.lookup_key(key(url(page))) == single
+                assert HoldingsMatch(number) in _REASONS[single.reason], (page, single)
 
 
-def test_a_damaged_part_says_so_instead_of_no(tmp_path: Path) -> None:
-    """Of a map whose rows are not sorted and of a filter with a flipped bit; the others answer."""
-    (tmp_path / "sound.ukvs").write_text("com,example)/* 1\n")
+def test_multi_lookup_reports_damaged_holdings(tmp_path: Path) -> None:
+    """Unsorted maps and corrupt filters are reported as damaged; other archives return results."""
+    (tmp_path / "valid.ukvs").write_text("com,example)/* 1\n")
     rows = "".join(f"com,a{number:05})/* 1\n" for number in range(3000))
-    (tmp_path / "odd.ukvs").write_text("org,z)/* 1\n" + rows)
-    of_pages(tmp_path, "f", *(f"http://example.com/{number}" for number in range(3000)))
+    (tmp_path / "unsorted.ukvs").write_text("org,z)/* 1\n" + rows)
+    filter_of(tmp_path, "f", *(f"http://example.com/{number}" for number in range(3000)))
     data = bytearray((tmp_path / "f").read_bytes())
     data[-100] ^= 1
     (tmp_path / "f").write_bytes(data)
     damaged = Filter.load(tmp_path / "f")
     holdings = [
-        ArchiveHoldings(Map.open(tmp_path / "sound.ukvs")),
-        ArchiveHoldings(Map.open(tmp_path / "odd.ukvs")),
-        ArchiveHoldings(Map.open(tmp_path / "sound.ukvs"), [damaged]),
+        ArchiveHoldings(Map.open(tmp_path / "valid.ukvs")),
+        ArchiveHoldings(Map.open(tmp_path / "unsorted.ukvs")),
+        ArchiveHoldings(Map.open(tmp_path / "valid.ukvs"), [damaged]),
     ]
     assert list(MultiLookup(holdings).lookup_key("com,example)/x")) == [
         HoldingsMatch.WILDCARD,
@@ -101,21 +101,21 @@ def test_a_damaged_part_says_so_instead_of_no(tmp_path: Path) -> None:
     assert damaged.check()
 
 
-def test_only_holdings_of_the_same_rules_are_asked_together(tmp_path: Path) -> None:
-    """One key serves all of them; and there must be somebody."""
+def test_multi_lookup_with_mixed_rules_is_rejected(tmp_path: Path) -> None:
+    """One key is used for all holdings; an empty list is rejected, too."""
     (tmp_path / "a.ukvs").write_text("com,example)/* 1\n")
     (tmp_path / "b.ukvs").write_text('!meta {"rules": "papers"}\ncom,example)/* 1\n')
     both = [ArchiveHoldings(Map.load(tmp_path / f"{name}.ukvs")) for name in "ab"]
     assert MultiLookup(both[1:]).rules == "papers"
-    for wrong in (both, []):
+    for invalid in (both, []):
         with pytest.raises(UsageError):
-            MultiLookup(wrong)
+            MultiLookup(invalid)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_map_larger_than_wanted_is_refused(suffix: str, tmp_path: Path) -> None:
-    """By its text, however small its file is, and before it is in memory."""
-    from tests.mementomap.files import COMPRESSIONS
+def test_map_above_size_limit_is_rejected(suffix: str, tmp_path: Path) -> None:
+    """The limit applies to the decompressed text and is checked before it is in memory."""
+    from tests.mementomap.map_files import COMPRESSIONS
 
     text = b"".join(b"com,a%06d)/ 1\n" % number for number in range(20_000))
     path = tmp_path / f"a.ukvs{suffix}"
@@ -126,9 +126,9 @@ def test_a_map_larger_than_wanted_is_refused(suffix: str, tmp_path: Path) -> Non
             Map.load(path, limit)
 
 
-def test_a_filter_in_memory_is_the_one_that_was_read(tmp_path: Path) -> None:
-    """Whatever becomes of its file."""
-    held = of_pages(tmp_path, "f", "http://example.com/a")
+def test_loaded_filter_is_independent_of_file(tmp_path: Path) -> None:
+    """Later changes of the file have no effect."""
+    held = filter_of(tmp_path, "f", "http://example.com/a")
     (tmp_path / "f").write_bytes(b"")
     assert (held.lookup("http://example.com/a"), held.lookup_key("com,example)/b"), held.keys) == (True, False, 1)
     with pytest.raises(InputError, match="not a regular file"):

@@ -1,4 +1,4 @@
-"""Profiles are added up and checked, and what is wrong with a file is said."""
+"""Profiles are merged and checked; invalid profiles are rejected."""
 
 import gzip
 import tempfile
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mementomap.profiles import EXAMPLES, LISTS, build, many_keys, read
+from tests.mementomap.profile_files import EXAMPLES, LISTS, build_test_profiles, many_keys, read_profile
 from tests.models import profile as model
 from unlost.errors import InputError
 from unlost.mementomap import UriKeyProfile, check_profile, merge_profiles, profiles_to_map
@@ -16,30 +16,30 @@ from unlost.mementomap import UriKeyProfile, check_profile, merge_profiles, prof
 
 @given(st.lists(LISTS, min_size=1, max_size=4), st.sampled_from(["H3P1", "HxPx", "DDom", "DIni", "URIR"]))
 @settings(max_examples=EXAMPLES // 5)
-def test_merging_adds(parts: list[list[str]], policy: str) -> None:
-    """Frequency and spread of each key, in steps or at once, plain or compressed."""
+def test_profile_merge_adds_frequency_and_spread(key_lists: list[list[str]], policy: str) -> None:
+    """In steps or at once, plain or compressed."""
     with tempfile.TemporaryDirectory() as name:
         files = []
-        for number, keys in enumerate(parts):
+        for number, keys in enumerate(key_lists):
             folder = Path(name, str(number))
             folder.mkdir()
-            files.append(build(folder, keys, (policy,))[policy])
-        at_once, step, packed = Path(name, "once"), Path(name, "step"), Path(name, "packed.gz")
+            files.append(build_test_profiles(folder, keys, (policy,))[policy])
+        at_once, step, compressed = Path(name, "once"), Path(name, "step"), Path(name, "packed.gz")
         merge_profiles(files, at_once)
-        expected = model.merge(read(file) for file in files)
-        assert read(at_once) == expected
-        assert [*read(at_once)] == sorted(expected)
-        packed.write_bytes(gzip.compress(files[0].read_bytes()))
-        merge_profiles([packed], step)
+        expected = model.merge(read_profile(file) for file in files)
+        assert read_profile(at_once) == expected
+        assert [*read_profile(at_once)] == sorted(expected)
+        compressed.write_bytes(gzip.compress(files[0].read_bytes()))
+        merge_profiles([compressed], step)
         for file in files[1:]:
             merge_profiles([step, file], step)
         assert step.read_bytes() == at_once.read_bytes()
         assert check_profile(step).is_sound
 
 
-def test_only_profiles_of_one_kind_merge(tmp_path: Path) -> None:
-    """Otherwise the message says what to do instead, and nothing is written."""
-    files = build(tmp_path, ["com,a)/"], ("H3P1", "HxPx", "DDom"))
+def test_merge_of_different_profile_kinds_is_rejected(tmp_path: Path) -> None:
+    """The message suggests an alternative, and no output is written."""
+    files = build_test_profiles(tmp_path, ["com,a)/"], ("H3P1", "HxPx", "DDom"))
     with pytest.raises(InputError, match=r"HxPx\.cdxj: a profile of HxPx.*to-map"):
         merge_profiles([files["H3P1"], files["HxPx"]], tmp_path / "out")
     other = tmp_path / "other"
@@ -67,15 +67,15 @@ HEAD = '@about {"type": "urikey#HxPx"}\n'
         ('com,b)/ {"frequency": 999999999999999999}\n', "more than 18 digits under com,b"),
     ],
 )
-def test_bad_profiles_do_not_merge(tmp_path: Path, rows: str, message: str) -> None:
-    """A line that was left out would be a page that is not found: nothing is written, and the file is named."""
+def test_merge_of_invalid_profile_is_rejected(tmp_path: Path, rows: str, message: str) -> None:
+    """Skipping a line would lose pages; the error names file and line."""
     bad, good, out = tmp_path / "bad", tmp_path / "good", tmp_path / "out"
     bad.write_text(HEAD + rows)
     good.write_text(HEAD + 'com,b)/ {"frequency": 1}\n')
-    out.write_text("as it was")
+    out.write_text("existing")
     with pytest.raises(InputError, match=message):
         merge_profiles([good, bad], out)
-    assert out.read_text() == "as it was"
+    assert out.read_text() == "existing"
     assert len([*tmp_path.iterdir()]) == 3
 
 
@@ -84,7 +84,7 @@ def test_bad_profiles_do_not_merge(tmp_path: Path, rows: str, message: str) -> N
     [
         ('com,b)/ {"frequency": 1}\ncom,a)/ {"frequency": 1}\n', {"unsorted": 1}),
         ('com,b)/ {"frequency": 1}\ncom,b)/ {"frequency": 1}\n', {"duplicate-key": 1}),
-        ('com,b)/x?q {"frequency": 1}\ncom,b)/y/ {"frequency": 1}\nrubbish {"frequency": 1}', {"bad-key": 3}),
+        ('com,b)/x?q {"frequency": 1}\ncom,b)/y/ {"frequency": 1}\ngarbage {"frequency": 1}', {"bad-key": 3}),
         ("com,b)/\ncom,c)/ 7\n", {"bad-row": 2}),
         ('com,b)/ {"frequency": -1}\n', {"bad-frequency": 1}),
         ('com,b)/ {"frequency": 1, "spread": []}\n', {"bad-spread": 1}),
@@ -92,8 +92,8 @@ def test_bad_profiles_do_not_merge(tmp_path: Path, rows: str, message: str) -> N
         ('com,b)/ {"frequency": 0, "spread": 1}\n', {"nothing-held": 1}),
     ],
 )
-def test_checking_counts_what_is_wrong(tmp_path: Path, rows: str, kinds: dict[str, int]) -> None:
-    """By kind, with the first line of each."""
+def test_profile_check_counts_problems_by_kind(tmp_path: Path, rows: str, kinds: dict[str, int]) -> None:
+    """The first line of each kind is reported."""
     file = tmp_path / "p"
     file.write_text(HEAD + rows)
     report = check_profile(file)
@@ -101,8 +101,8 @@ def test_checking_counts_what_is_wrong(tmp_path: Path, rows: str, kinds: dict[st
     assert all(str(first).isprintable() for first in report.problems.first.values())
 
 
-def test_sums_past_18_digits_are_wanting(tmp_path: Path) -> None:
-    """The total is said to be unknown, not wrong."""
+def test_profile_total_beyond_18_digits_is_unknown(tmp_path: Path) -> None:
+    """The total is None."""
     file = tmp_path / "p"
     file.write_text(HEAD + "".join(f'com,{host})/ {{"frequency": 999999999999999999}}\n' for host in "ab"))
     report = check_profile(file)
@@ -113,7 +113,7 @@ def test_sums_past_18_digits_are_wanting(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (b"", "not a profile"),
-        (b"\x00\xff\x80rubbish", "not a profile"),
+        (b"\x00\xff\x80garbage", "not a profile"),
         (b"com,a)/ 2014 {}\n", "not a profile"),
         (b"!meta {}\ncom,a)/ 1\n", "begins as a map does"),
         (b"@about {\n", "not a profile"),
@@ -124,8 +124,8 @@ def test_sums_past_18_digits_are_wanting(tmp_path: Path) -> None:
         (b'@about {"type": "urikey#H1P0", "version": 2}\n', "version 2 of the format"),
     ],
 )
-def test_what_is_no_profile(tmp_path: Path, text: bytes, message: str) -> None:
-    """Everything that reads profiles says so, and names the file."""
+def test_invalid_profile_file_is_rejected(tmp_path: Path, text: bytes, message: str) -> None:
+    """All readers name the file and the cause."""
     file = tmp_path / "p"
     file.write_bytes(text)
     with pytest.raises(InputError, match=message) as raised:
@@ -138,9 +138,9 @@ def test_what_is_no_profile(tmp_path: Path, text: bytes, message: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_part_of_a_compressed_profile_is_none(tmp_path: Path) -> None:
-    """Where the file is cut off, a key that is not found may have been behind that."""
-    whole = gzip.compress(build(tmp_path, many_keys(3000), ("URIR",))["URIR"].read_bytes())
+def test_truncated_compressed_profile_is_rejected(tmp_path: Path) -> None:
+    """A missing key might be in the truncated part."""
+    whole = gzip.compress(build_test_profiles(tmp_path, many_keys(3000), ("URIR",))["URIR"].read_bytes())
     file = tmp_path / "cut.gz"
     file.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="truncated"):
