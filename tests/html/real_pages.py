@@ -12,18 +12,18 @@ WARCS = DATA / "warc"
 
 
 def bodies(path: Path) -> Iterator[tuple[str, str, bytes]]:
-    """Yield address, type and decoded body of each response."""
+    """Yield URL, media type and decoded body of each response."""
     with path.open("rb") as file:
         for record in ArchiveIterator(file):
-            address = record.rec_headers.get_header("WARC-Target-URI") or ""
-            if record.rec_type == "response" and address.startswith("http") and record.http_headers is not None:
+            url = record.rec_headers.get_header("WARC-Target-URI") or ""
+            if record.rec_type == "response" and url.startswith("http") and record.http_headers is not None:
                 is_brotli = record.http_headers.get_header("Content-Encoding") == "br"
-                raw = record.raw_stream.read() if is_brotli else b""  # warcio would need another package for it
+                raw = record.raw_stream.read() if is_brotli else b""  # warcio would need another package for Brotli
                 body = brotli.decompress(raw) if is_brotli else record.content_stream().read()
-                yield address, record.http_headers.get_header("Content-Type") or "", body
+                yield url, record.http_headers.get_header("Content-Type") or "", body
 
 
-# Each file: how many links lead from its bodies to pages, to what shows them, and to lists.
+# Per file: the number of links to pages, to requisites, and to listings.
 FILES = {
     "archive-org-2008.warc.gz": (21_269, 1_512, 10),
     "iana-2020.warc.gz": (1_865, 49, 0),

@@ -1,9 +1,9 @@
-"""Pages that were made to do harm."""
+"""Hostile pages."""
 
 MB = 1 << 20
 
-# Each is a megabyte or two of what some parser somewhere reads in quadratic time, or on the stack.
-TRAPS: dict[str, tuple[bytes, str]] = {
+# Each is one or two megabytes that some parsers read in quadratic time or by recursion.
+HOSTILE_PAGES: dict[str, tuple[bytes, str]] = {
     "open brackets": (b"<" * MB, "text/html"),
     "open elements": (b"<p>" * (MB // 2), "text/html"),
     "open elements of many names": (b"".join(b"<x%d>" % number for number in range(MB // 8)), "text/html"),
