@@ -1,72 +1,74 @@
-"""The words of documents that other programs made."""
+"""Text of documents written by other programs."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.documents.samples import FILES, TEXT_WORDS, WORDS, pdf, postscript, sample, zipped
+from tests.documents.samples import FILES, TEXT_WORDS, WORDS, make_pdf, make_postscript, make_zip, sample
 from unlost.documents import DocumentKind, DocumentReader
 from unlost.errors import DocumentError
 from unlost.html import ExtractedText
 
 
 @pytest.mark.parametrize("kind", WORDS)
-def test_the_same_words_in_all_formats(documents: DocumentReader, kind: DocumentKind) -> None:
-    """Text, tables, notes and headers come out as the same words in the same order, whichever format they are in."""
+def test_text_is_equal_in_all_formats(documents: DocumentReader, kind: DocumentKind) -> None:
+    """Text, tables, notes and headers yield the same words in the same order."""
     assert documents.extract_text(sample(kind), kind) == ExtractedText(WORDS[kind], cut=False)
 
 
 @pytest.mark.parametrize("kind", [DocumentKind.PDF, DocumentKind.POSTSCRIPT])
-def test_the_words_of_printed_pages(documents: DocumentReader, kind: DocumentKind, tmp_path: Path) -> None:
-    """PostScript, and a PDF made of it, have the words that it draws, line by line."""
-    body = postscript("Bringing a website back", "Grüße aus Köln: naïve café")
+def test_text_of_postscript_and_pdf_is_extracted_by_line(
+    documents: DocumentReader, kind: DocumentKind, tmp_path: Path
+) -> None:
+    """PostScript and the PDF converted from it have the same words."""
+    body = make_postscript("Bringing a website back", "Grüße aus Köln: naïve café")
     if kind is DocumentKind.PDF:
-        body = pdf(body, tmp_path)
+        body = make_pdf(body, tmp_path)
     text = documents.extract_text(body, kind)
     assert text == ExtractedText("Bringing a website back Grüße aus Köln: naïve café", cut=False)
 
 
-def test_an_eps_of_a_pc_is_read_without_its_picture(documents: DocumentReader) -> None:
-    """What stands before and behind the PostScript is not taken for it."""
-    program = postscript("inside")
+def test_eps_with_binary_preview_is_read(documents: DocumentReader) -> None:
+    """Header and preview are not parsed as PostScript."""
+    program = make_postscript("inside")
     head = b"\xc5\xd0\xd3\xc6" + (30).to_bytes(4, "little") + len(program).to_bytes(4, "little")
     body = head.ljust(30, b"\xff") + program + b"\x89 a picture"
     assert documents.extract_text(body, DocumentKind.POSTSCRIPT).text == "inside"
 
 
-def test_what_is_printed_while_drawing_is_no_text(documents: DocumentReader) -> None:
-    """A program's own messages do not come into the text."""
-    body = postscript("drawn", then="(said) print (said) == flush")
+def test_output_of_postscript_program_is_not_text(documents: DocumentReader) -> None:
+    """Messages of a program are not part of the text."""
+    body = make_postscript("drawn", then="(printed) print (printed) == flush")
     assert documents.extract_text(body, DocumentKind.POSTSCRIPT).text == "drawn"
 
 
 @pytest.mark.parametrize("kind", [DocumentKind.DOCX, DocumentKind.XLSX, DocumentKind.PPTX])
-def test_a_password_is_told(documents: DocumentReader, kind: DocumentKind) -> None:
-    """A locked Office file is encrypted, whichever kind it was said to be."""
+def test_encrypted_office_file_raises_encrypted_error(documents: DocumentReader, kind: DocumentKind) -> None:
+    """The declared kind does not matter."""
     with pytest.raises(DocumentError) as caught:
         documents.extract_text((FILES / "locked.docx").read_bytes(), kind)
     assert caught.value.kind == "encrypted"
 
 
-def test_a_password_of_a_pdf_is_told(documents: DocumentReader, tmp_path: Path) -> None:
-    """A PDF that opens with a password only is encrypted; one whose owner only forbids things is read."""
-    words = postscript("locked")
-    locked = pdf(words, tmp_path, "-sOwnerPassword=o", "-sUserPassword=u", "-dEncryptionR=3", "-dKeyLength=128")
+def test_encrypted_pdf_raises_encrypted_error(documents: DocumentReader, tmp_path: Path) -> None:
+    """A PDF with only an owner password is read."""
+    words = make_postscript("locked")
+    locked = make_pdf(words, tmp_path, "-sOwnerPassword=o", "-sUserPassword=u", "-dEncryptionR=3", "-dKeyLength=128")
     with pytest.raises(DocumentError) as caught:
         documents.extract_text(locked, DocumentKind.PDF)
     assert caught.value.kind == "encrypted"
-    owned = pdf(words, tmp_path, "-sOwnerPassword=o", "-dEncryptionR=3", "-dKeyLength=128")
+    owned = make_pdf(words, tmp_path, "-sOwnerPassword=o", "-dEncryptionR=3", "-dKeyLength=128")
     assert documents.extract_text(owned, DocumentKind.PDF).text == "locked"
 
 
-def test_passwords_of_older_files_are_told(documents: DocumentReader) -> None:
-    """The flags that say so are looked at: in a doc's head, a ppt's user, an xls's first records, an odt's manifest."""
+def test_encryption_flag_of_older_formats_raises_encrypted_error(documents: DocumentReader) -> None:
+    """The flags are in a doc's header, a ppt's user record, an xls's first records, an odt's manifest."""
     doc = bytearray(sample(DocumentKind.DOC))
     doc[doc.index(b"\xec\xa5") + 0x0B] |= 1
     ppt = sample(DocumentKind.PPT).replace(bytes.fromhex("5fc091e3"), bytes.fromhex("dfc4d1f3"))
     xls = sample(DocumentKind.XLS).replace(bytes.fromhex("e1000200b004c1000200"), bytes.fromhex("2f000200b004c1000200"))
     manifest = b"<manifest><file-entry><encryption-data/></file-entry></manifest>"
-    odt = zipped({"META-INF/manifest.xml": manifest, "content.xml": b"\x99\x17\x80"})
+    odt = make_zip({"META-INF/manifest.xml": manifest, "content.xml": b"\x99\x17\x80"})
     kinds = []
     for kind, body in {"doc": bytes(doc), "ppt": ppt, "xls": xls, "odt": odt, "ods": odt}.items():
         with pytest.raises(DocumentError) as caught:
@@ -76,8 +78,8 @@ def test_passwords_of_older_files_are_told(documents: DocumentReader) -> None:
 
 
 @pytest.mark.browser
-def test_a_pdf_of_chromium_has_the_words_of_its_page(documents: DocumentReader) -> None:
-    """What a browser prints comes back whole: ligatures, words parted at the end of a line, other scripts."""
+def test_pdf_printed_by_chromium_has_text_of_page(documents: DocumentReader) -> None:
+    """Ligatures, hyphenated words and non-Latin scripts are extracted."""
     from tests.neighbours import chromium
 
     page = (
@@ -95,8 +97,8 @@ def test_a_pdf_of_chromium_has_the_words_of_its_page(documents: DocumentReader) 
     )
 
 
-def test_text_is_cut_where_it_is_too_long() -> None:
-    """Beyond the limit nothing is read, and that is said."""
+def test_text_beyond_limit_is_cut() -> None:
+    """The result is marked as cut."""
     from unlost.documents import DocumentLimits
 
     with DocumentReader(limits=DocumentLimits(text=30)) as opened:
