@@ -112,4 +112,4 @@ def test_text_of_arbitrary_bytes_has_normalized_white_space(body: bytes, mime: s
         read = extract_text(start + body, mime, BASE, charset)
         # The model marks breaks by a character that may be in the bytes.
         if read is not None and mime == "text/html" and model.BREAK not in read.text:
-            assert read.text == model.flowing(read.text.replace("\n", model.BREAK))
+            assert read.text == model.collapse_white_space(read.text.replace("\n", model.BREAK))

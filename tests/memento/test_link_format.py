@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.models import linkformat as model
+from tests.models import link_format as model
 from unlost import _core
 from unlost.memento import (
     TIMEMAP_PROBLEM_KINDS,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.mementomap.strategies import Row
-from tests.models import holdings as model
-from tests.models.holdings import Lines
+from tests.models import mementomap as model
+from tests.models.mementomap import Lines
 from unlost.index import Frequency, UkvsHeader, UkvsReader, write_ukvs
 from unlost.index import UkvsRow as MapRow
 from unlost.problems import Problems

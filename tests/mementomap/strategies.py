@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from tests.models.frequency import Frequency
-from tests.models.holdings import Compaction, Lines, domain, folder, host_labels, page, split
+from tests.models.mementomap import Compaction, Lines, domain, folder, host_labels, page, split
 
 # Few of each, so that they collide as siblings and as parent and child. `-`, `.` and `+` sort before `/`, `0` after it;
 # `*` and `,` are always escaped in keys.

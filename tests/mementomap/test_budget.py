@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.mementomap import strategies
 from tests.mementomap.map_files import body, read_map, write_map
 from tests.models import budget as slow
-from tests.models import holdings as model
-from tests.models.holdings import Lines
+from tests.models import mementomap as model
+from tests.models.mementomap import Lines
 from unlost import _core
 from unlost.errors import InputError, UsageError
 from unlost.mementomap import (

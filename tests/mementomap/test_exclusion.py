@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.mementomap import strategies
 from tests.mementomap.map_files import body, write_index, write_map
 from tests.mementomap.strategies import Row, captures
-from tests.models import holdings as model
-from tests.models.holdings import Lines
+from tests.models import mementomap as model
+from tests.models.mementomap import Lines
 from unlost.errors import InputError, UsageError
 from unlost.logs import UpstreamLogEntry, write_upstream_log
 from unlost.mementomap import (

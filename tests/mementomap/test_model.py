@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.index.test_ukvs import SAMPLE
 from tests.mementomap import strategies
-from tests.models import holdings as model
+from tests.models import mementomap as model
 from tests.models.frequency import Frequency
-from tests.models.holdings import Answer, Compaction, Lines
+from tests.models.mementomap import Answer, Compaction, Lines
 from unlost import uri
 
 

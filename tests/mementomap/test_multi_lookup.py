@@ -12,7 +12,7 @@ from tests.mementomap.map_files import write_map
 from tests.mementomap.strategies import KEYS, MAPS, PAGES, url
 from tests.models import lookup
 from tests.models import multi_lookup as model
-from tests.models.holdings import Lines
+from tests.models.mementomap import Lines
 from unlost.errors import InputError, UsageError
 from unlost.mementomap import (
     ArchiveHoldings,

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.models import holdings as model
+from tests.models import mementomap as model
 from tests.models.frequency import Count, Frequency
-from tests.models.holdings import Compaction, Lines
+from tests.models.mementomap import Compaction, Lines
 from tests.neighbours import mementomap
 
 # The 36 pairs of the second paper's evaluation use these weights.

@@ -1,4 +1,4 @@
-"""The slow, obvious model of asking an archive's map and filters about a page. Nothing from `unlost._core`."""
+"""Python model of look-ups in an archive's map and filters. Independent of `unlost._core`."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,7 @@ from tests.models import lookup
 
 
 def finding(rows: dict[str, list[str]] | None, pages: Collection[str] | None, key: str) -> str:
-    """Return what is found about a normal key: in a map, and in filters of pages, as far as there are any."""
+    """Return the combined result for a canonical key in a map and in filters of pages, if there are any."""
     is_had = pages is not None and key.partition("?")[0] in pages
     if rows is None:
         return "in filters" if is_had else "not in filters"

@@ -1,7 +1,7 @@
-"""The slow, obvious model of `unlost.mementomap`: dictionaries and trees in memory, nothing from `unlost`.
+"""Python model of `unlost.mementomap`: dictionaries and trees in memory, independent of `unlost`.
 
-It takes normal keys only, as `tests.models.uri` makes them: no trailing slash but the root's, no empty segments, `*`
-only as a wildcard.
+It accepts only canonical keys, as `tests.models.uri` makes them: no trailing slash except the root's, no empty
+segments, `*` only as a wildcard.
 """
 
 import math
@@ -14,7 +14,7 @@ from tests.models import uri
 from tests.models.frequency import Count, Frequency, total
 
 Place = tuple[str, str]
-"""Where a line stands: its key, and its further key fields as they are written, such as a year."""
+"""The position of a line: its key, and its further key fields such as a year."""
 
 Lines = dict[Place, Frequency]
 """A map."""
@@ -23,22 +23,22 @@ TOTAL = "*"
 
 
 def read(lines: Iterable[str], width: int = 1) -> Lines:
-    """Return the map that lines of text stand for, whose first fields are keys."""
+    """Parse a map from lines of text whose first fields are keys."""
     rows = [line.split(" ") for line in lines]
     return {(row[0], " ".join(row[1:width])): Frequency.parse(row[width]) for row in rows}
 
 
 def write(lines: Lines) -> list[str]:
-    """Return the lines of text of a map, in the order of their bytes."""
+    """Format a map as lines of text, sorted by bytes."""
     names = {" ".join(filter(None, place)): frequency for place, frequency in lines.items()}
     return [f"{name} {names[name]}" for name in sorted(names, key=str.encode)]
 
 
-# Cutting keys.
+# Splitting keys.
 
 
 def is_ip(host: str) -> bool:
-    """Whether a host, without its port, is an address."""
+    """Return whether a host without port is an IP address."""
     octets = host.split(",")
     return host.startswith("[") or (
         len(octets) == 4 and all(len(octet) <= 3 and octet.isascii() and octet.isdigit() for octet in octets)
@@ -46,13 +46,13 @@ def is_ip(host: str) -> bool:
 
 
 def host_labels(host_and_port: str) -> list[str]:
-    """Return the labels from the top down; an address is one, a port belongs to the last."""
+    """Return the labels from the top down; an IP address is one label, a port belongs to the last label."""
     host = re.sub(r":\d+$", "", host_and_port)
     return [host_and_port] if is_ip(host) else host_and_port.split(",")
 
 
 def split(key: str) -> tuple[list[str], list[str]]:
-    """Return the host's labels and the path's segments of a key, without its query."""
+    """Return the host labels and path segments of a key, without its query."""
     host, _, tail = key.partition("?")[0].partition(")")
     return host_labels(host), [segment for segment in tail.split("/") if segment]
 
@@ -73,15 +73,15 @@ def domain(labels: list[str]) -> str:
 
 
 def limited(parts: list[str], separator: str, limit: int) -> list[str]:
-    """Return the parts, what lies past the limit as one."""
+    """Return the parts, with all parts beyond the limit joined to one."""
     return [*parts[: limit - 1], separator.join(parts[limit - 1 :])] if len(parts) > limit else parts
 
 
-# Counting.
+# Count.
 
 
 def count(rows: Iterable[tuple[str, str]], *, urir: bool = False, by_year: bool = False) -> Lines:
-    """Return the HxPx map of captures, each a whole key and a timestamp, with the `*` line of each year or of all."""
+    """Return the HxPx map of captures, given as keys and timestamps, with a total line or one per year."""
     copies: dict[Place, int] = {}
     pages: dict[Place, set[str]] = {}
     for key, timestamp in rows:
@@ -95,12 +95,12 @@ def count(rows: Iterable[tuple[str, str]], *, urir: bool = False, by_year: bool 
     }
 
 
-# Compacting.
+# Compaction.
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """How to compact; a weight of infinity rolls nothing up. `rollup` names nodes by their wildcards."""
+    """How to compact; an infinite weight disables roll-ups. `rollup` names nodes by their wildcards."""
 
     host_weight: float = 1.0
     path_weight: float = 1.0
@@ -113,20 +113,20 @@ class Compaction:
     rollup: tuple[str, ...] = ()
 
     def host_cutoff(self, depth: int) -> float:
-        """Return how many children a host node may have; H1 is of depth 1, and is never rolled up by itself."""
+        """Return how many children a host node may have; H1 has depth 1 and is not rolled up automatically."""
         return math.inf if depth == 1 else self.host_a * math.pow(depth, -self.host_k) * self.host_weight
 
     def path_cutoff(self, depth: int) -> float:
-        """Return how many children a path node may have; the host's root, P0, is of depth 0."""
+        """Return how many children a path node may have; the host's root, P0, has depth 0."""
         return self.path_a * math.pow(depth + 1, -self.path_k) * self.path_weight
 
 
 @dataclass
 class Node:
-    """A host label or a path segment: its own lines, exact and wildcard, and what lies below.
+    """A host label or path segment: its own lines, exact and wildcard, and its children.
 
-    children: by their label or segment.
-    root: of a host node, the root of its pages.
+    children: by label or segment.
+    root: the root page of a host node.
     """
 
     wildcard: str
@@ -136,7 +136,7 @@ class Node:
     root: "Node | None" = None
 
     def parts(self) -> list["Node"]:
-        """Return what hangs on this node."""
+        """Return the children and the root."""
         return [*([self.root] if self.root else []), *self.children.values()]
 
     def everything(self) -> Lines:
@@ -147,7 +147,7 @@ class Node:
         return found
 
     def is_held(self) -> bool:
-        """Whether at least one line of the subtree is."""
+        """Return whether at least one line of the subtree is held."""
         return any(frequency.is_held for frequency in self.lines.values()) or any(p.is_held() for p in self.parts())
 
     def compact(self, forced: tuple[str, ...]) -> Lines:
@@ -162,14 +162,14 @@ class Node:
 
 
 def rolled_up(wildcard: str, lines: Lines) -> Lines:
-    """Return one line for all, or one for each value of the further fields; one of nothing but exclusions is none."""
+    """Return one line for all, or one per value of the further fields; none for exclusions only."""
     extras = dict.fromkeys(extra for _, extra in lines)
     sums = {extra: total(frequency for (_, other), frequency in lines.items() if other == extra) for extra in extras}
     return {(wildcard, extra): frequency for extra, frequency in sums.items() if not frequency.is_exclusion}
 
 
 def compact(lines: Lines, how: Compaction) -> Lines:
-    """Return the compacted map; the total stays as it is."""
+    """Return the lines of the subtree, rolled up where there are too many children; the shallowest node wins."""
     top = Node("", math.inf)
     found = {place: frequency for place, frequency in lines.items() if place[0] == TOTAL}
     for place, frequency in lines.items():
@@ -179,7 +179,7 @@ def compact(lines: Lines, how: Compaction) -> Lines:
 
 
 def node_of(key: str, top: Node, how: Compaction) -> Node:
-    """Return the node that a line belongs to, after making the way there."""
+    """Return the node of a line, and create missing nodes."""
     is_domain = ")" not in key
     labels, segments = split(key.removesuffix(",*") if is_domain else key.removesuffix("/*"))
     labels = limited(labels, ",", how.host_depth)
@@ -190,7 +190,7 @@ def node_of(key: str, top: Node, how: Compaction) -> Node:
     if is_domain:
         return node
     node.root = node = node.root or Node(folder(labels, []), how.path_cutoff(0))
-    # The root is the first of the parts that the limit counts.
+    # The limit counts the root as the first segment.
     segments = limited(segments, "/", how.path_depth - 1) if how.path_depth > 1 else []
     for depth, segment in enumerate(segments, 1):
         new = Node(folder(labels, segments[:depth]), how.path_cutoff(depth))
@@ -198,11 +198,11 @@ def node_of(key: str, top: Node, how: Compaction) -> Node:
     return node
 
 
-# Looking up.
+# Look-up.
 
 
 class Answer(NamedTuple):
-    """Whether a key is held, the key of the line that says so, and that line's frequency."""
+    """Whether a key is held, with the matching line's key and frequency."""
 
     held: bool
     matched: str | None = None
@@ -213,7 +213,7 @@ Keyed = Mapping[str, Frequency]
 
 
 def by_key(lines: Lines) -> Keyed:
-    """Return the lines of each key together; their pages may be the same."""
+    """Return the combined lines of each key; their pages may overlap."""
     found: dict[str, list[Frequency]] = {}
     for (key, _), frequency in sorted(lines.items()):
         found.setdefault(key, []).append(frequency)
@@ -221,40 +221,40 @@ def by_key(lines: Lines) -> Keyed:
 
 
 def candidates(key: str) -> list[str]:
-    """Return the keys of the lines that may answer for a page, the most specific first."""
+    """Return the keys of the lines that may match a page, the most specific first."""
     labels, segments = split(key)
     folders = [folder(labels, segments[:n]) for n in range(len(segments), -1, -1)]
     return [page(labels, segments), *folders, *domains(labels)]
 
 
 def domains(labels: list[str]) -> list[str]:
-    """Return the wildcards of a host and the hosts above it."""
+    """Return the wildcards of a host and of the hosts above it."""
     return [domain(labels[:n]) for n in range(len(labels), 0, -1)]
 
 
 def lookup(keyed: Keyed, key: str, *, rolled_up: bool = False) -> Answer:
-    """Return what a map says about a page. The total is an answer only if everything was rolled up."""
+    """Return the result for a page. The total matches only if everything was rolled up."""
     own, *wider = candidates(key)
     for name in [own, *wider, *([TOTAL] if rolled_up else [])]:
         frequency = keyed.get(name)
-        if frequency and (frequency.is_held or name != wider[0]):  # `/a/* 0` says nothing about `/a` itself
+        if frequency and (frequency.is_held or name != wider[0]):  # `/a/* 0` does not exclude `/a` itself
             return Answer(frequency.is_held, name, frequency)
     return Answer(held=False)
 
 
 def holds(keyed: Keyed, key: str) -> bool:
-    """Whether a map answers held for the key of a line: a page, or a wildcard's whole subtree."""
+    """Return whether a map holds the key of a line: a page, or the whole subtree of a wildcard."""
     if not key.endswith("*"):
         return lookup(keyed, key).held
     wider = candidates(key.removesuffix("*"))[1:] if ")" in key else domains(host_labels(key.removesuffix(",*")))
     return next((keyed[name].is_held for name in wider if name in keyed), False)
 
 
-# Merging.
+# Merge.
 
 
 def merge(maps: Sequence[Lines]) -> Lines:
-    """Return the map of several archives together; their pages may be the same. Holdings win over exclusions."""
+    """Return the merged map of several archives; their pages may overlap. Holdings override exclusions."""
     keyed = [by_key(lines) for lines in maps]
     kept: dict[Place, list[Frequency]] = {}
     for i, lines in enumerate(maps):
@@ -268,12 +268,12 @@ def merge(maps: Sequence[Lines]) -> Lines:
 
 
 def with_total(lines: Lines) -> Lines:
-    """Return the map with its total, or with the sum of its lines if it has none."""
+    """Return the map with its total, or with the sum of its lines."""
     return lines if any(key == TOTAL for key, _ in lines) else sums(lines) | lines
 
 
 def sums(lines: Lines) -> Lines:
-    """Return what all lines but the total add to, for each value of the further fields."""
+    """Return the sum of all lines except the total, per value of the further fields."""
     extras = dict.fromkeys(extra for key, extra in lines if key != TOTAL)
     return {
         (TOTAL, extra): total(frequency for (key, other), frequency in lines.items() if key != TOTAL and other == extra)
@@ -285,7 +285,7 @@ def sums(lines: Lines) -> Lines:
 
 
 class Tally(NamedTuple):
-    """frequency: how many captures. spread: in how many of the profiles that were merged."""
+    """frequency: number of captures. spread: number of merged profiles with this key."""
 
     frequency: int
     spread: int = 1
@@ -295,7 +295,7 @@ Profile = dict[str, Tally]
 
 
 def profile(rows: Iterable[tuple[str, str]], policy: str, suffixes: set[str] | None = None) -> Profile:
-    """Return the profile of captures, each a whole key and a timestamp; only DLim policies need suffixes."""
+    """Return the profile of captures, given as keys and timestamps; only DLim policies need suffixes."""
     counts: dict[str, int] = {}
     for whole, _ in rows:
         key = uri.key(policy, whole, suffixes or set())
@@ -304,7 +304,7 @@ def profile(rows: Iterable[tuple[str, str]], policy: str, suffixes: set[str] | N
 
 
 def merge_profiles(profiles: Iterable[Profile]) -> Profile:
-    """Return the profile of all: frequency and spread add."""
+    """Return the merged profile, with frequency and spread added."""
     merged: Profile = {}
     for one in profiles:
         for key, tally in one.items():
@@ -313,15 +313,15 @@ def merge_profiles(profiles: Iterable[Profile]) -> Profile:
     return merged
 
 
-# Describing.
+# Depth tables.
 
 
 @dataclass(frozen=True)
 class Depth:
     """One row of the depth table.
 
-    count: prefixes of this depth. sum: keys of this depth or more. redq: by how much of all keys the map would shrink
-    if it were cut here. parents: prefixes one less deep that have children. mean: children of a parent.
+    count: prefixes of this depth. sum: keys of at least this depth. redq: the share of all keys by which the map would
+    shrink if cut here. parents: prefixes one level higher with children. mean: children per parent.
     """
 
     count: int
@@ -332,12 +332,12 @@ class Depth:
 
 
 def redq(keys: int, prefixes: int, all_keys: int) -> float:
-    """Return (keys at this depth or more, less the prefixes at it) of all keys."""
+    """Return the reduction: keys of at least this depth minus its prefixes, divided by all keys."""
     return (keys - prefixes) / all_keys
 
 
 def depth_table(keys: Iterable[str]) -> dict[str, Depth]:
-    """Return the rows `H1`, `H2`, … and `P0`, `P1`, … of a set of pages' keys, without any limit of depth."""
+    """Return the rows `H1`, `H2`, … and `P0`, `P1`, … of a set of page keys, without a depth limit."""
     distinct = {page(*split(key)) for key in keys}
     prefixes: dict[str, set[str]] = {}
     parents: dict[str, set[str]] = {}

@@ -1,6 +1,6 @@
-"""The slow, obvious model of `name_of`: one plain step after the other, nothing from `unlost._core`.
+"""Python model of `name_of`: simple consecutive steps, independent of `unlost._core`.
 
-Like the model of `unlost.uri`, whose cutting of addresses it shares, it does not know which hosts are refused.
+Like the model of `unlost.uri`, whose URL parsing it shares, it does not reject invalid hosts.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ SESSION = re.compile(rf"(?i:jsessionid|phpsessid|sid)={TOKEN}|(?i:aspsessionid)[
 
 
 def name(uri: str, *, ignore_case: bool = False) -> str:
-    """Return the name of the page that an address leads to."""
+    """Return the page name of a URL."""
     _, host, port, tail = addresses.split(uri)
     tail = tail.encode("utf-8", "surrogateescape").decode("latin-1")
     path, _, query = tail.partition("?")
@@ -23,7 +23,7 @@ def name(uri: str, *, ignore_case: bool = False) -> str:
 
 
 def host_name(host: str) -> str:
-    """Return a host without `www`, dots too many, and letter case."""
+    """Return a host in lower case, without `www` and extra dots."""
     if host.startswith("["):
         return f"[{addresses.ipv6(host[1:-1])}]"
     labels = [label for label in addresses.decode(host).lower().split(".") if label]
@@ -35,7 +35,7 @@ def host_name(host: str) -> str:
 
 
 def path_name(path: str) -> str:
-    """Return a path whose printable escapes are decoded, without what does not count."""
+    """Return a path with printable escapes decoded and insignificant parts removed."""
     path = re.sub("%([0-9a-fA-F]{2})?", decoded, path)
     path = "".join("+" if char == " " else char if "!" <= char <= "~" else escaped(char) for char in path)
     segments: list[str] = []
@@ -56,7 +56,7 @@ def path_name(path: str) -> str:
 
 
 def decoded(found: re.Match[str]) -> str:
-    """Return what stands for one percent sign and the two digits behind it, if there are any."""
+    """Return the character of a percent escape, if it is valid."""
     if found[1] is None:
         return "%25"
     char = chr(int(found[1], 16))
@@ -66,7 +66,7 @@ def decoded(found: re.Match[str]) -> str:
 
 
 def query_name(query: str) -> str:
-    """Return a query, with its question mark, without session ids."""
+    """Return a query with its question mark, without session ids."""
     parameters = query.split("&")
     pair = [re.compile(rf"(?is){half}=.+") for half in ("cfid", "cftoken")]
     if all(any(half.fullmatch(each) for each in parameters) for half in pair):
@@ -78,5 +78,5 @@ def query_name(query: str) -> str:
 
 
 def escaped(char: str) -> str:
-    """Return a byte as an escape."""
+    """Return a byte as a percent escape."""
     return f"%{ord(char):02X}"

@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.memento.timemap`: cut the text into entries, then match each with a pattern."""
+"""Python model of `unlost.memento.timemap`: the text is split into links, and each is matched by patterns."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ Found = dict[str, object]
 
 
 def read(body: bytes) -> Found:
-    """Return the parts of a TimeMap by name, with `faults`: how many of each kind, and where the first is."""
+    """Return the parts of a TimeMap by name, with `faults`: count and first offset of each kind."""
     found: Found = {"original": None, "itself": None, "timegate": None, "timemaps": [], "mementos": [], "others": 0}
     faults: dict[str, tuple[int, int]] = {}
     found["faults"] = faults
@@ -31,34 +31,34 @@ def read(body: bytes) -> Found:
         faults[kind] = (times + 1, first)
 
     start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
-    # Each byte is a character, so that places in the text are places in the body.
+    # Each byte is one character, so that text offsets are byte offsets.
     text = body[start:].decode("latin-1")
-    # An address may begin like a tag; parameters follow it.
+    # A URI may resemble a tag, but is followed by parameters.
     if re.match(rf"{BLANK}*<(?:!doctype|html|head|body|\?xml|!--)(?![^>]*>{BLANK}*;)", text, re.IGNORECASE):
         count("html", start)
         return found
     starts = [found_at.end() - 1 for found_at in re.finditer(r"(?:\A|(?<=[,\n\r]))[ \t]*<", text)]
-    rubbish = re.search(r"[^ \t\n\f\r,]", text[: starts[0] if starts else None])
-    if rubbish:
-        count("no-link", start + rubbish.start())
+    garbage = re.search(r"[^ \t\n\f\r,]", text[: starts[0] if starts else None])
+    if garbage:
+        count("no-link", start + garbage.start())
     covered = extensible_from = 0
     for at, end in itertools.pairwise([*starts, len(text)]):
         if at < covered:
-            continue  # within a quoted value of an entry before
+            continue  # inside a quoted value of an earlier link
         whole = end
         if at >= extensible_from:
-            whole, is_valid = extended(text, at, end, starts)
+            whole, is_valid = extend_entry(text, at, end, starts)
             if not is_valid:
                 whole, extensible_from = end, whole
-        fault = add(found, text[at:end], text[at:whole])
+        fault = add_entry(found, text[at:end], text[at:whole])
         if fault:
             count(fault, start + at)
         covered = whole
     return found
 
 
-def extended(text: str, at: int, end: int, starts: list[int]) -> tuple[int, bool]:
-    """Return where an entry ends whose quoted values may contain the beginnings of others, and whether it is valid."""
+def extend_entry(text: str, at: int, end: int, starts: list[int]) -> tuple[int, bool]:
+    """Return the end of a link whose quoted values may contain delimiters, and whether it is valid."""
     first = end
     uri = split_uri(text[at:end])
     if not uri:
@@ -75,15 +75,15 @@ def extended(text: str, at: int, end: int, starts: list[int]) -> tuple[int, bool
 
 
 def split_uri(piece: str) -> re.Match[str] | None:
-    """Match the address of an entry; None if it is not one."""
+    """Match the URI of a link; None if there is none."""
     split = re.match(rf"<{BLANK}*(.*?){BLANK}*>{BLANK}*(?=;|\Z)", piece.rstrip(" \t\n\f\r,"), re.DOTALL)
     return None if not split or not split[1] or re.search(r"[\x00-\x1f\x7f<]", split[1]) else split
 
 
-def add(found: Found, piece: str, whole: str) -> str | None:
-    """Add an entry to what was found, or return what is wrong with it.
+def add_entry(found: Found, piece: str, whole: str) -> str | None:
+    """Add a link to the result, or return its problem.
 
-    piece: up to the next `<` that may begin an entry. whole: up to the one that does.
+    piece: up to the next possible start of a link. whole: up to the actual start of the next link.
     """
     split = split_uri(piece)
     if not split:
@@ -94,7 +94,7 @@ def add(found: Found, piece: str, whole: str) -> str | None:
     if "rel" not in parameters:
         return "no-rel"
     rel = set(re.split(BLANK, re.sub("[A-Z]", lambda letter: letter[0].lower(), parameters["rel"])))
-    uri = readable(split[1])
+    uri = decode_uri(split[1])
     used = False
     if "memento" in rel:
         given = read_date(parameters.get("datetime", ""))
@@ -107,15 +107,15 @@ def add(found: Found, piece: str, whole: str) -> str | None:
         if name in rel and found[name] is None:
             found[name] = uri
             used = True
-    if add_list(found, uri, rel, parameters):
+    if add_timemap_link(found, uri, rel, parameters):
         used = True
     if not used:
         found["others"] = int(str(found["others"])) + 1
     return None
 
 
-def add_list(found: Found, uri: str, rel: set[str], parameters: dict[str, str]) -> bool:
-    """Add a link to a list, if it is one that is kept."""
+def add_timemap_link(found: Found, uri: str, rel: set[str], parameters: dict[str, str]) -> bool:
+    """Add a link to a TimeMap if its relation is known."""
     kind = parameters.get("type")
     link = (
         uri,
@@ -133,14 +133,14 @@ def add_list(found: Found, uri: str, rel: set[str], parameters: dict[str, str]) 
 
 
 def append(found: Found, name: str, item: object) -> None:
-    """Put an item at the end of one of the lists."""
+    """Append an item to one of the lists."""
     items = found[name]
     assert isinstance(items, list)
     items.append(item)
 
 
 def read_parameters(rest: str) -> dict[str, str] | str | int:
-    """Return the first value of each name, or what is wrong: a word, or where a quote is open at the end."""
+    """Return the first value of each name, or the problem: its kind, or whether a quote is unclosed at the end."""
     found: dict[str, str] = {}
     length = len(rest)
     while rest:
@@ -166,8 +166,8 @@ def read_parameters(rest: str) -> dict[str, str] | str | int:
     return found
 
 
-def readable(uri: str) -> str:
-    """Return an address as text: UTF-8, or else each byte that is not ASCII escaped."""
+def decode_uri(uri: str) -> str:
+    """Return a URI as text: UTF-8, otherwise with non-ASCII bytes escaped."""
     try:
         return uri.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
@@ -178,7 +178,7 @@ def read_date(text: str) -> str | None:
     """Return 14 digits, or None."""
     text = text.strip(" \t\n\f\r")
     if re.fullmatch("[0-9]{14}", text):
-        return moment(*(int(text[a:b]) for a, b in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))), offset=0)
+        return to_utc(*(int(text[a:b]) for a, b in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))), offset=0)
     if iso := ISO_DATE.fullmatch(text):
         year, month, day, hour, minute, second, zone = iso.groups("0")
         month = MONTHS[int(month) - 1] if 1 <= int(month) <= 12 else ""
@@ -195,11 +195,11 @@ def read_date(text: str) -> str | None:
             return None
         offset = (hours * 60 + minutes) * (-1 if zone[0] == "-" else 1)
     clock = (int(hour), int(minute), int(second))
-    return moment(int(year), MONTHS.index(month[:3].lower()) + 1, int(day), *clock, offset=offset)
+    return to_utc(int(year), MONTHS.index(month[:3].lower()) + 1, int(day), *clock, offset=offset)
 
 
-def moment(year: int, month: int, day: int, hour: int, minute: int, second: int, *, offset: int) -> str | None:
-    """Return the 14 digits in UTC of a moment so many minutes ahead of it, or None if there is no such moment."""
+def to_utc(year: int, month: int, day: int, hour: int, minute: int, second: int, *, offset: int) -> str | None:
+    """Return the 14 digits in UTC of a local time with an offset in minutes, or None if it is invalid."""
     if second > 60:
         return None
     try:
@@ -210,7 +210,7 @@ def moment(year: int, month: int, day: int, hour: int, minute: int, second: int,
 
 
 def date_in_uri(uri: str) -> str | None:
-    """Return the first date of exactly 14 digits behind a slash, or None."""
+    """Return the first date of exactly 14 digits after a slash, or None."""
     for digits in re.findall("(?<=/)([0-9]{14})(?![0-9])", uri):
         if date := read_date(digits):
             return date
