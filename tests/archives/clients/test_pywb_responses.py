@@ -1,4 +1,4 @@
-"""What pywb's index is asked, and answers of any kind, by a server that says what it is told to."""
+"""Queries of pywb's index, and responses of any kind by a scripted server."""
 
 import asyncio
 import json
@@ -19,16 +19,16 @@ SITE = "http://example.com"
 
 
 def with_script(
-    answers: dict[str, Answer], talk: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
+    responses: dict[str, Answer], scenario: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
 ) -> None:
-    """Run a conversation with one whose index says what it is told to."""
+    """Run a scenario against a scripted index."""
 
     async def run() -> None:
-        async with scripted(answers) as server, make_http_client() as http_client:
+        async with scripted(responses) as server, make_http_client() as http_client:
             lister = PrefixListing(
                 ("exact", "prefix", "host"), SourcedNumber(50, "a test"), SourcedNumber(100_000, "a test")
             )
-            await talk(
+            await scenario(
                 server, Archive("p", "P", ArchiveKind.PYWB, cdx=f"{server.base}/cdx", lister=lister), http_client
             )
 
@@ -48,17 +48,17 @@ ROW = {
 }
 
 
-def test_query_parameters() -> None:
-    """`fields` and not `fl`, dates of 14 digits, nothing of pages; what a lister does not do is not asked."""
+def test_index_query_has_documented_parameters() -> None:
+    """`fields` instead of `fl`, dates of 14 digits, no paging; unsupported match types are not requested."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = PywbClient(archive, http_client)
         assert len(await listed(client.captures(f"{SITE}/"))) == 1
         assert server.asked == [QUERY]
         await collected(client.list_prefix(f"{SITE}/a", "2014", "201502"))
-        asked = parse_qs(urlsplit(server.asked[1]).query)
-        assert set(asked) == {"url", "matchType", "output", "fields", "limit", "from", "to"}
-        assert (asked["from"], asked["to"]) == (["20140101000000"], ["20150228235959"])
+        requested = parse_qs(urlsplit(server.asked[1]).query)
+        assert set(requested) == {"url", "matchType", "output", "fields", "limit", "from", "to"}
+        assert (requested["from"], requested["to"]) == (["20140101000000"], ["20150228235959"])
         for prefix, matches in (("*.example.com", ("exact", "prefix")), (SITE, ("exact",)), (f"{SITE}/a", ("exact",))):
             lister = PrefixListing(matches, SourcedNumber(50, "a test"))
             _, error = await collected(PywbClient(replace(archive, lister=lister), http_client).list_prefix(prefix))
@@ -66,15 +66,15 @@ def test_query_parameters() -> None:
         with pytest.raises(UnsupportedError):
             await client.get(SITE)
         assert len(server.asked) == 2
-        # Without a lister a page's captures can be asked for all the same, without a limit.
+        # Without prefix listing, captures of a page can be queried, without a limit.
         await collected(PywbClient(replace(archive, lister=None), http_client).captures(f"{SITE}/"))
         assert server.asked[2] == QUERY.removesuffix("&limit=50")
 
-    with_script({QUERY: Answer(200, {}, json.dumps(ROW))}, talk)
+    with_script({QUERY: Answer(200, {}, json.dumps(ROW))}, scenario)
 
 
 def test_invalid_lines_are_skipped_alone() -> None:
-    """Wrong types, dates and addresses cost their line; repeated lines and other pages are left out."""
+    """Wrong types, dates and URLs affect only their line; repeated lines and other pages are skipped."""
     lines = [
         json.dumps(row)
         for row in (
@@ -86,21 +86,21 @@ def test_invalid_lines_are_skipped_alone() -> None:
     ]  # fmt: skip
     body = "\n\n".join([*lines, "{" * 100_000, '{"a":' * 100_000]).encode() + b'\n{"url": "\xff"}\n'
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = PywbClient(archive, http_client)
-        found = await listed(client.captures(f"{SITE}/"))
-        assert [(capture.status, capture.redirect, capture.length) for capture in found] == [
+        results = await listed(client.captures(f"{SITE}/"))
+        assert [(capture.status, capture.redirect, capture.length) for capture in results] == [
             (200, None, None),
             (301, "/x", 5),
         ]
         assert client.problems.total == 15
         assert client.problems.counts["fuzzy"] == client.problems.counts["foreign-scheme"] == 1
 
-    with_script({QUERY: Answer(200, {}, body)}, talk)
+    with_script({QUERY: Answer(200, {}, body)}, scenario)
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("response", "expected"),
     [
         (Answer(404), None),
         (Answer(200), None),
@@ -115,12 +115,12 @@ def test_invalid_lines_are_skipped_alone() -> None:
         (Answer(451), "excluded"),
     ],
 )
-def test_other_text_fails(answer: Answer, expected: str | None) -> None:
-    """A miss is empty; rubbish is a fault; a rule is a rule."""
+def test_other_text_fails(response: Answer, expected: str | None) -> None:
+    """Not found is empty, garbage is a failure, an exclusion is a rule."""
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        found, error = await collected(PywbClient(archive, http_client).captures(f"{SITE}/"))
-        assert found == []
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        results, error = await collected(PywbClient(archive, http_client).captures(f"{SITE}/"))
+        assert results == []
         if expected is None:
             assert error is None
         elif expected == "excluded":
@@ -129,4 +129,4 @@ def test_other_text_fails(answer: Answer, expected: str | None) -> None:
             assert isinstance(error, FailedError)
             assert error.kind == expected
 
-    with_script({QUERY: answer}, talk)
+    with_script({QUERY: response}, scenario)

@@ -1,4 +1,4 @@
-"""Answers of the Wayback Machine that are no list, bad in part, refused, or asked for too often."""
+"""Invalid, refused and throttled responses of the Wayback Machine."""
 
 import asyncio
 
@@ -16,9 +16,9 @@ from unlost.registry import RequestKind
 
 @pytest.mark.parametrize("exception", ["AdministrativeAccessControlException", "RobotAccessControlException"])
 def test_blocked_site_is_excluded(exception: str) -> None:
-    """403 with one of two names is the archive's rule, not a fault, for lists and for copies."""
+    """403 with one of two exception names is a rule of the archive, for listings and captures."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.excluded["example.com"] = exception
         client = WaybackClient(fake.archive(), http_client)
         _, error = await collected(client.captures(PAGE))
@@ -32,11 +32,11 @@ def test_blocked_site_is_excluded(exception: str) -> None:
         assert isinstance(error, FailedError)
         assert error.kind == "status"
 
-    with_archive([Stored(PAGE, "20140210000001")], talk)
+    with_archive([Stored(PAGE, "20140210000001")], scenario)
 
 
 def test_invalid_rows_are_skipped_and_counted() -> None:
-    """Rows of wrong types, lengths and dates do not keep the others from coming."""
+    """Wrong types, lengths and dates affect only their row."""
     bad: list[object] = [
         row()[:-1],
         [*row(), "more"],
@@ -50,38 +50,38 @@ def test_invalid_rows_are_skipped_and_counted() -> None:
         "text", 17, None, {"a": [1]}, [["nested"]], row(),
     ]  # fmt: skip
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = array(row(timestamp="20130101000000"), *bad, row(timestamp="20150101000000"))
         client = WaybackClient(fake.archive(), http_client)
-        found = await listed(client.captures(PAGE))
-        assert [capture.datetime for capture in found] == ["20130101000000", "20140210000001", "20150101000000"]
+        results = await listed(client.captures(PAGE))
+        assert [capture.datetime for capture in results] == ["20130101000000", "20140210000001", "20150101000000"]
         assert client.problems.total == 12, "what stands between two rows is one"
         assert set(client.problems.counts) == {"bad-field-count", "bad-date", "bad-address", "bad-json"}
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_invalid_utf8_is_preserved() -> None:
-    """An address of another charset is still an address."""
+    """A URL in another charset is valid."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = array(row("http://example.com/PLACE")).replace(b"PLACE", b"\xfc")
-        found = await listed(WaybackClient(fake.archive(), http_client).captures("http://example.com/%FC"))
-        assert [capture.uri for capture in found] == ["http://example.com/%FC"]
+        results = await listed(WaybackClient(fake.archive(), http_client).captures("http://example.com/%FC"))
+        assert [capture.uri for capture in results] == ["http://example.com/%FC"]
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_duplicate_rows_are_dropped() -> None:
-    """Repeated rows are one capture; what differs in status or digest is another."""
+    """Rows with different status or digest are different captures."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         other = [*row()[:4], "404", *row()[5:]]
         fake.instead = array(row(), row(), other, row())
-        found = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
-        assert [capture.status for capture in found] == [200, 404]
+        results = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        assert [capture.status for capture in results] == [200, 404]
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 @pytest.mark.parametrize(
@@ -107,31 +107,31 @@ def test_duplicate_rows_are_dropped() -> None:
     ids=lambda body: repr(body[:12]),
 )
 def test_other_text_is_malformed(body: bytes) -> None:
-    """Rubbish of any kind, or a list that breaks off, is not mistaken for `nothing held`."""
+    """Garbage and truncated listings are not empty listings."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = body
         client = WaybackClient(fake.archive(), http_client)
         _, error = await asyncio.wait_for(collected(client.captures(PAGE)), 20)
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_exclusion_instead_of_a_list() -> None:
-    """A body that names the exception is an exclusion whatever its status."""
+    """A body with the exception's name is an exclusion for any status."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = b"org.archive.wayback.exception.RobotAccessControlException: blocked"
         _, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert isinstance(error, ExcludedError)
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_rate_limit_is_respected() -> None:
-    """With 30 a minute, lists and TimeMaps together, nothing is ever refused, and replay does not wait for them."""
+    """Listings and TimeMaps share 30 requests per minute, and replay does not wait for them."""
 
     async def run() -> None:
         clock = VirtualClock()
@@ -140,11 +140,11 @@ def test_rate_limit_is_respected() -> None:
             begin = clock.now()
             client = WaybackClient(fake.archive(rows_per_page=1), http_client)
             timemaps = MementoClient(fake.archive(), http_client)
-            found, lists = await asyncio.gather(
+            results, lists = await asyncio.gather(
                 listed(client.list_prefix("http://example.com")),
                 asyncio.gather(*(listed(timemaps.captures(stored.original)) for stored in fake.stored[:20])),
             )
-            assert (len(found), [len(each) for each in lists]) == (60, [1] * 20)
+            assert (len(results), [len(each) for each in lists]) == (60, [1] * 20)
             assert fake.refused == 0
             times = [at for at, _, _ in fake.asked]
             assert len(times) == 80
@@ -157,15 +157,15 @@ def test_rate_limit_is_respected() -> None:
 
 
 def test_throttling_is_obeyed() -> None:
-    """Where the registry knows no limit, 429 without a word of how long costs a minute, and no row is lost."""
+    """Without a known limit, 429 without Retry-After pauses requests for a minute, and no row is lost."""
 
     async def run() -> None:
         clock = VirtualClock()
         async with fake_wayback(pages(70), clock) as fake, make_http_client(clock) as http_client:
             archive = fake.archive(rows_per_page=1)
             fake.minute = {RequestKind.INDEX: 30}
-            found = await listed(WaybackClient(archive, http_client).list_prefix("http://example.com"))
-            assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
+            results = await listed(WaybackClient(archive, http_client).list_prefix("http://example.com"))
+            assert [capture.uri for capture in results] == [stored.original for stored in fake.stored]
             assert fake.refused == 2
             assert clock.slept.count(60.0) + sum(50 < each < 60 for each in clock.slept) >= 2
 

@@ -1,4 +1,4 @@
-"""From an entry of the registry to its client."""
+"""Clients are created from registry entries."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from unlost.registry import Archive, ArchiveKind
 
 @pytest.mark.parametrize("kind", [kind for kind in ArchiveKind if kind is not ArchiveKind.LIVE])
 def test_every_kind_has_a_client(kind: ArchiveKind, tmp_path: Path) -> None:
-    """It speaks for the archive that it was opened for, and has asked nobody yet."""
+    """The client belongs to its archive and has sent no request."""
     archive = Archive(
         "a",
         "A",
@@ -30,6 +30,6 @@ def test_every_kind_has_a_client(kind: ArchiveKind, tmp_path: Path) -> None:
 
 
 def test_live_web_is_not_a_registry_archive() -> None:
-    """No registry can have it, so that no job of the service sends requests to a site."""
+    """A registry cannot contain it, so jobs of the service never send requests to live sites."""
     with pytest.raises(UsageError, match="no client for"):
         create_client(Archive("live", "Live", ArchiveKind.LIVE), Answers())
