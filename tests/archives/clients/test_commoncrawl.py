@@ -138,9 +138,9 @@ def test_registry_entry_without_urls_is_rejected() -> None:
     """The URLs of the list of crawls and of the data are required."""
     entry = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx="http://127.0.0.1/collinfo.json")
 
-    class Nobody:
+    class UnusedHttpClient:
         async def send(self, *_: object) -> Any:  # noqa: ANN401  never called
             raise AssertionError
 
     with pytest.raises(UsageError, match="filename"):
-        CommonCrawlClient(entry, Nobody())
+        CommonCrawlClient(entry, UnusedHttpClient())

@@ -19,7 +19,7 @@ pytestmark = UNCOLLECTED
 @pytest.mark.parametrize(
     ("instead", "kind"),
     [
-        ((200, b"<html>" + b"rubbish\n" * 650_000), "malformed"),
+        ((200, b"<html>" + b"garbage\n" * 650_000), "malformed"),
         ((200, b"\0" * 5_000_000), "malformed"),
         ((200, b"[" * 5_000_000), "malformed"),
         ((404, b"<html>no such page</html>"), "status"),

@@ -81,7 +81,7 @@ class ArbitraryHttpClient:
     requested: list[str] = field(default_factory=list)
 
     async def send(self, _: Archive, request: HttpRequest) -> HttpResponse:
-        """Return the next answer."""
+        """Return the next response."""
         status, headers, body = self.responses[len(self.requested) % len(self.responses)]
         self.requested.append(request.url)
         assert len(self.requested) < MAX_REQUESTS

@@ -82,7 +82,7 @@ class GeneratedTable:
         self.rows = rows
         self._number = count()
 
-    def read_rows(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         """Return the next rows, about `size` bytes of them."""
         lines: list[bytes] = []
         for number in self._number:

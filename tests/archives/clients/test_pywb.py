@@ -83,7 +83,7 @@ class RecordingHttpClient:
         self.asked: list[str] = []
 
     async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
-        """Remember, and ask."""
+        """Record and send the request."""
         self.asked.append(request.url)
         return await self._courier.send(archive, request)
 
@@ -106,11 +106,11 @@ def with_clients(
     asyncio.run(run())
 
 
-def read_and_close(copy: FetchedCapture | None) -> tuple[Capture, bytes]:
+def read_and_close(fetched: FetchedCapture | None) -> tuple[Capture, bytes]:
     """Return the capture and its body."""
-    assert copy is not None
-    with copy.body:
-        return copy.capture, copy.body.read()
+    assert fetched is not None
+    with fetched.body:
+        return fetched.capture, fetched.body.read()
 
 
 def test_captures_match_the_records(servers: list[pywb.Pywb]) -> None:
@@ -265,10 +265,10 @@ def test_original_headers_and_charset(servers: list[pywb.Pywb]) -> None:
     """Headers have their original names with or without pywb's prefix; bodies are unmodified."""
 
     async def scenario(clients: list[PywbClient], _: RecordingHttpClient) -> None:
-        copy = await clients[0].get(SITE, "2014")
-        assert copy is not None
-        copy.body.close()
-        assert dict(copy.headers) == {"Content-Type": PAGE, "Server": "old", "X-A": "b"}
+        fetched = await clients[0].get(SITE, "2014")
+        assert fetched is not None
+        fetched.body.close()
+        assert dict(fetched.headers) == {"Content-Type": PAGE, "Server": "old", "X-A": "b"}
         capture, body = read_and_close(await clients[1].get(f"{SITE}/café?a=1&b=%26"))
         assert (capture.mime, body) == ("text/html", "é".encode("iso-8859-1"))
 

@@ -85,7 +85,7 @@ def test_mementos_before_a_timeout_are_yielded() -> None:
 
     async def gather() -> None:
         async for page in MementoClient(archive, http_client).pages(PAGE):
-            pages.append(page)  # noqa: PERF401  what came before the end is kept
+            pages.append(page)  # noqa: PERF401  pages before the end are collected
 
     async def run() -> None:
         task = asyncio.create_task(gather())

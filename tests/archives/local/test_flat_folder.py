@@ -240,7 +240,7 @@ def test_folder_without_cache_is_not_an_empty_result(
 ) -> None:
     """The error names the expected content."""
     (tmp_path / "letter.txt").write_text("something else")
-    with pytest.raises(FailedError, match=f"expected {holds}, results none") as caught:
+    with pytest.raises(FailedError, match=f"expected {holds}, found none") as caught:
         asyncio.run(make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False)).get("http://a.com/"))
     assert caught.value.kind == "malformed"
 
