@@ -32,7 +32,7 @@ class LoopbackResolver:
     """Resolves the archive's domains to this machine."""
 
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
-        """Return one address for all."""
+        """Resolve every name to this machine."""
         assert host.startswith("archive.")
         return [literal_address_info(HostPort("127.0.0.1", port))]
 

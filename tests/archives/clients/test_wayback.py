@@ -34,7 +34,7 @@ def test_captures_have_all_fields_of_the_index() -> None:
     with_archive([Stored(PAGE, "20140210000001"), Stored("http://example.com/other", "20140210000001")], scenario)
 
 
-def test_no_captures_is_an_empty_list() -> None:
+def test_empty_response_is_an_empty_list() -> None:
     """An empty array is a valid response."""
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:

@@ -22,7 +22,7 @@ class Commands:
         self._process = process
 
     def start(self, home: Path, arguments: list[str]) -> int:
-        """Start `unlost` in somebody's name; return the number of its process."""
+        """Start `unlost` with a given home; return its process id."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps([str(home), arguments]) + "\n")
         self._process.stdin.flush()

@@ -126,7 +126,7 @@ def test_invalid_page_of_results_fails(declared: object, kind: str) -> None:
     assert raised.value.kind == kind
 
 
-def test_no_results_is_an_empty_page() -> None:
+def test_empty_search_response_is_an_empty_page() -> None:
     """The response is an empty list or 404."""
     for declared in ({"response_items": [], "next_page": "x"}, 404):
         results = page(lambda *_, declared=declared: declared)

@@ -58,7 +58,7 @@ class ScriptedArchive:
         self._copies = fetched_captures or {}
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield what it was told."""
+        """Yield the prepared captures, then raise the prepared error."""
         self.asked.append(uri)
         for each in self._captures.get(uri, []):
             if isinstance(each, UnlostError):
