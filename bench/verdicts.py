@@ -4,8 +4,8 @@ import logging
 import warnings
 from collections import Counter
 
+from tests.quality.classified import classified_examples, is_detected, is_labelled_bad, real_pages
 from tests.quality.examples import BAD, GOOD, UNCLEAR
-from tests.quality.judged import is_found, is_labelled_bad, judged, real_pages
 from tests.real_data import DATA
 
 from bench.measure import Report, best_of
@@ -19,10 +19,10 @@ PAGES = 20
 def labelled(report: Report) -> None:
     """Report what was found of the labelled pages."""
     total, found, rejected, right = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    for example, verdict in judged():
+    for example, verdict in classified_examples():
         total[example.label] += 1
         rejected[example.label] += verdict is not None
-        found[example.label] += is_found(example, verdict)
+        found[example.label] += is_detected(example, verdict)
         right[example.label] += verdict is not None and verdict.kind.value == example.label
     report.line("| label | pages | rejected | for a deserved reason | for this reason |")
     report.line("|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""The folder of real data, which nobody in this project wrote, and what is in it."""
+"""The folder of real data from other projects, and its content."""
 
 import gzip
 import os
@@ -8,7 +8,7 @@ DATA = Path(os.environ.get("UNLOST_DATA") or Path(__file__).parents[2] / "shared
 
 
 def urls() -> list[str]:
-    """Return the 1.2 million URLs of both lists: whole government hosts, and links of a link-sharing site."""
+    """Return the 1.2 million URLs of both lists: complete government hosts, and links of a link-sharing site."""
     with gzip.open(DATA / "urls" / "eot2024-hosts.txt.gz", "rt", encoding="utf-8", newline="\n") as lines:
         hosts = [line.rstrip("\n") for line in lines]
     with gzip.open(DATA / "urls" / "reddit2013-links.tsv.gz", "rt", encoding="utf-8", newline="\n") as lines:

@@ -1,14 +1,14 @@
-"""A clock on which waiting takes no time."""
+"""A virtual clock, on which waiting takes no real time."""
 
 import asyncio
 
 
 class VirtualClock:
-    """Time that passes only when somebody waits for it, or when a test says so.
+    """A clock that advances only when a task sleeps, or when a test advances it.
 
-    Whoever waits beside others may wake late, never early: so a limit that holds here holds.
+    Concurrent sleepers may wake late but never early, so rate limits that hold here hold in real time.
 
-    slept: every wait, in seconds, in order.
+    slept: all sleeps in seconds, in order.
     """
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
@@ -20,12 +20,12 @@ class VirtualClock:
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Let the time pass, and others run."""
+        """Advance the clock, and let other tasks run."""
         self.slept.append(seconds)
         wake = self._now + max(0.0, seconds)
         await asyncio.sleep(0)
         self._now = max(self._now, wake)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass for everybody."""
+        """Advance the clock."""
         self._now += seconds

@@ -1,22 +1,22 @@
-"""Waiting for what another process does."""
+"""Waits for other processes."""
 
 import subprocess
 import time
 from collections.abc import Callable
 
-_SECONDS = 120  # far more than anything takes that is waited for, also on a machine that does much else
+_TIMEOUT = 120  # seconds; far more than any condition needs, also on a busy machine
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Return as soon as something is so; fail if that takes too long."""
-    end = time.monotonic() + _SECONDS
+    """Return as soon as a condition is true; fail after a timeout."""
+    end = time.monotonic() + _TIMEOUT
     while not condition():
         assert time.monotonic() < end
-        time.sleep(0.01)  # between two looks, never instead of one
+        time.sleep(0.01)  # the interval between two checks
 
 
-def said(process: subprocess.Popen[str], word: str) -> int:
-    """Return the number behind a word, as soon as the process prints it."""
+def read_number(process: subprocess.Popen[str], word: str) -> int:
+    """Wait for a line of output that begins with a word, and return the number after the word."""
     assert process.stdout
     for line in process.stdout:
         if line.startswith(word):

@@ -1,4 +1,4 @@
-"""Small archive files for tests, written by warcio or by hand, and what is asked of them."""
+"""Small archive files for tests, written by warcio or by hand."""
 
 import asyncio
 import io
@@ -20,7 +20,7 @@ HTML = (("Content-Type", "text/html"),)
 
 
 def archive(folder: Path) -> Archive:
-    """Return the registry's entry of a folder."""
+    """Return the registry entry of a folder."""
     return Archive("mine", "My files", ArchiveKind.FILES, folder=str(folder))
 
 
@@ -32,7 +32,7 @@ def page(
     status: str = "200 OK",
     fields: dict[str, str] | None = None,
 ) -> Callable[[WARCWriter], Any]:
-    """Return what makes a response record. date: ISO."""
+    """Return a function that creates a response record. date: ISO."""
 
     def make(writer: WARCWriter) -> Any:  # noqa: ANN401  warcio has no types
         head = StatusAndHeaders(status, list(headers), protocol="HTTP/1.1")
@@ -50,12 +50,12 @@ def page(
 def revisit(
     uri: str, date: str, digest: str, of: tuple[str, str] | None, status: str | None = "200 OK"
 ) -> Callable[[WARCWriter], Any]:
-    """Return what makes a revisit record."""
+    """Return a function that creates a revisit record."""
 
     def make(writer: WARCWriter) -> Any:  # noqa: ANN401  warcio has no types
         head = StatusAndHeaders(status, [("X-Again", "yes")], protocol="HTTP/1.1") if status else None
-        address, moment = of or ("http://elsewhere.example/", "2000-01-01T00:00:00Z")
-        record = writer.create_revisit_record(uri, digest, address, moment, head, {"WARC-Date": date})
+        url, moment = of or ("http://elsewhere.example/", "2000-01-01T00:00:00Z")
+        record = writer.create_revisit_record(uri, digest, url, moment, head, {"WARC-Date": date})
         if of is None:
             record.rec_headers.remove_header("WARC-Refers-To-Target-URI")
             record.rec_headers.remove_header("WARC-Refers-To-Date")
@@ -75,7 +75,7 @@ def write(path: Path, *records: Callable[[WARCWriter], Any], gzip: bool = True) 
 
 
 def digest_of(body: bytes) -> str:
-    """Return the digest that warcio gives a payload."""
+    """Return the digest that warcio computes for a payload."""
     import base64
     import hashlib
 
@@ -83,22 +83,22 @@ def digest_of(body: bytes) -> str:
 
 
 def run(task: Coroutine[Any, Any, T]) -> T:
-    """Run something to its end."""
+    """Run an awaitable to completion."""
     return asyncio.run(task)
 
 
 def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
-    """Return everything that a list yields."""
+    """Return everything that an async iterator yields."""
     return run(helpers.listed(captures))
 
 
-def body_of(copy: FetchedCapture | None) -> bytes:
-    """Return the body of a copy."""
-    assert copy is not None
-    with copy.body:
-        return copy.body.read()
+def body_of(fetched: FetchedCapture | None) -> bytes:
+    """Return the body of a fetched capture."""
+    assert fetched is not None
+    with fetched.body:
+        return fetched.body.read()
 
 
 def files(folder: Path, **options: Any) -> WarcFilesClient:  # noqa: ANN401  those of the class
-    """Return a folder as a repository."""
+    """Return a client for a folder."""
     return WarcFilesClient(archive(folder), **options)

@@ -1,4 +1,4 @@
-"""An HTTP client for tests of clients, and what an archive lists, up to its end or up to what it raises."""
+"""An HTTP client for tests of archive clients, and helpers that collect listings."""
 
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
@@ -12,22 +12,22 @@ from unlost.http import ArchiveHttpClient, MemoryLimitStore
 Listed = TypeVar("Listed")
 
 
-def make_http_client(clock: Clock | None = None, **options: Any) -> ArchiveHttpClient:  # noqa: ANN401  those of Courier
-    """Return an HTTP client that waits on virtual time and has accounts of its own."""
+def make_http_client(clock: Clock | None = None, **options: Any) -> ArchiveHttpClient:  # noqa: ANN401  options of ArchiveHttpClient
+    """Return an HTTP client with virtual time and its own rate-limit state."""
     return ArchiveHttpClient(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
 
 
 async def collected(captures: AsyncIterator[Listed]) -> tuple[list[Listed], ArchiveError | None]:
-    """Return all captures or pages of them, and what was raised behind them."""
-    found: list[Listed] = []
+    """Return all captures or pages of captures, and the error raised after them."""
+    results: list[Listed] = []
     try:
         async for capture in captures:
-            found.append(capture)  # noqa: PERF401  what came before an error is kept
+            results.append(capture)  # noqa: PERF401  items before an error are returned
     except ArchiveError as error:
-        return found, error
-    return found, None
+        return results, error
+    return results, None
 
 
 async def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
-    """Return all captures; what is raised is raised."""
+    """Return all captures; errors are raised."""
     return [capture async for capture in captures]

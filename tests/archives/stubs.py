@@ -1,4 +1,4 @@
-"""Answers without a network."""
+"""Responses without a network."""
 
 import io
 
@@ -8,24 +8,24 @@ from unlost.registry import Archive
 
 
 def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> HttpResponse:
-    """Return an answer; `Content_Type` is the header Content-Type."""
+    """Return a response; the keyword `Content_Type` is the header Content-Type."""
     fields = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     return HttpResponse(url, status, fields, io.BytesIO(body), len(body))
 
 
 class Answers:
-    """An HTTP client that knows its answers beforehand, by address; what it does not know fails.
+    """An HTTP client with prepared responses by URL; other requests fail.
 
-    asked: the addresses that it was asked for, in order.
+    asked: the requested URLs in order.
     """
 
     def __init__(self, *replies: HttpResponse) -> None:
         self._replies = {each.url: each for each in replies}
         self.asked: list[str] = []
 
-    async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
-        """Return the answer. Raises FailedError."""
-        self.asked.append(question.url)
-        if question.url not in self._replies:
-            raise FailedError("nobody there", archive.id, "refused")
-        return self._replies[question.url]
+    async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
+        """Return the response. Raises FailedError."""
+        self.asked.append(request.url)
+        if request.url not in self._replies:
+            raise FailedError("no such server", archive.id, "refused")
+        return self._replies[request.url]

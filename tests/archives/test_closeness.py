@@ -1,4 +1,4 @@
-"""One meaning of "closest to a date" for every archive, also of dates that are short of digits."""
+"""All archives agree on the capture closest to a date, also for partial dates."""
 
 import asyncio
 from datetime import datetime
@@ -25,20 +25,20 @@ ASKED = [None, "2", "19", "2014", "201412", "2015", "20141224", "2014122418", "2
 
 
 def distance(moment: str, date: str | None) -> float:
-    """Say how far a moment is from a date, slowly; without one, from the end of time."""
+    """Return the distance of a time from a date; without a date, from the end of time."""
     first, last = (dates.to_datetime(each) for each in datetime_negotiation.date_span(date))
     when = dates.to_datetime(moment)
     return max((first - when).total_seconds(), (when - last).total_seconds(), 0.0)
 
 
-async def check(client: ArchiveClient) -> None:
-    """Ask for every page at every date, and compare with the slow model."""
+async def assert_closest(client: ArchiveClient) -> None:
+    """Query every page at every date, and compare with the model."""
     for uri, held in HELD.items():
         for date in ASKED:
-            copy = await client.get(uri, date)
-            assert copy is not None
-            copy.body.close()
-            assert distance(copy.capture.datetime, date) == min(distance(each, date) for each in held), (uri, date)
+            fetched = await client.get(uri, date)
+            assert fetched is not None
+            fetched.body.close()
+            assert distance(fetched.capture.datetime, date) == min(distance(each, date) for each in held), (uri, date)
     with pytest.raises(DateError):
         await client.get("http://example.com/", "201413")
 
@@ -46,29 +46,29 @@ async def check(client: ArchiveClient) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_files_return_the_closest_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder on this machine."""
+    """For a local folder."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
     records = [page(uri, dates.to_datetime(each).isoformat()[:19] + "Z") for uri, held in HELD.items() for each in held]
     write(tmp_path / "w" / "a.warc.gz", *records)
-    asyncio.run(check(files(tmp_path / "w")))
+    asyncio.run(assert_closest(files(tmp_path / "w")))
 
 
 @pytest.mark.parametrize(
     "kind", [ArchiveKind.WAYBACK, ArchiveKind.PYWB, ArchiveKind.MEMENTO, ArchiveKind.ARCHIVE_TODAY]
 )
 def test_remote_archives_return_the_closest_capture(kind: ArchiveKind) -> None:
-    """By raw replay, which is asked for the middle of a span, or by a TimeMap."""
+    """By raw replay with the middle of the period, or by a TimeMap."""
     stored = [Stored(uri, each) for uri, held in HELD.items() for each in held]
 
-    async def ask() -> None:
+    async def query() -> None:
         async with fake_wayback(stored) as fake, make_http_client() as http_client:
-            place = f"{fake.base}/web"
+            position = f"{fake.base}/web"
             archive = Archive(
-                "a", "A", kind, timemap=f"{place}/timemap/link/", replay=f"{place}/{{datetime}}id_/{{uri}}"
+                "a", "A", kind, timemap=f"{position}/timemap/link/", replay=f"{position}/{{datetime}}id_/{{uri}}"
             )
-            await check(create_client(archive, http_client))
+            await assert_closest(create_client(archive, http_client))
 
-    asyncio.run(ask())
+    asyncio.run(query())
 
 
 moments = st.datetimes(datetime(1990, 1, 1), datetime(2030, 12, 31)).map(lambda each: each.strftime("%Y%m%d%H%M%S"))  # noqa: DTZ001
@@ -76,7 +76,7 @@ moments = st.datetimes(datetime(1990, 1, 1), datetime(2030, 12, 31)).map(lambda 
 
 @given(st.lists(moments, min_size=1), moments, st.integers(1, 14))
 def test_closest_to_the_middle_of_a_period_is_closest_to_the_period(held: list[str], date: str, digits: int) -> None:
-    """To half a second, which 14 digits cannot say."""
+    """Up to half a second, the resolution of 14 digits."""
     date = date[:digits]
     try:
         middle = dates.to_datetime(datetime_negotiation.target_datetime(date))

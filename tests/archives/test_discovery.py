@@ -1,4 +1,4 @@
-"""Where archives say that their MementoMaps are: headers and home pages of every making."""
+"""Discovery of MementoMaps in headers and home pages of archives."""
 
 import asyncio
 
@@ -17,19 +17,19 @@ ARCHIVE = Archive(
 PAGE = "http://example.com/"
 
 
-def in_header(value: str) -> list[str]:
-    """Return the addresses of maps in a Link header of `https://a.example/web/x`."""
+def urls_in_header(value: str) -> list[str]:
+    """Return the map URLs in a Link header of `https://a.example/web/x`."""
     return [link.url for link in maps_in_headers(reply("https://a.example/web/x", Link=value))]
 
 
-def in_page(page: str | bytes, kind: str = "text/html; charset=utf-8") -> list[str]:
-    """Return the addresses of maps in a page at `https://a.example/web/`."""
+def urls_in_page(page: str | bytes, kind: str = "text/html; charset=utf-8") -> list[str]:
+    """Return the map URLs in a page at `https://a.example/web/`."""
     body = page if isinstance(page, bytes) else page.encode()
     return [link.url for link in maps_in_page(reply("https://a.example/web/", body, Content_Type=kind))]
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "results"),
     [
         ('<https://b.example/m.ukvs>; rel="mementomap"', ["https://b.example/m.ukvs"]),
         ("<m.ukvs>;rel=mementomap", ["https://a.example/web/m.ukvs"]),
@@ -48,19 +48,19 @@ def in_page(page: str | bytes, kind: str = "text/html; charset=utf-8") -> list[s
         ("", []),
     ],
 )  # fmt: skip
-def test_headers(header: str, found: list[str]) -> None:
-    """Links are read as RFC 8288 has them, made absolute, each once, a few at most, and only web addresses."""
-    assert in_header(header) == found
+def test_map_links_in_header_are_parsed(header: str, results: list[str]) -> None:
+    """Links are parsed as in RFC 8288, absolute, unique, limited in number, and restricted to web URLs."""
+    assert urls_in_header(header) == results
 
 
-def test_several_headers() -> None:
-    """A server may send one for each link."""
-    answer = reply(HOME, Link="<x>; rel=up", link="</m>; rel=mementomap")
-    assert maps_in_headers(answer) == [MapLink("https://a.example/m", "Link header of https://a.example/")]
+def test_map_links_in_several_headers_are_combined() -> None:
+    """A server may send one header per link."""
+    response = reply(HOME, Link="<x>; rel=up", link="</m>; rel=mementomap")
+    assert maps_in_headers(response) == [MapLink("https://a.example/m", "Link header of https://a.example/")]
 
 
 @pytest.mark.parametrize(
-    ("page", "found"),
+    ("page", "results"),
     [
         ('<html><head><link rel="mementomap" href="/m.ukvs"></head>', ["https://a.example/m.ukvs"]),
         ("<LINK HREF='m&amp;n' REL='alternate MEMENTOMAP'/>", ["https://a.example/web/m&n"]),
@@ -75,56 +75,56 @@ def test_several_headers() -> None:
         ("<!--" + " " * (1 << 16) + "--><link rel=mementomap href=m>", []),
     ],
 )
-def test_pages(page: str, found: list[str]) -> None:
-    """Links in the head count, wherever its base says; those in comments, scripts and bodies do not."""
-    assert in_page(page) == found
+def test_map_links_in_page_head_are_found(page: str, results: list[str]) -> None:
+    """The page's base applies; comments, scripts and bodies are ignored."""
+    assert urls_in_page(page) == results
 
 
 def test_only_html_is_parsed_as_a_page() -> None:
-    """Whatever a text looks like."""
+    """Other media types are ignored, whatever the text contains."""
     link = "<link rel=mementomap href=m>"
-    assert in_page(link, "text/plain") == []
-    assert in_page(link.encode() + b"\xff", "application/xhtml+xml") == ["https://a.example/web/m"]
+    assert urls_in_page(link, "text/plain") == []
+    assert urls_in_page(link.encode() + b"\xff", "application/xhtml+xml") == ["https://a.example/web/m"]
 
 
 @given(st.text(alphabet="<>/!-[]='\" \n&#;,linkreabsmotp:hf.", max_size=300), st.binary(max_size=300))
 def test_arbitrary_pages_do_not_crash(text: str, data: bytes) -> None:
-    """Whatever headers and pages hold."""
+    """Any headers and pages are accepted."""
     for body in (text.encode(), data, b"<link rel=mementomap href=" + data):
-        in_page(body)
-    in_header(text)
-    in_header(f"<{text}>; rel=mementomap")
+        urls_in_page(body)
+    urls_in_header(text)
+    urls_in_header(f"<{text}>; rel=mementomap")
 
 
-def test_hostile_pages_take_no_time() -> None:
-    """Half-open tags by the thousand are read in less than a few seconds, all together."""
+def test_hostile_pages_are_searched_in_bounded_time() -> None:
+    """Thousands of unclosed tags are parsed within seconds."""
     for piece in ("<", "<!", "<!--", "<a b='", "<![", "<?", "</", "<link rel=&#", "<textarea>", "<a " + "b=" * 9):
-        in_page(piece * (1 << 20))
-        in_header(piece * (1 << 14))
+        urls_in_page(piece * (1 << 20))
+        urls_in_header(piece * (1 << 14))
 
 
-def discovered(*answers: object, timemap: object = None) -> tuple[list[str], list[str], int]:
-    """Return where maps were found, the addresses that were asked for, and how many problems there were."""
-    http_client = Answers(*answers)  # type: ignore[arg-type]
-    found = asyncio.run(discover_maps(ARCHIVE, http_client, PAGE, timemap))  # type: ignore[arg-type]
-    return [link.source for link in found.maps], http_client.asked, len(found.problems)
+def discovered(*responses: object, timemap: object = None) -> tuple[list[str], list[str], int]:
+    """Return the maps found, the requested URLs, and the number of problems."""
+    http_client = Answers(*responses)  # type: ignore[arg-type]
+    results = asyncio.run(discover_maps(ARCHIVE, http_client, PAGE, timemap))  # type: ignore[arg-type]
+    return [link.source for link in results.maps], http_client.asked, len(results.problems)
 
 
 def test_given_response_is_searched_first() -> None:
-    """A map in the answer to a TimeMap needs no further question."""
-    answer = reply("https://a.example/timemap/link/x", Link="</m>; rel=mementomap")
-    assert discovered(timemap=answer) == (["Link header of https://a.example/timemap/link/x"], [], 0)
+    """A map in a TimeMap response needs no further request."""
+    response = reply("https://a.example/timemap/link/x", Link="</m>; rel=mementomap")
+    assert discovered(timemap=response) == (["Link header of https://a.example/timemap/link/x"], [], 0)
 
 
 def test_home_page_is_searched_second() -> None:
-    """Its headers and its head."""
+    """Its headers and its head are searched."""
     page = reply(HOME, b"<link rel=mementomap href=m>", Content_Type="text/html")
     assert discovered(page, timemap=reply("https://a.example/t")) == ([f"page {HOME}"], [HOME], 0)
     assert discovered(reply(HOME, Link="</m>; rel=mementomap")) == ([f"Link header of {HOME}"], [HOME], 0)
 
 
 def test_timegate_is_searched_third() -> None:
-    """Only its headers: the page that it shows is an archived one, and its links are not the archive's."""
+    """Only its headers are searched, since its body is an archived page."""
     gate = "https://a.example/timegate/http://example.com/"
     linked = reply(gate, status=302, Link="</m>; rel=mementomap")
     assert discovered(reply(HOME), linked) == ([f"Link header of {gate}"], [HOME, gate], 0)
@@ -133,5 +133,5 @@ def test_timegate_is_searched_third() -> None:
 
 
 def test_failures_are_reported() -> None:
-    """A home page that cannot be had keeps nobody from looking elsewhere."""
+    """A failed home page does not prevent further requests."""
     assert discovered() == ([], [HOME, "https://a.example/timegate/http://example.com/"], 2)

@@ -1,4 +1,4 @@
-"""What lies below a prefix, by keys."""
+"""Captures below a prefix, selected by keys."""
 
 import pytest
 from hypothesis import given
@@ -26,11 +26,11 @@ PAGES = {
 
 @pytest.mark.parametrize(("prefix", "match"), PAGES.items())
 def test_prefix_covers_itself(prefix: str, match: str) -> None:
-    """The page at a prefix lies below it, and the kind of question is told by its form."""
-    found = PrefixQuery.parse(prefix)
-    assert found.match == match
-    assert found.covers(uri.key(prefix.removeprefix("*.")))
-    assert list(found.ranges) == sorted(found.ranges)
+    """The page at a prefix is included, and the form of the prefix determines the match type."""
+    results = PrefixQuery.parse(prefix)
+    assert results.match == match
+    assert results.covers(uri.key(prefix.removeprefix("*.")))
+    assert list(results.ranges) == sorted(results.ranges)
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_prefix_covers_itself(prefix: str, match: str) -> None:
         ("http://[::1]", ["http://[::1]:81/x"], ["http://[::12]/"]),
     ],
 )
-def test_list_prefix(prefix: str, inside: list[str], outside: list[str]) -> None:
-    """Hosts are whole hosts, folders whole folders, and what only begins with the same letters is neither."""
-    found = PrefixQuery.parse(prefix)
-    assert [page for page in inside if not found.covers(uri.key(page))] == []
-    assert [page for page in outside if found.covers(uri.key(page))] == []
-    assert not found.covers(None)
+def test_prefix_covers_only_whole_hosts_and_folders(prefix: str, inside: list[str], outside: list[str]) -> None:
+    """Names that only begin with the same letters are excluded."""
+    results = PrefixQuery.parse(prefix)
+    assert [page for page in inside if not results.covers(uri.key(page))] == []
+    assert [page for page in outside if results.covers(uri.key(page))] == []
+    assert not results.covers(None)
 
 
 HOSTS = ["a.com", "b.a.com", "ab.com", "c.b.a.com", "com", "192.0.2.7", "192.0.2.70", "[::1]", "[::12]"]
@@ -84,16 +84,16 @@ prefixes = (
 
 
 def is_below(prefix: str, page: str) -> bool:
-    """Say what `Repository.under` means, slowly: by the parts of two keys."""
+    """Slow model of `list_prefix`, by the parts of two keys."""
 
-    def parts(address: str) -> tuple[list[str], str, str, str]:
-        place, _, tail = uri.key(address).partition(")")
+    def parts(url: str) -> tuple[list[str], str, str, str]:
+        position, _, tail = uri.key(url).partition(")")
         host, port = (
-            (place[: place.index("]") + 1], place.partition("]:")[2])
-            if "]" in place
-            else place.split(":")
-            if ":" in place
-            else (place, "")
+            (position[: position.index("]") + 1], position.partition("]:")[2])
+            if "]" in position
+            else position.split(":")
+            if ":" in position
+            else (position, "")
         )
         path, mark, query = tail.partition("?")
         return host.split(","), port, path, mark + query
@@ -117,7 +117,7 @@ def is_below(prefix: str, page: str) -> bool:
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[str, str]:
-    """Draw a prefix and a page that have much in common."""
+    """Draw a prefix and a similar page."""
     host, port, path = draw(hosts), draw(ports), draw(paths)
     beginning, slash, query = draw(st.sampled_from(["", path[:1], path])), draw(slashes), draw(queries)
     page = f"http://{host}{port}/{path}{draw(slashes)}{draw(queries)}"
@@ -126,27 +126,27 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 
 @given(st.tuples(prefixes, pages) | pairs())
 def test_prefixes_match_the_reference_model(pair: tuple[str, str]) -> None:
-    """For hosts, ports, addresses of machines, folders, queries and slashes of all kinds."""
+    """For hosts, ports, IP addresses, folders, queries and any number of slashes."""
     prefix, page = pair
     assert PrefixQuery.parse(prefix).covers(uri.key(page)) == is_below(prefix, page)
 
 
 @given(prefixes)
 def test_ranges_are_ordered_and_disjoint(prefix: str) -> None:
-    """So that an index can be read once, from the first to the last."""
+    """An index can be read once from start to end."""
     edges = [edge for pair in PrefixQuery.parse(prefix).ranges for edge in pair]
     assert edges == sorted(edges)
 
 
 @pytest.mark.parametrize("text", ["*.", "*./", "*.a.com/b", "*.a.com:81", "*.a.com?x", "*.u@a.com", "mailto:a@b.com"])
 def test_invalid_prefix_is_rejected(text: str) -> None:
-    """A text that is no address is refused, as is a domain with something behind it, which nobody lists."""
+    """Text that is not a URL and domain prefixes with a path are rejected."""
     with pytest.raises(UriError):
         PrefixQuery.parse(text)
 
 
 def test_host_query_is_adapted_to_a_prefix_query() -> None:
-    """What it lists is judged by what was asked for all the same."""
+    """The results are still filtered by the original prefix."""
     host = PrefixQuery.parse("http://example.com").adapted_to(["exact", "prefix"])
     assert host is not None
     assert (host.match, host.url) == ("prefix", "http://example.com/")

@@ -1,4 +1,4 @@
-"""Whether archives answer: what each of them says, and that none keeps the others waiting."""
+"""Probing of archives: each response is reported, and no archive delays the others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,38 +16,38 @@ PAGE = "http://example.com/"
 
 
 def archive(name: str) -> Archive:
-    """Return an archive with a host of its own."""
+    """Return an archive with its own host."""
     return Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example/timemap/")
 
 
-class Answering:
-    """An HTTP client that has a way to answer for each archive's TimeMaps; their home pages are empty."""
+class StubHttpClient:
+    """An HTTP client with one behaviour per archive for TimeMaps; home pages are empty."""
 
     def __init__(self, **ways: Callable[[], Awaitable[HttpResponse]]) -> None:
         self._ways = ways
 
-    async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
-        """Answer."""
-        return await self._ways[archive.id]() if "timemap" in question.url else reply(question.url)
+    async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
+        """Return the prepared response."""
+        return await self._ways[archive.id]() if "timemap" in request.url else reply(request.url)
 
 
 def probes(**ways: Callable[[], Awaitable[HttpResponse]]) -> list[ProbeResult]:
-    """Return what came of asking archives that answer in these ways, in the order in which they were done."""
+    """Return the probe results of archives with these behaviours, in order of completion."""
 
-    async def ask() -> list[ProbeResult]:
-        found = probe_archives(map(archive, ways), Answering(**ways), PAGE, VirtualClock(), 0.2)
-        return [probe async for probe in found]
+    async def probe() -> list[ProbeResult]:
+        results = probe_archives(map(archive, ways), StubHttpClient(**ways), PAGE, VirtualClock(), 0.2)
+        return [each async for each in results]
 
-    return asyncio.run(ask())
+    return asyncio.run(probe())
 
 
 async def empty() -> HttpResponse:
-    """Answer that nothing is held."""
+    """Respond that nothing is held."""
     return reply("http://a.example/timemap/x", status=404)
 
 
 async def hang() -> HttpResponse:
-    """Never answer."""
+    """Never respond."""
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -63,7 +63,7 @@ async def hang() -> HttpResponse:
     ],
 )
 def test_failure_is_reported_by_kind(error: ArchiveError, outcome: str, answered: bool) -> None:
-    """With the words of the error beside it."""
+    """The result includes the error message."""
 
     async def fail() -> HttpResponse:
         raise error
@@ -73,7 +73,7 @@ def test_failure_is_reported_by_kind(error: ArchiveError, outcome: str, answered
 
 
 def test_too_long_timemap_is_a_response() -> None:
-    """The archive is there, and holds more than a test wants to know."""
+    """The archive is available although its TimeMap is too long."""
 
     async def endless() -> HttpResponse:
         raise FailedError("more than 16 MB", "a", "too-large")
@@ -83,15 +83,15 @@ def test_too_long_timemap_is_a_response() -> None:
 
 
 def test_hanging_archive_delays_no_other() -> None:
-    """All are asked at once, and those that answer are told first."""
-    found = probes(a=hang, b=empty, c=hang, d=empty)
-    assert [probe.archive.id for probe in found[:2]] == ["b", "d"]
-    outcomes = {probe.archive.id: probe.outcome for probe in found}
+    """All archives are probed at once, and fast ones are reported first."""
+    results = probes(a=hang, b=empty, c=hang, d=empty)
+    assert [probe.archive.id for probe in results[:2]] == ["b", "d"]
+    outcomes = {probe.archive.id: probe.outcome for probe in results}
     assert outcomes == {"a": "timeout", "b": "answered", "c": "timeout", "d": "answered"}
 
 
 def test_local_failure_is_raised() -> None:
-    """A full disk is not reported as an archive that does not answer; nobody is left waiting for."""
+    """A full disk is not reported as an unavailable archive, and no task remains."""
 
     async def full() -> HttpResponse:
         raise OSError(28, "No space left on device")

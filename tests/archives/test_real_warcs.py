@@ -1,4 +1,4 @@
-"""Real WARCs, as files and through a Common Crawl of our own, with bodies as warcio reads them."""
+"""Real WARCs as files and through a local Common Crawl, compared with warcio."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ from unlost.registry import Archive, ArchiveKind
 WARCS = DATA / "warc"
 NAMES = ("archive-org-2008.warc.gz", "iana-2020.warc.gz", "iana-2021.warc.gz", "magazine.warc.gz")
 
-# warcio leaves its temporary files to the garbage collector.
+# warcio relies on the garbage collector to close its temporary files.
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -39,31 +39,31 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 Expected = tuple[str, str, str, bool]
 
 
-def by_warcio(path: Path) -> Iterator[Expected]:
-    """Yield address, record date, SHA-1 of the decoded body of each response; and whether it is in Brotli."""
+def read_by_warcio(path: Path) -> Iterator[Expected]:
+    """Yield URL, record date and SHA-1 of the decoded body of each response, and whether it is coded in Brotli."""
     with path.open("rb") as file:
         for record in ArchiveIterator(file):
             if record.rec_type == "response" and record.rec_headers.get_header("WARC-Target-URI").startswith("http"):
                 is_brotli = record.http_headers.get_header("Content-Encoding") == "br"
                 moment = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date")))[:14]
-                raw = record.raw_stream.read() if is_brotli else b""  # warcio would need another package for it
+                raw = record.raw_stream.read() if is_brotli else b""  # warcio would need another package for Brotli
                 body = brotli.decompress(raw) if is_brotli else record.content_stream().read()
-                address = record.rec_headers.get_header("WARC-Target-URI")
-                yield address, moment, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
+                url = record.rec_headers.get_header("WARC-Target-URI")
+                yield url, moment, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
 
 
-def digest(copy: FetchedCapture | None) -> str:
+def digest(stored: FetchedCapture | None) -> str:
     """Return the SHA-1 of a body."""
-    assert copy is not None
-    with copy.body:
-        return hashlib.sha1(copy.body.read()).hexdigest()  # noqa: S324  to compare
+    assert stored is not None
+    with stored.body:
+        return hashlib.sha1(stored.body.read()).hexdigest()  # noqa: S324  to compare
 
 
-async def compared(client: ArchiveClient, expected: list[Expected]) -> Counter[str]:
-    """Fetch every record that warcio found, and count how it went."""
+async def compare_records(client: ArchiveClient, expected: list[Expected]) -> Counter[str]:
+    """Fetch every record read by warcio, and count the outcomes."""
     results: Counter[str] = Counter()
-    for address, moment, body, is_brotli in expected:
-        same = [c async for c in client.captures(address) if c.datetime == moment and c.uri == address]
+    for url, moment, body, is_brotli in expected:
+        same = [c async for c in client.captures(url) if c.datetime == moment and c.uri == url]
         fetched = [each for capture in same if not capture.revisit for each in [await _digest(client, capture)]]
         assert body in fetched
         results["brotli" if is_brotli else "same"] += 1
@@ -78,14 +78,14 @@ async def _digest(client: ArchiveClient, capture: Capture) -> str:
 
 
 def test_every_body_matches_warcio() -> None:
-    """All responses of four real WARCs, decoded, byte for byte, those in Brotli too."""
+    """All decoded responses of four real WARCs are equal, including Brotli."""
     here = files(WARCS)
-    expected = [each for name in NAMES for each in by_warcio(WARCS / name)]
-    assert asyncio.run(compared(here, expected)) == {"same": 357, "brotli": 11}
+    expected = [each for name in NAMES for each in read_by_warcio(WARCS / name)]
+    assert asyncio.run(compare_records(here, expected)) == {"same": 357, "brotli": 11}
 
 
 def test_revisits_of_a_real_crawl_have_bodies() -> None:
-    """All revisits of a site that was crawled twice have the body of a record of theirs."""
+    """All revisits of a site crawled twice have the body of their original."""
 
     async def bodies() -> Counter[str]:
         here = files(WARCS / "iana-2021.warc.gz")
@@ -100,23 +100,23 @@ def test_revisits_of_a_real_crawl_have_bodies() -> None:
 
 
 def test_damaged_and_unusual_files_are_served() -> None:
-    """What can be read of broken files is served, and the problems are those that the files have."""
+    """Readable records of damaged files are served, and the problems are those of the files."""
 
     async def served() -> tuple[int, dict[str, int], list[str]]:
         here = files(WARCS / "odd")
-        found = [capture for tld in ("com", "org", "dk", "hu", "net", "edu", "io", "cz", "gov")
+        actual = [capture for tld in ("com", "org", "dk", "hu", "net", "edu", "io", "cz", "gov")
                  async for capture in here.list_prefix(f"*.{tld}")]  # fmt: skip
         cut = []
-        for capture in found:
+        for capture in actual:
             try:
-                copy = await here.fetch(capture)
+                stored = await here.fetch(capture)
             except FailedError:
                 continue
-            assert copy is not None
-            if copy.truncated:
+            assert stored is not None
+            if stored.truncated:
                 cut.append(str(capture.filename))
-            copy.body.close()
-        return len(found), (await here.problems()).counts, sorted(cut)
+            stored.body.close()
+        return len(actual), (await here.problems()).counts, sorted(cut)
 
     count, problems, cut = asyncio.run(served())
     assert count == 13
@@ -125,12 +125,12 @@ def test_damaged_and_unusual_files_are_served() -> None:
 
 
 def test_common_crawl_of_real_records(tmp_path: Path) -> None:
-    """All records of two real WARCs come back by range from nginx as warcio reads them from the files."""
+    """All records of two real WARCs are fetched by range and equal those read by warcio."""
     crawls = [
         Crawl("CC-MAIN-2020-45", rows_of(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
         Crawl("CC-MAIN-2008-2009", rows_of(WARCS / "archive-org-2008.warc.gz", "archive-org-2008.warc.gz")),
     ]
-    expected = [each for name in NAMES[:2] for each in by_warcio(WARCS / name)]
+    expected = [each for name in NAMES[:2] for each in read_by_warcio(WARCS / name)]
 
     async def fetched(port: int) -> tuple[Counter[str], int]:
         async with serving(crawls) as fake:
@@ -143,7 +143,7 @@ def test_common_crawl_of_real_records(tmp_path: Path) -> None:
             )
             async with make_http_client() as http_client:
                 client = CommonCrawlClient(archive, http_client)
-                return await compared(client, expected), client.problems.total
+                return await compare_records(client, expected), client.problems.total
 
     with nginx.serving(WARCS, tmp_path) as port:
         assert asyncio.run(fetched(port)) == ({"same": 268, "brotli": 11}, 0)

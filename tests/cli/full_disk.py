@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cli.chores import CHORES, NETWORKED, Chore
 from tests.cli.run import unlost
-from tests.small_disk import AS_IT_SHOULD_BE
+from tests.small_disk import SUCCESS_OUTPUT
 
 PAGE = 4096  # bytes that such a disk gives at a time
 FULL, READ_ONLY = "No space left on device", "Read-only file system"
@@ -93,4 +93,4 @@ def try_chore(trial: Trial) -> None:
 if __name__ == "__main__":
     reads, place, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     try_chore(Trial((CHORES | NETWORKED)[name], reads, place, " ".join(sys.argv[4:])))
-    print(AS_IT_SHOULD_BE, end="")
+    print(SUCCESS_OUTPUT, end="")

@@ -18,9 +18,9 @@ from aiohttp import web
 from tests.archives.sampling.killable import Commands, commands
 from tests.cli.run import UNLOST, unlost
 from tests.crawl.site import Page, html, living
-from tests.killing import Killing
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.process_killer import RequestKiller
 from tests.recover.aside import aside
 from tests.recover.registry import registry
 from unlost.registry import Archive, ArchiveKind
@@ -59,19 +59,19 @@ def _pages() -> dict[str, Page]:
 
 
 @asynccontextmanager
-async def world(killing: Killing) -> AsyncIterator[World]:
+async def world(killer: RequestKiller) -> AsyncIterator[World]:
     """Run it, and let every request be counted."""
     pages, found = _pages(), World()
 
     def page(path: str) -> Page | None:
         found.asked.append(f"site {path}")
-        killing.asked()
+        killer.count_request()
         return pages.get(path)
 
     def counted(name: str, server: FakeWayback) -> Any:  # noqa: ANN401  a handler
         async def handle(request: web.BaseRequest) -> web.Response:
             found.asked.append(f"{name} {request.raw_path}")
-            killing.asked()
+            killer.count_request()
             return await server.handle(request)
 
         return handle
@@ -90,15 +90,15 @@ async def world(killing: Killing) -> AsyncIterator[World]:
 
 
 @pytest.fixture(scope="module")
-def killing() -> Killing:
+def killer() -> RequestKiller:
     """Be ready to kill."""
-    return Killing()
+    return RequestKiller()
 
 
 @pytest.fixture(scope="module")
-def running(killing: Killing) -> Iterator[World]:
+def running(killer: RequestKiller) -> Iterator[World]:
     """Run the world."""
-    with aside(world(killing)) as found:
+    with aside(world(killer)) as found:
         yield found
 
 
@@ -144,7 +144,13 @@ def ended(folder: Path, words: list[str]) -> list[dict[str, Any]]:
 
 
 def kill_often(
-    round_: int, words: list[str], folder: Path, starting: Commands, killing: Killing, running: World, first: int = 5
+    round_: int,
+    words: list[str],
+    folder: Path,
+    starting: Commands,
+    killer: RequestKiller,
+    running: World,
+    first: int = 5,
 ) -> bool:
     """Start a command and kill it, some times; return whether there is anything left to do.
 
@@ -155,10 +161,10 @@ def kill_often(
         after = dice.randint(1, 5 if point else first)
         delay = dice.choice([None, dice.uniform(0, 0.004), dice.uniform(0, 0.012)])
         print(f"round {round_}, point {point}: request {after}, {delay} s later, of {len(running.asked)}")
-        killing.plan(after, delay)
-        killing.of(starting.start(folder / "home", words))
+        killer.plan(after, delay)
+        killer.set_process(starting.start(folder / "home", words))
         code = starting.ended()
-        killing.ended()
+        killer.finish()
         if code == 0 and point:
             return False  # on a busy machine a kill may come so late that all is done before it
         assert code == -signal.SIGKILL
@@ -190,13 +196,13 @@ def test_a_killed_check_goes_on(
     round_: int,
     running: World,
     starting: Commands,
-    killing: Killing,
+    killer: RequestKiller,
     check_undisturbed: tuple[list[dict[str, Any]], list[str]],
     tmp_path: Path,
 ) -> None:
     """It says what it says without a kill; of what was asked, only what was on its way is asked again."""
     prepared(tmp_path, running)
-    is_left = kill_often(round_, check(running, tmp_path), tmp_path, starting, killing, running)
+    is_left = kill_often(round_, check(running, tmp_path), tmp_path, starting, killer, running)
     before = [] if is_left else list(running.asked)  # one that was done is forgotten, and the next begins anew
     running.asked[: len(before)] = []
     assert ended(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
@@ -247,7 +253,7 @@ def test_a_killed_visit_goes_on(
     round_: int,
     running: World,
     starting: Commands,
-    killing: Killing,
+    killer: RequestKiller,
     watch_undisturbed: tuple[dict[str, list[tuple[object, ...]]], list[str]],
     tmp_path: Path,
 ) -> None:
@@ -255,7 +261,7 @@ def test_a_killed_visit_goes_on(
     prepared(tmp_path, running)
     if round_ % 2:  # the second one looks at known pages first
         ended(tmp_path, watch(running, tmp_path))
-    if kill_often(round_, watch(running, tmp_path), tmp_path, starting, killing, running, first=25):
+    if kill_often(round_, watch(running, tmp_path), tmp_path, starting, killer, running, first=25):
         ended(tmp_path, watch(running, tmp_path))
     if not round_ % 2:
         ended(tmp_path, watch(running, tmp_path))
@@ -272,7 +278,7 @@ def test_a_killed_visit_goes_on(
 def test_ctrl_c_ends_a_check_in_order(
     after: int,
     running: World,
-    killing: Killing,
+    killer: RequestKiller,
     check_undisturbed: tuple[list[dict[str, Any]], list[str]],
     tmp_path: Path,
 ) -> None:
@@ -281,12 +287,12 @@ def test_ctrl_c_ends_a_check_in_order(
     environment = {
         "PATH": os.environ["PATH"], "UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org",
     }  # fmt: skip
-    killing.plan(after, None, signal.SIGINT)
+    killer.plan(after, None, signal.SIGINT)
     command = [str(UNLOST), *check(running, tmp_path, "--save", str(tmp_path / "list.txt"))]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        killing.of(process.pid)
+        killer.set_process(process.pid)
         output, errors = process.communicate(timeout=60)
-    killing.ended()
+    killer.finish()
     assert (process.returncode, output) == (130, b"")
     assert errors.strip().endswith(b"unlost: interrupted")
     assert not (tmp_path / "list.txt").exists()

@@ -11,7 +11,7 @@ import pytest
 from tests.crawl.crawl_process import CrawlProcesses, crawl_processes
 from tests.crawl.site import Living, Page, html, living, moved, sitemap
 from tests.crawl.test_warc_store import records
-from tests.killing import Killing
+from tests.process_killer import RequestKiller
 from tests.recover.aside import aside
 from tests.recover.reading import _members
 from unlost.crawl import CrawlOutcome, read_links, read_resources
@@ -37,11 +37,11 @@ def _site() -> dict[str, Page]:
 
 
 @contextmanager
-def counted(pages: Mapping[str, Page], killing: Killing) -> Iterator[Living]:
+def counted(pages: Mapping[str, Page], killer: RequestKiller) -> Iterator[Living]:
     """Run a site whose requests are counted."""
 
     def page(path: str) -> Page | None:
-        killing.asked()
+        killer.count_request()
         return pages.get(path)
 
     with aside(living(page)) as found:
@@ -49,15 +49,15 @@ def counted(pages: Mapping[str, Page], killing: Killing) -> Iterator[Living]:
 
 
 @pytest.fixture(scope="module")
-def killing() -> Killing:
+def killer() -> RequestKiller:
     """Return a process killer."""
-    return Killing()
+    return RequestKiller()
 
 
 @pytest.fixture(scope="module")
-def site(killing: Killing) -> Iterator[Living]:
+def site(killer: RequestKiller) -> Iterator[Living]:
     """Run the site with counted requests."""
-    with counted(_site(), killing) as found:
+    with counted(_site(), killer) as found:
         yield found
 
 
@@ -100,7 +100,7 @@ def test_run_resumes_after_a_kill_at_any_point(
     round_: int,
     site: Living,
     starting: CrawlProcesses,
-    killing: Killing,
+    killer: RequestKiller,
     undisturbed: tuple[Known, int],
     tmp_path: Path,
 ) -> None:
@@ -113,10 +113,10 @@ def test_run_resumes_after_a_kill_at_any_point(
         after = random_.randint(1, 5)
         delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
         print(f"round {round_}, point {point}: request {after}, {delay} s later")
-        killing.plan(after, delay)
-        killing.of(starting.begin(folder, f"{site.url}/"))
+        killer.plan(after, delay)
+        killer.set_process(starting.begin(folder, f"{site.url}/"))
         code = starting.ended()
-        killing.ended()
+        killer.finish()
         if code == 0 and point:
             break  # on a busy machine a kill may come so late that all is done before it, or before the next
         assert code == -signal.SIGKILL

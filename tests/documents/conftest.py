@@ -1,4 +1,4 @@
-"""Processes that read documents, shared by the tests of a module."""
+"""Document readers shared by the tests of a module."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from unlost.documents import DocumentLimits, DocumentReader
 
 @pytest.fixture(scope="module")
 def documents() -> Iterator[DocumentReader]:
-    """Give documents with the usual limits but for the time."""
+    """Provide a reader with the default limits except for the time."""
     with DocumentReader(limits=DocumentLimits(seconds=10)) as opened:
         yield opened

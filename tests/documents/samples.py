@@ -1,4 +1,4 @@
-"""Documents with known words, and makers of others."""
+"""Documents with known words, and builders of others."""
 
 import gzip
 import io
@@ -38,45 +38,45 @@ HELLO = rb"{\rtf1 Hello}"
 
 
 def sample(kind: DocumentKind) -> bytes:
-    """Return the document of a kind that LibreOffice made."""
+    """Return the document of a kind written by LibreOffice."""
     file = FILES / f"words.{kind}"
     return file.read_bytes() if file.exists() else gzip.decompress(file.with_name(f"{file.name}.gz").read_bytes())
 
 
-def zipped(parts: dict[str, bytes], base: bytes | None = None) -> bytes:
-    """Return a zip file of these parts; of the other parts of another one, too, if one is given."""
+def make_zip(parts: dict[str, bytes], base: bytes | None = None) -> bytes:
+    """Return a ZIP file of these parts, plus the other parts of `base`."""
     output = io.BytesIO()
-    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
         if base is not None:
             with zipfile.ZipFile(io.BytesIO(base)) as source:
                 for name in source.namelist():
                     if name not in parts:
-                        made.writestr(name, source.read(name))
+                        archive.writestr(name, source.read(name))
         for name, content in parts.items():
-            made.writestr(name, content)
+            archive.writestr(name, content)
     return output.getvalue()
 
 
-def postscript(*lines: str, then: str = "") -> bytes:
-    """Return a PostScript file of one page with these lines in Latin-1, and a program behind them."""
-    shown = "\n".join(f"72 {700 - 20 * row} moveto ({line}) show" for row, line in enumerate(lines))
+def make_postscript(*lines: str, then: str = "") -> bytes:
+    """Return a one-page PostScript file with these lines in Latin-1, followed by a program."""
+    drawing = "\n".join(f"72 {700 - 20 * row} moveto ({line}) show" for row, line in enumerate(lines))
     encoding = (
         "/Times-Roman findfont dup length dict begin {def} forall /Encoding ISOLatin1Encoding def currentdict end "
         "/Latin exch definefont 12 scalefont setfont"
     )
-    return f"%!PS-Adobe-3.0\n{encoding}\n{shown}\n{then}\nshowpage\n".encode("latin-1")
+    return f"%!PS-Adobe-3.0\n{encoding}\n{drawing}\n{then}\nshowpage\n".encode("latin-1")
 
 
-def pdf(body: bytes, folder: Path, *options: str) -> bytes:
-    """Return a PDF that Ghostscript makes of PostScript."""
+def make_pdf(body: bytes, folder: Path, *options: str) -> bytes:
+    """Return a PDF converted from PostScript by Ghostscript."""
     output = folder / "made.pdf"
     command = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", *options, f"-sOutputFile={output}", "-"]
     subprocess.run(command, input=body, check=True, stdout=subprocess.DEVNULL)
     return output.read_bytes()
 
 
-def ole(streams: dict[str, bytes]) -> bytes:
-    """Return an OLE file of these streams, each made as long as streams in sectors of their own are."""
+def make_ole(streams: dict[str, bytes]) -> bytes:
+    """Return an OLE file of these streams, padded so that each has its own sectors."""
     sector = 512
     chains: list[tuple[int, int]] = []
     content = b""
@@ -86,17 +86,17 @@ def ole(streams: dict[str, bytes]) -> bytes:
         chains.append((len(content) // sector, len(padded)))
         content += padded
     directory_at = len(content) // sector
-    directory = _entry("Root Entry", 5, 1, 0xFFFFFFFE, 0)
+    directory = _directory_entry("Root Entry", 5, 1, 0xFFFFFFFE, 0)
     for number, (name, (start, length)) in enumerate(zip(streams, chains, strict=True), 1):
         right = number + 1 if number < len(streams) else 0xFFFFFFFF
-        directory += _entry(name, 2, 0xFFFFFFFF, start, length, right)
+        directory += _directory_entry(name, 2, 0xFFFFFFFF, start, length, right)
     directory += b"\0" * (-len(directory) % sector)
     table_at = directory_at + len(directory) // sector
     table = [0xFFFFFFFF] * 128
     for start, length in [*chains, (directory_at, len(directory))]:
         last = start + length // sector - 1
-        for place in range(start, last):
-            table[place] = place + 1
+        for sector_number in range(start, last):
+            table[sector_number] = sector_number + 1
         table[last] = 0xFFFFFFFE
     table[table_at] = 0xFFFFFFFD
     header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + struct.pack("<HHHHH6x", 0x3E, 3, 0xFFFE, 9, 6)
@@ -105,15 +105,15 @@ def ole(streams: dict[str, bytes]) -> bytes:
     return header + content + directory + struct.pack("<128L", *table)
 
 
-def _entry(name: str, kind: int, child: int, start: int, length: int, right: int = 0xFFFFFFFF) -> bytes:
-    written = name.encode("utf-16-le")
-    head = written.ljust(64, b"\0") + struct.pack("<HBB", len(written) + 2, kind, 1)
+def _directory_entry(name: str, kind: int, child: int, start: int, length: int, right: int = 0xFFFFFFFF) -> bytes:
+    encoded = name.encode("utf-16-le")
+    head = encoded.ljust(64, b"\0") + struct.pack("<HBB", len(encoded) + 2, kind, 1)
     return head + struct.pack("<LLL36xLQ", 0xFFFFFFFF, right, child, start, length)
 
 
-def children(pid: int) -> set[int]:
-    """Return the processes that another one has started and that are still there."""
-    found = set()
+def child_processes(pid: int) -> set[int]:
+    """Return the running child processes of a process."""
+    running = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -121,11 +121,11 @@ def children(pid: int) -> set[int]:
             except OSError:
                 continue
             if int(parent) == pid and state != "Z":
-                found.add(int(folder.name))
-    return found
+                running.add(int(folder.name))
+    return running
 
 
-def busy_seconds(pid: int) -> float:
-    """Return how much time of the processor a process has taken."""
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,8 +1,8 @@
-"""The records of ppt files, by files that are made here."""
+"""Records of generated ppt files."""
 
 import struct
 
-from tests.documents.samples import ole
+from tests.documents.samples import make_ole
 from unlost.documents import DocumentKind, DocumentReader
 from unlost.html import ExtractedText
 
@@ -11,7 +11,7 @@ SLIDE, DOCUMENT, LIST = 0x03EE, 0x03E8, 0x0FF0
 
 
 def atom(kind: int, content: bytes, instance: int = 0) -> bytes:
-    """Return a record with content of its own."""
+    """Return a record with data."""
     return struct.pack("<HHL", instance << 4, kind, len(content)) + content
 
 
@@ -21,8 +21,8 @@ def container(kind: int, *records: bytes, instance: int = 0) -> bytes:
     return struct.pack("<HHL", instance << 4 | 0xF, kind, len(content)) + content
 
 
-def listed(*slides: int, outline: tuple[str, ...] = ()) -> bytes:
-    """Return a list of slides, the first of them with an outline."""
+def make_slide_list(*slides: int, outline: tuple[str, ...] = ()) -> bytes:
+    """Return a slide list; the first slide has an outline."""
     records = []
     for number, slide in enumerate(slides):
         records.append(atom(0x03F3, struct.pack("<L16x", slide)))
@@ -30,25 +30,25 @@ def listed(*slides: int, outline: tuple[str, ...] = ()) -> bytes:
     return container(LIST, *records)
 
 
-def saved(*savings: dict[int, bytes]) -> bytes:
-    """Return a ppt that was saved several times, each time with the records that had changed, by their numbers."""
+def make_ppt(*saves: dict[int, bytes]) -> bytes:
+    """Return a ppt saved several times, each time with the changed records by number."""
     stream, edit = b"\0" * 16, 0
-    for records in savings:
+    for records in saves:
         directory = b""
         for number, record in records.items():
             directory += struct.pack("<LL", 1 << 20 | number, len(stream))
             stream += record
-        place = len(stream)
+        offset = len(stream)
         stream += atom(0x1772, directory)
         before, edit = edit, len(stream)
-        stream += atom(0x0FF5, struct.pack("<LHBBLLLLHH", 0, 0, 0, 3, before, place, 1, 9, 0, 0))
+        stream += atom(0x0FF5, struct.pack("<LHBBLLLLHH", 0, 0, 0, 3, before, offset, 1, 9, 0, 0))
     user = struct.pack("<HHLLLL", 0, 0x0FF6, 20, 20, 0xE391C05F, edit)
-    return ole({"Current User": user, "PowerPoint Document": stream})
+    return make_ole({"Current User": user, "PowerPoint Document": stream})
 
 
-def test_slides_take_text_from_the_outline(documents: DocumentReader) -> None:
-    """Text that stands in the outline comes where the slide refers to it, in the order of the list."""
-    body = saved(
+def test_ppt_slide_text_is_resolved_from_outline(documents: DocumentReader) -> None:
+    """Outline text is inserted where the slide refers to it, in list order."""
+    body = make_ppt(
         {
             2: container(SLIDE, container(0xF00D, atom(TEXT_BYTES, b"second"))),
             3: container(
@@ -57,21 +57,21 @@ def test_slides_take_text_from_the_outline(documents: DocumentReader) -> None:
                 container(0xF00D, atom(TEXT_BYTES, b"caf\xe9")),
                 container(0xF00D, atom(OUTLINE, struct.pack("<L", 0))),
             ),
-            1: container(DOCUMENT, atom(1, b"x"), listed(3, 2, outline=("Привет", "Title"))),
+            1: container(DOCUMENT, atom(1, b"x"), make_slide_list(3, 2, outline=("Привет", "Title"))),
         }
     )
     assert documents.extract_text(body, DocumentKind.PPT) == ExtractedText("Title café Привет second", cut=False)
 
 
-def test_only_the_last_saving_counts(documents: DocumentReader) -> None:
-    """What a slide said before it was changed is still in the file, and is not its text."""
+def test_ppt_text_is_from_last_save(documents: DocumentReader) -> None:
+    """Earlier versions of a slide are ignored."""
     old, new = (container(SLIDE, container(0xF00D, atom(TEXT_BYTES, text))) for text in (b"old", b"new"))
-    body = saved({1: container(DOCUMENT, listed(2)), 2: old}, {2: new})
+    body = make_ppt({1: container(DOCUMENT, make_slide_list(2)), 2: old}, {2: new})
     assert documents.extract_text(body, DocumentKind.PPT) == ExtractedText("new", cut=False)
 
 
-def test_a_slide_that_is_missing_is_said_to_be(documents: DocumentReader) -> None:
-    """A list with a slide that is not there gives the others, cut."""
+def test_ppt_with_missing_slide_is_marked_as_cut(documents: DocumentReader) -> None:
+    """The other slides are extracted."""
     slide = container(SLIDE, container(0xF00D, atom(TEXT_BYTES, b"here")))
-    body = saved({1: container(DOCUMENT, listed(7, 2)), 2: slide})
+    body = make_ppt({1: container(DOCUMENT, make_slide_list(7, 2)), 2: slide})
     assert documents.extract_text(body, DocumentKind.PPT) == ExtractedText("here", cut=True)

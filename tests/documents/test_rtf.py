@@ -1,4 +1,4 @@
-"""The words of RTF, by what can stand in it."""
+"""Text of RTF by control word."""
 
 import pytest
 
@@ -32,6 +32,6 @@ from unlost.documents import DocumentKind, DocumentReader
         (rb"{\rtf1 a\trowd\cell b\cell\row c}", "a b c"),
     ],
 )
-def test_words(documents: DocumentReader, body: bytes, words: str) -> None:
-    """Control words do what they say, and what is no text of the document is left out."""
+def test_rtf_text_is_extracted_by_control_word(documents: DocumentReader, body: bytes, words: str) -> None:
+    """Control words are interpreted, and hidden content is omitted."""
     assert documents.extract_text(body, DocumentKind.RTF).text == words

@@ -4,7 +4,7 @@ from typing import TypedDict
 
 
 class RewriteOptions(TypedDict, total=False):
-    """The parts of a page to drop."""
+    """What to drop from a page."""
 
     drop_base: bool
     drop_integrity: bool

@@ -1,4 +1,4 @@
-"""Pages that are nothing but a redirect, in the style of site generators and of people; `{url}` is the target."""
+"""Redirect stubs as written by site generators and by hand; `{url}` is the target."""
 
 JEKYLL = """\
 <!DOCTYPE html>

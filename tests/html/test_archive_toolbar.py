@@ -1,4 +1,4 @@
-"""Tests of taking away what archives put into pages."""
+"""Archive toolbars and rewritten links are removed from pages."""
 
 import time
 
@@ -10,7 +10,7 @@ from unlost.html import remove_archive_toolbar
 
 WAYBACK = "https://web.archive.org/web/20140102030405/http://a.example/"
 PYWB = "http://127.0.0.1:8080/site/20140102030405mp_/http://a.example/"
-TODAY = "https://archive.ph/20140102030405/http://a.example/"
+ARCHIVE_TODAY = "https://archive.ph/20140102030405/http://a.example/"
 
 PAGE = b'<!doctype html>\n<html><head><title>A\xe9</title></head>\n<body class=x>\n<a href="http://a.example/b">b</a></body></html>'
 
@@ -31,22 +31,22 @@ NOTES = (
 )
 
 
-def shown(page: bytes, prefix: bytes) -> bytes:
-    """Return a page as an archive shows it: with its links rewritten."""
+def as_replayed(page: bytes, prefix: bytes) -> bytes:
+    """Return a page as an archive replays it, with rewritten links."""
     return page.replace(b'href="http', b'href="' + prefix + b"http")
 
 
-def test_the_wayback_machine() -> None:
-    """Scripts, toolbar and notes go, links are what they were, and not a byte else is changed."""
-    page = shown(PAGE, b"/web/20140102030405/")
+def test_wayback_toolbar_and_links_are_removed() -> None:
+    """Scripts, toolbar and comments are removed, links are restored, and all other bytes are unchanged."""
+    page = as_replayed(PAGE, b"/web/20140102030405/")
     page = page.replace(b"<head>", b"<head>" + SCRIPTS).replace(b"<body class=x>", b"<body class=x>" + TOOLBAR) + NOTES
-    found = remove_archive_toolbar(page, WAYBACK)
-    assert found.body == PAGE
-    assert (found.banners, found.links) == (4, 1)
+    cleaned = remove_archive_toolbar(page, WAYBACK)
+    assert cleaned.body == PAGE
+    assert (cleaned.banners, cleaned.links) == (4, 1)
 
 
-def test_its_early_years() -> None:
-    """A script at the end told what it was."""
+def test_early_wayback_script_is_removed() -> None:
+    """Early captures have a script at the end."""
     script = (
         b'<SCRIPT language="Javascript">\n<!--\n\n// FILE ARCHIVED ON 20050102030405 AND RETRIEVED FROM THE\n'
         b"// INTERNET ARCHIVE ON 20060102030405.\nfunction x(){}\n-->\n</SCRIPT>\n"
@@ -54,21 +54,21 @@ def test_its_early_years() -> None:
     assert remove_archive_toolbar(PAGE + script, WAYBACK).body == PAGE
 
 
-def test_pywb() -> None:
-    """What stands between its comments goes."""
+def test_pywb_insert_is_removed() -> None:
+    """Everything between pywb's comments is removed."""
     insert = (
         b"<!-- WB Insert -->\n<script>\n  wbinfo = {};\n</script>\n"
         b"<script src='http://127.0.0.1:8080/static/wombat.js'> </script>\n<!-- End WB Insert -->"
     )
-    page = shown(PAGE, b"http://127.0.0.1:8080/site/20140102030405mp_/").replace(b"<head>", b"<head>" + insert)
+    page = as_replayed(PAGE, b"http://127.0.0.1:8080/site/20140102030405mp_/").replace(b"<head>", b"<head>" + insert)
     assert remove_archive_toolbar(page, PYWB).body == PAGE
 
 
-def test_archive_today() -> None:
-    """Its header is an element that ends where it ends, whatever is in it."""
+def test_archive_today_header_is_removed() -> None:
+    """The header element is removed with all nested elements."""
     header = b'<div id="HEADER" style="x"><div><form><div>search</div></form></div><div>saved from</div></div>'
-    page = shown(PAGE, b"https://archive.ph/o/AbC12/").replace(b"<body class=x>", b"<body class=x>" + header)
-    assert remove_archive_toolbar(page, TODAY).body == PAGE
+    page = as_replayed(PAGE, b"https://archive.ph/o/AbC12/").replace(b"<body class=x>", b"<body class=x>" + header)
+    assert remove_archive_toolbar(page, ARCHIVE_TODAY).body == PAGE
     assert remove_archive_toolbar(page, WAYBACK).banners == 0
 
 
@@ -82,15 +82,15 @@ def test_archive_today() -> None:
         (b'srcset="/web/2014im_/http://a.example/1 1x, /web/2014im_/http://a.example/2 2x"',
          b'srcset="http://a.example/1 1x, http://a.example/2 2x"'),
         (b'href="/web/20140102030405/mailto:x@a.example"', b'href="mailto:x@a.example"'),
-        # A link of the page to the archive itself: only what was put before it goes.
+        # A link of the page to the archive: only the added prefix is removed.
         (
             b'href="/web/20140102030405/http://web.archive.org/web/2009/http://c.example/"',
             b'href="http://web.archive.org/web/2009/http://c.example/"',
         ),
     ],
 )  # fmt: skip
-def test_links_are_what_they_were(rewritten: bytes, original: bytes) -> None:
-    """In attributes, in lists of them and in style sheets, with and without the archive's host."""
+def test_rewritten_link_is_restored(rewritten: bytes, original: bytes) -> None:
+    """In attributes, srcset and style sheets, with and without the archive's host."""
     assert remove_archive_toolbar(rewritten, WAYBACK).body == original
 
 
@@ -109,8 +109,8 @@ def test_links_are_what_they_were(rewritten: bytes, original: bytes) -> None:
         b"\xff\xfe<\x00h\x00",
     ],
 )
-def test_what_is_the_pages_own_stays(body: bytes) -> None:
-    """Where nothing is an archive's for sure, every byte stays."""
+def test_page_content_resembling_toolbar_is_preserved(body: bytes) -> None:
+    """Content is removed only if it certainly comes from the archive."""
     assert (
         remove_archive_toolbar(body, WAYBACK)
         == remove_archive_toolbar(body, "http://x.example/")
@@ -118,21 +118,21 @@ def test_what_is_the_pages_own_stays(body: bytes) -> None:
     )
 
 
-@given(st.binary(max_size=400), st.sampled_from([WAYBACK, PYWB, TODAY, "", "http://["]))
-def test_bytes_without_an_archives_marks_stay(body: bytes, source: str) -> None:
-    """Whatever else is in a body, it comes back as it was."""
+@given(st.binary(max_size=400), st.sampled_from([WAYBACK, PYWB, ARCHIVE_TODAY, "", "http://["]))
+def test_arbitrary_bytes_without_toolbar_are_unchanged(body: bytes, source: str) -> None:
+    """A body without archive markers is returned unchanged."""
     assert remove_archive_toolbar(body, source).body == body
 
 
 @given(st.lists(st.sampled_from([b"<p>text", TOOLBAR, b"<div id=x>", NOTES, b"</div>", b"<a href='/x'>"]), max_size=12))
-def test_only_insertions_go(pieces: list[bytes]) -> None:
-    """What is left are the pieces that are no insertions, in their order."""
-    left = b"\n".join(piece for piece in pieces if piece not in (TOOLBAR, NOTES))
-    assert remove_archive_toolbar(b"\n".join(pieces), WAYBACK).body.split() == left.split()
+def test_only_toolbar_insertions_are_removed(parts: list[bytes]) -> None:
+    """All other parts remain in order."""
+    left = b"\n".join(part for part in parts if part not in (TOOLBAR, NOTES))
+    assert remove_archive_toolbar(b"\n".join(parts), WAYBACK).body.split() == left.split()
 
 
 @pytest.mark.parametrize(
-    "piece",
+    "part",
     [
         b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->",
         b"<!--FILE ARCHIVED ON ",
@@ -141,9 +141,9 @@ def test_only_insertions_go(pieces: list[bytes]) -> None:
         b'"/web/2014/',
     ],
 )
-def test_hostile_pages_take_little_time(piece: bytes) -> None:
-    """Megabytes of beginnings without an end take a moment."""
+def test_toolbar_removal_from_hostile_page_takes_linear_time(part: bytes) -> None:
+    """Megabytes of unclosed markers are processed within seconds."""
     start = time.process_time()
-    for source in (WAYBACK, TODAY):
-        remove_archive_toolbar(piece * (2_000_000 // len(piece)), source)
+    for source in (WAYBACK, ARCHIVE_TODAY):
+        remove_archive_toolbar(part * (2_000_000 // len(part)), source)
     assert time.process_time() - start < 5

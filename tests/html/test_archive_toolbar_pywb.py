@@ -1,4 +1,4 @@
-"""What the real pywb puts into pages is taken out again."""
+"""The toolbar of a real pywb is removed."""
 
 import http.client
 from pathlib import Path
@@ -21,8 +21,8 @@ RELATIVE = (
 )
 
 
-def test_pages_that_pywb_shows(tmp_path: Path) -> None:
-    """Byte for byte the page that was captured, if its links were absolute; else the same links."""
+def test_page_replayed_by_pywb_is_restored(tmp_path: Path) -> None:
+    """Pages with absolute links are restored byte for byte, others with the same links."""
     folder = tmp_path / "warc"
     warcs, _ = opened(folder)
     for number, body in ((1, PAGE), (2, RELATIVE)):
@@ -32,16 +32,16 @@ def test_pages_that_pywb_shows(tmp_path: Path) -> None:
     assert unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index)).returncode == 0
     with pywb.serving(index, folder, tmp_path) as server:
         for number, body in ((1, PAGE), (2, RELATIVE)):
-            address = f"http://lost.example/{number}"
-            path = f"/t/20140210000001mp_/{address}"
+            url = f"http://lost.example/{number}"
+            path = f"/t/20140210000001mp_/{url}"
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
             connection.request("GET", path)
-            shown = connection.getresponse().read()
+            replayed = connection.getresponse().read()
             connection.close()
-            assert b"WB Insert" in shown
-            found = remove_archive_toolbar(shown, f"http://127.0.0.1:{server.port}{path}")
-            assert found.banners == 1
-            assert extract_links(found.body, "text/html", address) == extract_links(body, "text/html", address)
-            assert extract_links(shown, "text/html", address) != extract_links(body, "text/html", address)
+            assert b"WB Insert" in replayed
+            cleaned = remove_archive_toolbar(replayed, f"http://127.0.0.1:{server.port}{path}")
+            assert cleaned.banners == 1
+            assert extract_links(cleaned.body, "text/html", url) == extract_links(body, "text/html", url)
+            assert extract_links(replayed, "text/html", url) != extract_links(body, "text/html", url)
             if body is PAGE:
-                assert found.body == body
+                assert cleaned.body == body

@@ -1,4 +1,4 @@
-"""Every place where a link may be: what is found there, and what for."""
+"""Links in all elements, attributes and formats, with their kinds."""
 
 import gzip
 
@@ -10,8 +10,10 @@ BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"
 
 
-def found(body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None) -> str:
-    """Return the links in one line: `p`, `r` or `l` for the use, and the address, those of the folder without it."""
+def format_links(
+    body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None
+) -> str:
+    """Return the links in one line: `p`, `r` or `l` for the kind, and the URL relative to the folder."""
     data = body.encode() if isinstance(body, str) else body
     return " ".join(
         f"{link.kind.value[0]}:{link.uri.removeprefix(FOLDER)}" for link in extract_links(data, mime, base, charset)
@@ -61,9 +63,9 @@ ELEMENTS = {
 
 
 @pytest.mark.parametrize(("page", "expected"), ELEMENTS.items(), ids=ELEMENTS)
-def test_elements(page: str, expected: str) -> None:
-    """Attributes that carry a link are found, others are not."""
-    assert found(page) == expected
+def test_links_of_elements_are_extracted(page: str, expected: str) -> None:
+    """Only attributes that contain links are read."""
+    assert format_links(page) == expected
 
 
 RELATIONS = {
@@ -91,17 +93,17 @@ RELATIONS = {
 
 
 @pytest.mark.parametrize(("attributes", "use"), RELATIONS.items(), ids=RELATIONS)
-def test_relations(attributes: str, use: str) -> None:
-    """What a `<link>` is for is told by its `rel`, `as` and `type`."""
-    assert found(f"<link {attributes} href=x>") == (f"{use}:x" if use else "")
+def test_link_element_kind_depends_on_relation(attributes: str, use: str) -> None:
+    """The kind follows from `rel`, `as` and `type`."""
+    assert format_links(f"<link {attributes} href=x>") == (f"{use}:x" if use else "")
 
 
-def test_images_of_preloads() -> None:
-    """A preload has the candidates of an image, too."""
-    assert found("<link rel=preload as=image href=x imagesrcset='y 1x, z 2x'>") == "r:x r:y r:z"
+def test_imagesrcset_of_preload_is_extracted() -> None:
+    """A preload has image candidates."""
+    assert format_links("<link rel=preload as=image href=x imagesrcset='y 1x, z 2x'>") == "r:x r:y r:z"
 
 
-SPELLINGS = {
+URL_NOTATIONS = {
     "<a href=' \n x\ty \r'>": "p:xy",
     "<a href='x#y'><a href='#z'><a href=''><a href>": "p:x",
     "<a href='x?a&amp;b=1&copy=2&lt'>": "p:x?a&b=1&copy=2%3C",
@@ -124,10 +126,10 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize(("page", "expected"), SPELLINGS.items(), ids=[repr(page) for page in SPELLINGS])
-def test_spellings(page: str, expected: str) -> None:
-    """Addresses are read as browsers read them."""
-    assert found(page) == expected
+@pytest.mark.parametrize(("page", "expected"), URL_NOTATIONS.items(), ids=[repr(page) for page in URL_NOTATIONS])
+def test_link_url_is_parsed_like_in_browsers(page: str, expected: str) -> None:
+    """URLs are normalised as by browsers."""
+    assert format_links(page) == expected
 
 
 BASES = {
@@ -140,9 +142,9 @@ BASES = {
 
 
 @pytest.mark.parametrize(("page", "expected"), BASES.items(), ids=BASES)
-def test_bases(page: str, expected: str) -> None:
-    """The first base of a page counts for all its links, wherever it stands."""
-    assert found(page) == expected
+def test_links_are_resolved_against_first_base(page: str, expected: str) -> None:
+    """The first base applies to all links, also to those before it."""
+    assert format_links(page) == expected
 
 
 STYLES = {
@@ -164,10 +166,10 @@ STYLES = {
 
 
 @pytest.mark.parametrize(("sheet", "expected"), STYLES.items(), ids=STYLES)
-def test_styles(sheet: str, expected: str) -> None:
-    """What a style sheet needs is found, in a file as in a page."""
-    assert found(sheet, "text/css") == expected
-    assert found(f"<style>{sheet}</style>") == expected
+def test_links_of_style_sheet_are_extracted(sheet: str, expected: str) -> None:
+    """Style sheet files and style elements yield the same links."""
+    assert format_links(sheet, "text/css") == expected
+    assert format_links(f"<style>{sheet}</style>") == expected
 
 
 XHTML = (
@@ -178,20 +180,20 @@ XHTML = (
 )
 
 
-def test_xhtml_is_xml() -> None:
-    """In XHTML, elements may close themselves, and a section of characters has no elements."""
-    assert found(XHTML, "application/xhtml+xml") == "r:s.css r:x r:y p:z?1&2"
+def test_xhtml_is_parsed_as_xml() -> None:
+    """Elements may be self-closing, and CDATA sections contain no elements."""
+    assert format_links(XHTML, "application/xhtml+xml") == "r:s.css r:x r:y p:z?1&2"
 
 
-def test_drawings() -> None:
-    """An SVG file is read like the drawings in pages."""
+def test_links_of_svg_file_are_extracted() -> None:
+    """SVG files are parsed like SVG elements in pages."""
     body = '<svg xmlns:xlink="q"><image xlink:href="x"/><style>a { b: url(y) }</style><a xlink:href="z"/></svg>'
-    assert found(body, "image/svg+xml") == "r:x r:y p:z"
-    assert found(body, None) == "r:x r:y p:z"
-    assert found(body.replace("xlink", "ns1"), "image/svg+xml") == "r:x r:y p:z"
+    assert format_links(body, "image/svg+xml") == "r:x r:y p:z"
+    assert format_links(body, None) == "r:x r:y p:z"
+    assert format_links(body.replace("xlink", "ns1"), "image/svg+xml") == "r:x r:y p:z"
 
 
-LISTS = {
+LISTINGS = {
     "<urlset><url><loc> http://h.example/d/x?a&amp;b </loc><image:image><image:loc>http://h.example/d/y</image:loc>"
     "</image:image></url><url><loc><![CDATA[http://h.example/d/z]]></loc></url></urlset>": "p:x?a&b r:y p:z",
     "<sitemapindex><sitemap><loc>http://h.example/d/x</loc></sitemap></sitemapindex>": "l:x",
@@ -213,39 +215,39 @@ LISTS = {
 
 
 @pytest.mark.parametrize("mime", ["application/xml", "text/html", None])
-@pytest.mark.parametrize(("body", "expected"), LISTS.items())
-def test_lists_of_pages(body: str, expected: str, mime: str | None) -> None:
-    """Sitemaps and feeds are known by what they begin with, whatever type they were sent as."""
-    assert found(f"<?xml version='1.0'?>\n<!-- made by hand -->\n{body}", mime) == expected
+@pytest.mark.parametrize(("body", "expected"), LISTINGS.items())
+def test_links_of_sitemap_or_feed_are_extracted(body: str, expected: str, mime: str | None) -> None:
+    """Sitemaps and feeds are detected by their content for any media type."""
+    assert format_links(f"<?xml version='1.0'?>\n<!-- made by hand -->\n{body}", mime) == expected
 
 
-def test_gzipped_lists() -> None:
-    """A sitemap may be a gzipped file, of several members, too."""
+def test_gzipped_sitemap_is_decompressed() -> None:
+    """The file may have several gzip members."""
     body = gzip.compress(b"<urlset><url><loc>http://h.example/d/x</loc>") + gzip.compress(b"</url></urlset>")
-    assert found(body, "application/x-gzip", "http://h.example/sitemap.xml.gz") == "p:x"
+    assert format_links(body, "application/x-gzip", "http://h.example/sitemap.xml.gz") == "p:x"
 
 
-def test_robots() -> None:
-    """A robots.txt names sitemaps, and is known by its address."""
+def test_sitemaps_of_robots_txt_are_extracted() -> None:
+    """robots.txt is detected by its URL."""
     body = "User-agent: *\r\nDisallow: /d/\r\nSITEMAP : http://h.example/d/x\r\nSitemap: /d/y # ours\n"
-    assert found(body, "text/plain", "http://h.example/robots.txt") == "l:x l:y"
-    assert found(body, "text/plain", "http://h.example/d/robots.txt") == ""
+    assert format_links(body, "text/plain", "http://h.example/robots.txt") == "l:x l:y"
+    assert format_links(body, "text/plain", "http://h.example/d/robots.txt") == ""
 
 
-def test_plain_sitemaps() -> None:
-    """A list of addresses is a sitemap only if it is called so."""
+def test_text_sitemap_is_detected_by_name() -> None:
+    """A list of URLs is a sitemap only if it is named so."""
     body = "http://h.example/d/x\n\nnot one\nhttps://h.example/d/y\n"
-    assert found(body, "text/plain", "http://h.example/sitemap.txt") == "p:x p:https://h.example/d/y"
-    assert found(body, "text/plain", "http://h.example/notes.txt") == ""
+    assert format_links(body, "text/plain", "http://h.example/sitemap.txt") == "p:x p:https://h.example/d/y"
+    assert format_links(body, "text/plain", "http://h.example/notes.txt") == ""
 
 
 @pytest.mark.parametrize("mime", [None, "", "text/plain", "image/gif", "text/css", "application/x-unknown", "nonsense"])
 @pytest.mark.parametrize(
     "start", ["<!DOCTYPE html>", "<HTML>", " \n<!-- x --><body>", "<?xml version='1.0'?><html>", "\ufeff<p>"]
 )
-def test_pages_of_another_type(mime: str | None, start: str) -> None:
-    """What clearly is HTML is read as HTML."""
-    assert found(f"{start}<a href=x>", mime) == "p:x"
+def test_html_with_wrong_media_type_is_parsed(mime: str | None, start: str) -> None:
+    """Obvious HTML is parsed as HTML."""
+    assert format_links(f"{start}<a href=x>", mime) == "p:x"
 
 
 @pytest.mark.parametrize(
@@ -260,18 +262,18 @@ def test_pages_of_another_type(mime: str | None, start: str) -> None:
         ("", None),
     ],
 )
-def test_what_has_no_links(body: str, mime: str | None) -> None:
-    """Scripts, data and plain text are left alone, also where they look like a page further on."""
-    assert found(body, mime) == ""
+def test_scripts_and_data_have_no_links(body: str, mime: str | None) -> None:
+    """Scripts, data and plain text have no links, even if they contain markup."""
+    assert format_links(body, mime) == ""
 
 
-def test_styles_without_a_type() -> None:
-    """A style sheet whose type nobody knows is told by its name."""
-    assert found("a { b: url(x) }", None, "http://h.example/d/s.css?v=1") == "r:x"
-    assert found("a { b: url(x) }", None) == ""
+def test_style_sheet_without_media_type_is_detected_by_name() -> None:
+    """A style sheet of unknown type is detected by its file name."""
+    assert format_links("a { b: url(x) }", None, "http://h.example/d/s.css?v=1") == "r:x"
+    assert format_links("a { b: url(x) }", None) == ""
 
 
-LETTERS = {
+ENCODED_WORDS = {
     "shift_jis": ("日本", "%93%FA%96{"),
     "windows-1251": ("дом", "%E4%EE%EC"),
     "gbk": ("中文", "%D6%D0%CE%C4"),
@@ -282,27 +284,27 @@ LETTERS = {
 }
 
 
-@pytest.mark.parametrize("charset", LETTERS)
-@pytest.mark.parametrize("said", ["by the server", "in its type", "by the page"])
-def test_legacy_charsets(charset: str, said: str) -> None:
-    """Letters in paths are escaped in UTF-8, those in queries in the charset of the page, as browsers do."""
-    word, query = LETTERS[charset]
+@pytest.mark.parametrize("charset", ENCODED_WORDS)
+@pytest.mark.parametrize("declared", ["by the server", "in its type", "by the page"])
+def test_link_in_legacy_charset_is_encoded_like_in_browsers(charset: str, declared: str) -> None:
+    """Paths are encoded in UTF-8, queries in the charset of the page."""
+    word, query = ENCODED_WORDS[charset]
     name = charset if charset != "utf-16-be" else "utf-16be"
-    meta = f"<meta charset={name}>" if said == "by the page" else ""
+    meta = f"<meta charset={name}>" if declared == "by the page" else ""
     body = f"{meta}<a href='{word}?{word}'>".encode(charset)
-    mime = f'text/html; charset="{name}"' if said == "in its type" else "text/html"
+    mime = f'text/html; charset="{name}"' if declared == "in its type" else "text/html"
     path = "".join(f"%{byte:02X}" for byte in word.encode())
-    assert found(body, mime, charset=name if said == "by the server" else None) == f"p:{path}?{query}"
+    assert format_links(body, mime, charset=name if declared == "by the server" else None) == f"p:{path}?{query}"
 
 
-def test_charsets_that_nobody_names() -> None:
-    """Without a word about it, a page is in UTF-8 if it can be, else in windows-1252."""
-    assert found("<a href='ü?ü'>".encode()) == "p:%C3%BC?%C3%BC"
-    assert found("<a href='ü?ü'>".encode("windows-1252")) == "p:%C3%BC?%FC"
-    assert found("<a href='ü?ü'>".encode(), charset="no-such-charset") == "p:%C3%BC?%C3%BC"
-    assert found(b"<a href='x'>\xc3") == "p:x"
-    # A byte order mark is stronger than what a server says.
-    assert found(b"\xef\xbb\xbf<a href='\xc3\xbc'>", charset="windows-1251") == "p:%C3%BC"
+def test_undeclared_charset_is_utf_8_or_windows_1252() -> None:
+    """Invalid UTF-8 is read as windows-1252."""
+    assert format_links("<a href='ü?ü'>".encode()) == "p:%C3%BC?%C3%BC"
+    assert format_links("<a href='ü?ü'>".encode("windows-1252")) == "p:%C3%BC?%FC"
+    assert format_links("<a href='ü?ü'>".encode(), charset="no-such-charset") == "p:%C3%BC?%C3%BC"
+    assert format_links(b"<a href='x'>\xc3") == "p:x"
+    # A byte order mark overrides the server's charset.
+    assert format_links(b"\xef\xbb\xbf<a href='\xc3\xbc'>", charset="windows-1251") == "p:%C3%BC"
 
 
 @pytest.mark.parametrize(
@@ -314,29 +316,29 @@ def test_charsets_that_nobody_names() -> None:
         "<?xml version='1.0' encoding='windows-1251'?>",
     ],
 )
-def test_charsets_in_pages(meta: str) -> None:
-    """A page says itself what it is written in, in one of several ways."""
-    assert found(f"{meta}<a href='x?д'>".encode("windows-1251")) == "p:x?%E4"
+def test_charset_declared_in_page_is_used(meta: str) -> None:
+    """Pages declare their charset in several ways."""
+    assert format_links(f"{meta}<a href='x?д'>".encode("windows-1251")) == "p:x?%E4"
 
 
-def test_letters_that_a_charset_does_not_have() -> None:
-    """They are sent as their number, as browsers do."""
-    assert found("<meta charset=windows-1251><a href='x?&#128512;'>") == "p:x?%26%23128512%3B"
+def test_characters_outside_charset_are_encoded_as_references() -> None:
+    """Queries contain numeric character references, as in browsers."""
+    assert format_links("<meta charset=windows-1251><a href='x?&#128512;'>") == "p:x?%26%23128512%3B"
 
 
-def test_styles_in_another_charset() -> None:
-    """A style sheet says by its first rule what it is written in."""
-    assert found('@charset "windows-1251"; a { b: url(д) }'.encode("windows-1251"), "text/css") == "r:%D0%B4"
+def test_charset_rule_of_style_sheet_is_used() -> None:
+    """`@charset` declares the charset of a style sheet."""
+    assert format_links('@charset "windows-1251"; a { b: url(д) }'.encode("windows-1251"), "text/css") == "r:%D0%B4"
 
 
-def test_a_link_says_what_it_is_for() -> None:
-    """A link has its address and its use, and each is found once."""
+def test_repeated_link_is_returned_once() -> None:
+    """A link has a URL and a kind, and fragments are ignored."""
     assert extract_links(b"<a href=x><a href=x#y><a href=./x>", "text/html", BASE) == [
         Link(f"{FOLDER}x", LinkKind.PAGE)
     ]
 
 
-def test_without_a_base_of_the_web() -> None:
-    """Where the body's own address is none of the web, whole addresses are found, others lead nowhere."""
+def test_relative_links_without_web_base_are_omitted() -> None:
+    """Only absolute URLs are returned."""
     for base in ("", "x", "file:///x", "http://["):
-        assert found("<a href=x><a href=http://h.example/d/y>", base=base) == "p:y"
+        assert format_links("<a href=x><a href=http://h.example/d/y>", base=base) == "p:y"

@@ -1,4 +1,4 @@
-"""What Chromium makes of tricky spellings, and what we make of them."""
+"""Links with unusual notation, compared with Chromium."""
 
 from urllib.parse import urljoin
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 BASE = "http://h.example/d/p.html?q"
 
-# What the page refers to, each in the order of the document, without fragments; what is empty leads nowhere.
+# The references of the page in document order, without fragments and empty URLs.
 SCRIPT = """() => {
     const all = (selector, name) => [...document.querySelectorAll(selector)].map(element => element[name]);
     const found = {
@@ -29,7 +29,7 @@ SCRIPT = """() => {
     return Object.fromEntries(Object.entries(found).map(([name, each]) => [name, each.flatMap(web)]));
 }"""
 
-SPELLINGS = r"""
+UNUSUAL_LINKS = r"""
 <a href=" x
 y	z ">1</a><a href='x?a&amp;b&copy=1&notit;&lt'>2</a><a href=&#x78;&eacute;&#0;&#128;>3</a><a href="..\..\..\w">4</a>
 <a href=//Other.EXAMPLE:80/%7e/./a/../b//c>5</a><a href='HTTP:x'>6</a><a href='https:x'>7</a><a href=http:///three>8
@@ -58,17 +58,17 @@ script:x'>16</a><a href='mailto:x'>17</a><a href='x%zz%41%2e%2E/'>18</a><a href=
 """
 
 PAGES = {
-    "utf-8": SPELLINGS,
-    "windows-1252": "<base href='/b/c'><base href=/no/>" + SPELLINGS.replace("日", "").replace("\u3000", ""),
-    "shift_jis": SPELLINGS.translate({ord(letter): f"&#{ord(letter)};" for letter in "éüäß"}),
-    "gb18030": SPELLINGS,
+    "utf-8": UNUSUAL_LINKS,
+    "windows-1252": "<base href='/b/c'><base href=/no/>" + UNUSUAL_LINKS.replace("日", "").replace("\u3000", ""),
+    "shift_jis": UNUSUAL_LINKS.translate({ord(letter): f"&#{ord(letter)};" for letter in "éüäß"}),
+    "gb18030": UNUSUAL_LINKS,
 }
 
 
-def said(browser: Browser, body: bytes, mime: str) -> dict[str, list[str]]:
-    """Return what the browser says that a page at BASE refers to."""
+def browser_links(browser: Browser, body: bytes, mime: str) -> dict[str, list[str]]:
+    """Return the links that the browser finds in a page at BASE."""
 
-    def answer(route: Route) -> None:
+    def fulfill(route: Route) -> None:
         if route.request.url == BASE:
             route.fulfill(body=body, content_type=mime)
         else:
@@ -76,36 +76,38 @@ def said(browser: Browser, body: bytes, mime: str) -> dict[str, list[str]]:
 
     page = browser.new_page()
     try:
-        page.route("**/*", answer)
+        page.route("**/*", fulfill)
         page.goto(BASE, wait_until="domcontentloaded")
-        found = page.evaluate(SCRIPT)
+        browser_result = page.evaluate(SCRIPT)
     finally:
         page.close()
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(browser_result, dict)
+    return browser_result
 
 
 @pytest.mark.parametrize("charset", PAGES)
-def test_a_browser_finds_the_same(browser: Browser, charset: str) -> None:
-    """Links, images, style sheets, scripts and frames of a page of tricky spellings lead where Chromium would go."""
+def test_links_agree_with_browser(browser: Browser, charset: str) -> None:
+    """Links, images, style sheets, scripts and frames resolve to the same URLs as in Chromium."""
     body = PAGES[charset].encode(charset)
-    found = said(browser, body, f"text/html; charset={charset}")
-    assert len(found["links"]) > 30, "the browser did not read the page"
-    assert all(found.values())
-    # What is in a template is in no document, but may well come into one.
-    hidden = {urljoin(found["links"][0], "hidden")}
+    browser_result = browser_links(browser, body, f"text/html; charset={charset}")
+    assert len(browser_result["links"]) > 30, "the browser did not read the page"
+    assert all(browser_result.values())
+    # Template contents are not part of the document, but we extract their links.
+    hidden = {urljoin(browser_result["links"][0], "hidden")}
     ours = {
         (link.uri, link.kind.value)
         for link in extract_links(body, "text/html", BASE, charset)
         if link.uri not in hidden
     }
-    pages = {(uri, "page") for name in ("links", "frames") for uri in found[name]}
-    requisites = {(uri, "requisite") for name in found if name not in {"links", "frames"} for uri in found[name]}
+    pages = {(uri, "page") for name in ("links", "frames") for uri in browser_result[name]}
+    requisites = {
+        (uri, "requisite") for name in browser_result if name not in {"links", "frames"} for uri in browser_result[name]
+    }
     assert sorted(ours) == sorted(pages | requisites)
 
 
-def test_the_comparison_sees_what_a_simple_reader_gets_wrong(browser: Browser) -> None:
-    """Python's own parser and joining of addresses would not pass."""
-    found = said(browser, SPELLINGS.encode(), "text/html; charset=utf-8")
-    simple = {uri for uri, use in model.page(SPELLINGS, BASE) if use == "page"}
-    assert len(set(found["links"]) - simple) > 5
+def test_simple_link_parser_disagrees_with_browser(browser: Browser) -> None:
+    """Python's parser and urljoin would fail the comparison."""
+    browser_result = browser_links(browser, UNUSUAL_LINKS.encode(), "text/html; charset=utf-8")
+    simple = {uri for uri, use in model.page(UNUSUAL_LINKS, BASE) if use == "page"}
+    assert len(set(browser_result["links"]) - simple) > 5

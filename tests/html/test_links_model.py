@@ -1,4 +1,4 @@
-"""The core and the slow models find the same in generated pages, style sheets and lists of candidates."""
+"""Link extraction agrees with the Python models on generated pages, style sheets and srcset values."""
 
 import string
 
@@ -10,15 +10,15 @@ from unlost import _core
 from unlost.html import extract_links
 
 BASE = "http://h.example/d/p.html"
-PIECES = st.lists(st.sampled_from(["a", "b.png", ",", " ", "\n", "\t", "(", ")", "1x", "2.5w", "é", "/", "\u00a0"]))
+TOKENS = st.lists(st.sampled_from(["a", "b.png", ",", " ", "\n", "\t", "(", ")", "1x", "2.5w", "é", "/", "\u00a0"]))
 
 
-@given(PIECES.map("".join))
+@given(TOKENS.map("".join))
 @example("a (b, c")
 @example("a,, b")
 @example("a )(,), b")
-def test_candidates(value: str) -> None:
-    """The spans of a `srcset` are the addresses that the standard's own steps yield."""
+def test_srcset_parser_agrees_with_model(value: str) -> None:
+    """The spans are the URLs found by the algorithm of the HTML standard."""
     data = value.encode()
     assert [data[start:end].decode() for start, end in _core.srcset_addresses(value)] == model.srcset(value)
 
@@ -27,8 +27,8 @@ def test_candidates(value: str) -> None:
 @example("0; url = 'x\"y' z")
 @example("5 url=x")
 @example(";url=x")
-def test_refreshes(content: str) -> None:
-    """The span of a refresh is the address that one pattern finds."""
+def test_refresh_parser_agrees_with_model(content: str) -> None:
+    """The span is the URL found by a regular expression."""
     span = _core.refresh_address(content)
     assert (content.encode()[slice(*span)].decode() if span else None) == model.refresh(content)
 
@@ -49,18 +49,18 @@ CSS_PARTS = st.one_of(
 
 
 @given(st.lists(CSS_PARTS).map("; ".join))
-def test_styles(text: str) -> None:
-    """Addresses of a style sheet are those that one pattern finds, and each stands where the core says."""
-    found = _core.css_addresses(text)
-    assert [value for _, _, value in found] == model.css(text)
+def test_css_url_parser_agrees_with_model(text: str) -> None:
+    """The URLs are those found by a regular expression, at the reported positions."""
+    actual = _core.css_addresses(text)
+    assert [value for _, _, value in actual] == model.css(text)
     data = text.encode()
-    for start, end, value in found:
+    for start, end, value in actual:
         token = data[start:end].decode()
         assert token[0] in "'\"uU"
         assert value in token.replace("\\", "") or "\\" in value
 
 
-# Python and browsers disagree about what is between doubled slashes.
+# Python and browsers disagree about empty path segments.
 WORD = st.text("abcxyz019-_", min_size=1, max_size=8)
 REFERENCES = st.one_of(
     WORD,
@@ -105,10 +105,10 @@ TAGS = st.one_of(
 
 @given(st.lists(TAGS).map("".join))
 @example("<a class=c href='x'><base href='/b/'><base href='/c/'>")
-def test_pages(text: str) -> None:
-    """Links of a well-formed page are those that Python's own parser and its joining of addresses yield."""
-    found = [(link.uri, link.kind.value) for link in extract_links(text.encode(), "text/html", BASE)]
-    assert found == model.page(text, BASE)
+def test_links_of_page_agree_with_model(text: str) -> None:
+    """Links of a well-formed page equal those of Python's parser and urljoin."""
+    actual = [(link.uri, link.kind.value) for link in extract_links(text.encode(), "text/html", BASE)]
+    assert actual == model.page(text, BASE)
 
 
 @given(
@@ -118,9 +118,9 @@ def test_pages(text: str) -> None:
 )
 @example(b"<a href='\xf0\x9f", "text/html", "utf-8")
 @example(b"\x1f\x8b\x08", None, "")
-def test_any_bytes(body: bytes, mime: str | None, charset: str) -> None:
-    """Whatever the bytes are, there is an answer of whole addresses, each with a use once."""
+def test_links_of_arbitrary_bytes_are_valid(body: bytes, mime: str | None, charset: str) -> None:
+    """Any bytes yield unique absolute web URLs without fragments."""
     for start in (b"", b"<urlset><loc>", b"<a href=", b"\xff\xfe", b"<svg><style>"):
-        found = extract_links(start + body, mime, BASE, charset)
-        assert all(link.uri.startswith(("http://", "https://")) and "#" not in link.uri for link in found)
-        assert len(set(found)) == len(found)
+        actual = extract_links(start + body, mime, BASE, charset)
+        assert all(link.uri.startswith(("http://", "https://")) and "#" not in link.uri for link in actual)
+        assert len(set(actual)) == len(actual)

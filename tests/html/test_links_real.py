@@ -1,12 +1,12 @@
-"""Pages of real crawls, against Python's own parser."""
+"""Links of real pages, compared with Python's parser."""
 
 import pytest
 
-from tests.html.crawled import FILES, WARCS, bodies
+from tests.html.real_pages import FILES, WARCS, bodies
 from tests.models import pages as model
 from unlost.html import LinkKind, scan_links
 
-# warcio leaves its temporary files to the garbage collector.
+# warcio relies on the garbage collector to close its temporary files.
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -15,26 +15,26 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_real_pages(name: str) -> None:
-    """As many links as were counted once, none left out, and nearly all that Python's parser finds, too."""
+def test_links_of_real_pages_agree_with_python_parser(name: str) -> None:
+    """The counts equal the stored ones, and at most 0.1 % of the links found by Python's parser are missing."""
     counts = dict.fromkeys(LinkKind, 0)
     expected = missed = 0
-    for number, (address, mime, body) in enumerate(bodies(WARCS / name)):
-        found = scan_links(body, mime, address)
-        assert (found.omitted, found.cut) == (0, False), address
-        for link in found.links:
+    for number, (url, mime, body) in enumerate(bodies(WARCS / name)):
+        page_links = scan_links(body, mime, url)
+        assert (page_links.omitted, page_links.cut) == (0, False), url
+        for link in page_links.links:
             counts[link.kind] += 1
-        if mime.startswith("text/html") and number % 8 == 0:  # Python's parser takes its time
-            simple = {uri for uri, _ in model.page(body.decode("utf-8", "replace"), address) if is_plain(uri)}
-            lost = simple - {link.uri for link in found.links}
+        if mime.startswith("text/html") and number % 8 == 0:  # Python's parser is slow
+            simple = {uri for uri, _ in model.page(body.decode("utf-8", "replace"), url) if is_plain(uri)}
+            missing = simple - {link.uri for link in page_links.links}
             expected += len(simple)
-            missed += len(lost)
+            missed += len(missing)
     assert tuple(counts.values()) == FILES[name]
     assert missed <= expected / 1_000
 
 
 def is_plain(uri: str) -> bool:
-    """Whether an address is one that Python and browsers spell alike."""
+    """Return whether Python and browsers normalise a URL alike."""
     host, slash, _ = uri.partition("://")[2].partition("/")
     return (
         bool(slash)

@@ -1,4 +1,4 @@
-"""Tests of pages that are nothing but a redirect."""
+"""Redirect stubs: pages that only redirect."""
 
 import base64
 import gzip
@@ -19,22 +19,22 @@ OLD, NEW = "http://lost.example/old/page.html", "http://lost.example/new/"
 PROSE = "<p>The mill grinds on Sundays, and the miller shows the stones, the wheel and the pond to visitors.</p>"
 
 
-def target(page: str, uri: str = OLD) -> str | None:
-    """Return where a page redirects to."""
+def stub_target(page: str, uri: str = OLD) -> str | None:
+    """Return the URL to which a page redirects."""
     return redirect_stub_target(page.encode(), "text/html", uri)
 
 
 @pytest.mark.parametrize("page", [JEKYLL, MKDOCS, HUGO, MOVED, SCRIPTED])
 @pytest.mark.parametrize("written", [NEW, "/new/", "../new/"])
-def test_stubs_of_generators_and_people_are_known(page: str, written: str) -> None:
-    """Their target is returned as a whole URL, and no rule rejects them."""
+def test_redirect_stub_is_detected(page: str, written: str) -> None:
+    """The target is returned as an absolute URL, and the page is not rejected."""
     body = page.format(url=written)
-    assert target(body) == NEW
+    assert stub_target(body) == NEW
     assert classify_page(PageResponse(OLD, "20200101000000", 200, "text/html", body.encode())) is None
 
 
-def test_an_alias_of_the_home_page_is_a_page() -> None:
-    """`/page/1/` of Hugo redirects to the home page, as do pages of error; it says nothing of an error."""
+def test_redirect_to_home_page_without_error_is_accepted() -> None:
+    """Hugo's `/page/1/` redirects to the home page, as error pages do."""
     body = HUGO.format(url="http://lost.example/").encode()
     uri = "http://lost.example/page/1/"
     assert redirect_stub_target(body, "text/html", uri) == "http://lost.example/"
@@ -68,18 +68,18 @@ REFRESH = "<meta http-equiv=refresh content='{}'>"
         "",
     ],
 )
-def test_other_pages_are_no_stubs(page: str) -> None:
-    """Pages that reload, wait, show something, ask for something, or redirect some visitors only."""
-    assert target(page) is None
+def test_page_with_content_is_not_a_stub(page: str) -> None:
+    """Pages that reload, delay, have content or forms, or redirect only some visitors are not stubs."""
+    assert stub_target(page) is None
 
 
-def test_a_stub_may_lead_to_itself() -> None:
-    """A page without any text that reloads itself at once was a redirect from another spelling of its URL."""
-    assert target(HUGO.format(url=OLD)) == OLD
+def test_redirect_to_itself_is_a_stub() -> None:
+    """An empty page that reloads itself redirected from another variant of its URL."""
+    assert stub_target(HUGO.format(url=OLD)) == OLD
 
 
-def test_an_error_page_that_leads_home_is_rejected() -> None:
-    """So is one that leads to an error page, or to the home page of somebody else."""
+def test_error_page_that_redirects_home_is_soft_404() -> None:
+    """Redirects to error pages and to other sites' home pages are soft 404s, too."""
     gone = "<title>Page not found</title>" + REFRESH.format("3; url=/") + "<h1>Page not found</h1>"
     error = REFRESH.format("0; url=http://lost.example/404.html")
     blocked = REFRESH.format("1; url=http://blocked.example/") + "If you are not redirected, follow this link"
@@ -89,8 +89,8 @@ def test_an_error_page_that_leads_home_is_rejected() -> None:
         assert verdict.kind.value == "soft-404"
 
 
-def test_relative_targets_follow_the_base() -> None:
-    """The target is relative to `<base>`, and the charset of the page is minded."""
+def test_relative_stub_target_is_resolved_against_base() -> None:
+    """The target is decoded with the charset of the page."""
     page = "<meta charset=koi8-r><base href='/b/'>" + REFRESH.format("0; url=ж.html?a=1&amp;b")
     assert redirect_stub_target(page.encode("koi8-r"), "text/html", OLD) == "http://lost.example/b/ж.html?a=1&b"
 
@@ -126,27 +126,27 @@ def test_relative_targets_follow_the_base() -> None:
     st.sampled_from([None, "utf-8", "hex", "nonsense", "utf-16", "idna"]),
     st.sampled_from([OLD, "http://[", "", "data:,x"]),
 )
-def test_nothing_is_raised(page: str, charset: str | None, uri: str) -> None:
-    """Whatever the bytes, the charset and the URL are, the target is a URL of the web, if there is one."""
-    found = redirect_stub_target(page.encode("utf-8", "replace"), "text/html", uri, charset)
-    assert found is None or found.startswith(("http://", "https://"))
+def test_stub_target_of_arbitrary_page_is_web_url_or_none(page: str, charset: str | None, uri: str) -> None:
+    """No bytes, charset or URL raises an exception."""
+    redirect_target = redirect_stub_target(page.encode("utf-8", "replace"), "text/html", uri, charset)
+    assert redirect_target is None or redirect_target.startswith(("http://", "https://"))
 
 
 @pytest.mark.parametrize(
     "unit",
     ["<meta http-equiv=refresh ", "location='", "<script>location", "<![CDATA[", "<!--", "<a ", "<a '", "<b a=", "' "],
 )
-def test_hostile_pages_take_little_time(unit: str) -> None:
-    """A page is read up to a length at which nothing takes long."""
+def test_stub_detection_of_hostile_page_takes_bounded_time(unit: str) -> None:
+    """Only the beginning of a page is read."""
     start = time.process_time()
     for length in (30_000, 300_000):
-        target(REFRESH.format("0") + unit * (length // len(unit)))
+        stub_target(REFRESH.format("0") + unit * (length // len(unit)))
     assert time.process_time() - start < 1.0
 
 
 @pytest.mark.real_data
-def test_real_stubs_are_known_and_good_pages_are_none() -> None:
-    """All labelled stubs are known, no good page is called one, and no rule rejects a stub."""
+def test_real_stubs_are_detected_without_false_positives() -> None:
+    """All labelled stubs are detected, no good page is, and no stub is rejected."""
     stubs: Counter[str] = Counter()
     rejected = 0
     with gzip.open(DATA / "pages" / "real-pages.jsonl.gz") as lines:

@@ -1,4 +1,4 @@
-"""What is rewritten in a page, and how it is written; what else changes with it on request."""
+"""Rewriting of links in pages: positions, escaping and options."""
 
 import gzip
 from typing import Unpack
@@ -13,20 +13,22 @@ BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"
 
 
-def new(
+def rewrite(
     body: str | bytes,
-    answers: dict[str, str],
+    replacements: dict[str, str],
     mime: str | None = "text/html",
     charset: str | None = None,
     **options: Unpack[RewriteOptions],
 ) -> RewriteResult:
-    """Rewrite a page at BASE; answers are by addresses, those in its folder without it."""
+    """Rewrite a page at BASE; replacements are keyed by URL, relative to its folder."""
     data = body.encode() if isinstance(body, str) else body
-    return rewrite_links(data, mime, BASE, charset, lambda uri, _: answers.get(uri.removeprefix(FOLDER)), **options)
+    return rewrite_links(
+        data, mime, BASE, charset, lambda uri, _: replacements.get(uri.removeprefix(FOLDER)), **options
+    )
 
 
-# Each: what is there, and what is there when `x` has become `y`.
-PLACES = {
+# Each page before and after `x` is replaced by `y`.
+PAGES = {
     "<a href=x>": "<a href=y>",
     "<a href = 'x' >": "<a href = 'y' >",
     '<A HREF="x">': '<A HREF="y">',
@@ -78,15 +80,15 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("page", "expected"), PLACES.items(), ids=[repr(page) for page in PLACES])
-def test_places(page: str, expected: str) -> None:
-    """In each place the address is replaced, and nothing else."""
-    assert new(page, {"x": "y"}).body.decode() == expected
+@pytest.mark.parametrize(("page", "expected"), PAGES.items(), ids=[repr(page) for page in PAGES])
+def test_link_is_replaced_in_place(page: str, expected: str) -> None:
+    """Only the URL is replaced."""
+    assert rewrite(page, {"x": "y"}).body.decode() == expected
 
 
-# Each: how an address with all that is special is written.
+# Each page after `x` is replaced by a URL with special characters.
 SPECIAL = "a&b='\"(c),;"
-WRITINGS = {
+ESCAPED_PAGES = {
     "<a href='x'>": "<a href='a&amp;b=&#39;\"(c),;'>",
     '<a href="x">': '<a href="a&amp;b=\'&quot;(c),;">',
     "<a href=x>": "<a href=a&amp;b=&#39;&quot;(c),;>",
@@ -104,108 +106,109 @@ WRITINGS = {
 }
 
 
-@pytest.mark.parametrize(("page", "expected"), WRITINGS.items(), ids=WRITINGS)
-def test_writings(page: str, expected: str) -> None:
-    """What is special in a place is escaped there."""
-    assert new(page, {"x": SPECIAL}).body.decode() == expected
+@pytest.mark.parametrize(("page", "expected"), ESCAPED_PAGES.items(), ids=ESCAPED_PAGES)
+def test_replacement_is_escaped_for_context(page: str, expected: str) -> None:
+    """Special characters are escaped for their position."""
+    assert rewrite(page, {"x": SPECIAL}).body.decode() == expected
 
 
-def test_entities_without_an_end() -> None:
-    """An entity without its semicolon right before an address stays one, whatever the new one begins with."""
+def test_entity_without_semicolon_before_url_is_terminated() -> None:
+    """The entity must not absorb the first characters of the replacement."""
     page = "<p style='a:url(&#34x&#34) url(&quot/x&quot)'><iframe srcdoc='<p style=a:url(&amp;#34x&amp;#34)>'></iframe>"
-    done = new(page, {"x": "1", "http://h.example/x": "2"}).body.decode()
-    assert done == (
+    result = rewrite(page, {"x": "1", "http://h.example/x": "2"}).body.decode()
+    assert result == (
         "<p style='a:url(&#34;1&#34) url(&quot;2&quot)'><iframe srcdoc='<p style=a:url(&amp;#34;1&amp;#34)>'></iframe>"
     )
 
 
-def test_candidates_with_commas() -> None:
-    """Commas around an address of a `srcset` would not be part of it; inside they are."""
-    assert new("<img srcset='x 2x, z,'>", {"x": ",a,b,", "z": "c,"}).body == b"<img srcset='%2Ca,b%2C 2x, c%2C,'>"
+def test_commas_at_ends_of_srcset_url_are_encoded() -> None:
+    """Commas inside the URL remain."""
+    assert rewrite("<img srcset='x 2x, z,'>", {"x": ",a,b,", "z": "c,"}).body == b"<img srcset='%2Ca,b%2C 2x, c%2C,'>"
 
 
-def test_a_refresh_to_something_called_url() -> None:
-    """An address that looks like the word before an address is not taken for it."""
-    assert new("<meta http-equiv=refresh content='0;x'>", {"x": "url=y"}).body.count(b"0;url=url=y") == 1
+def test_refresh_replacement_beginning_with_url_is_prefixed() -> None:
+    """The replacement is not mistaken for the keyword `url=`."""
+    assert rewrite("<meta http-equiv=refresh content='0;x'>", {"x": "url=y"}).body.count(b"0;url=url=y") == 1
 
 
-def test_fragments() -> None:
-    """The fragment stays, unless the new address has its own."""
-    answers = {"x": "y", "z": "y#own"}
+def test_fragment_is_preserved_unless_replaced() -> None:
+    """The original fragment remains unless the replacement has its own."""
+    replacements = {"x": "y", "z": "y#own"}
     page = "<a href=x#a><a href=z#b><a href=z><a href=#c><style>a{b:url('x#\\64')}</style>"
     assert (
-        new(page, answers).body == b"<a href=y#a><a href=y#own><a href=y#own><a href=#c><style>a{b:url('y#d')}</style>"
+        rewrite(page, replacements).body
+        == b"<a href=y#a><a href=y#own><a href=y#own><a href=#c><style>a{b:url('y#d')}</style>"
     )
 
 
-def test_who_is_asked() -> None:
-    """Each address is asked for once for each use, in order; what is not of the web, or the page itself, is not."""
-    asked: list[tuple[str, LinkKind]] = []
+def test_callback_receives_each_link_once() -> None:
+    """The callback is called once per URL and kind, in order, for web URLs other than the page."""
+    calls: list[tuple[str, LinkKind]] = []
     page = b"<a href=x><a href='x#y'><img src=x><a href=#z><a href=''>" + b"".join(
         b"<a href='%s'>" % each
         for each in (b"javascript:x", b"java\nscript:x", b"data:,x", b"mailto:x@y.example", b"tel:1")
     )
-    done = rewrite_links(page, "text/html", BASE, None, lambda uri, use: asked.append((uri, use)))
-    assert asked == [(FOLDER + "x", LinkKind.PAGE), (FOLDER + "x", LinkKind.REQUISITE)]
-    assert done.body is page
-    assert done == RewriteResult(page, 0, 0, None, "UTF-8", is_decompressed=False, has_csp=False, is_truncated=False)
+    result = rewrite_links(page, "text/html", BASE, None, lambda uri, use: calls.append((uri, use)))
+    assert calls == [(FOLDER + "x", LinkKind.PAGE), (FOLDER + "x", LinkKind.REQUISITE)]
+    assert result.body is page
+    assert result == RewriteResult(page, 0, 0, None, "UTF-8", is_decompressed=False, has_csp=False, is_truncated=False)
 
 
-def test_xml() -> None:
-    """XHTML and drawings are rewritten as XML: in instructions, and in styles with entities or sections."""
+def test_xhtml_and_svg_are_rewritten_as_xml() -> None:
+    """Processing instructions, entities and CDATA sections are supported."""
     body = (
         "<?xml-stylesheet href='x'?><svg:svg><svg:style>a{b:url(&quot;x&quot;)}</svg:style>"
         "<style><![CDATA[@import 'x']]></style>"
     )
-    answers = {"x": "y&z"}
-    assert new(body, answers, "image/svg+xml").body.decode() == (
+    replacements = {"x": "y&z"}
+    assert rewrite(body, replacements, "image/svg+xml").body.decode() == (
         "<?xml-stylesheet href='y&amp;z'?><svg:svg><svg:style>a{b:url(&quot;y&amp;z&quot;)}</svg:style>"
         "<style><![CDATA[@import 'y&z']]></style>"
     )
 
 
-def test_an_address_in_which_a_section_begins() -> None:
-    """It stays: without the beginning, the rest of the style would mean something else."""
+def test_url_containing_cdata_start_is_not_replaced() -> None:
+    """Removing the start would change the meaning of the remaining style."""
     page = "<svg><style>a{{b:url({})}} c{{d:url(x<![CDATA[y)}} e{{f:url({})}} ]]></style></svg>"
-    done = rewrite_links(page.format("x", "z").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
-    assert (done.body.decode(), done.changed) == (page.format("n", "n"), 2)
+    result = rewrite_links(page.format("x", "z").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
+    assert (result.body.decode(), result.changed) == (page.format("n", "n"), 2)
 
 
-def test_an_address_in_which_a_section_ends() -> None:
-    """It stays, too: without the end, the rest of the page would be in the section."""
+def test_url_containing_cdata_end_is_not_replaced() -> None:
+    """Removing the end would extend the section to the rest of the page."""
     page = "<svg><style><![CDATA[a{{b:url({})}} c{{d:url(x]]>y)}} e{{f:url({})}} </style><a href='{}'/></svg>"
-    done = rewrite_links(page.format("x", "z", "x").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
-    assert (done.body.decode(), done.changed) == (page.format("n", "n", "n"), 3)
+    result = rewrite_links(page.format("x", "z", "x").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
+    assert (result.body.decode(), result.changed) == (page.format("n", "n", "n"), 3)
 
 
-def test_what_is_not_rewritten() -> None:
-    """Feeds, sitemaps, scripts and pictures stay as they are, and nobody is asked."""
+def test_feeds_scripts_and_images_are_not_rewritten() -> None:
+    """The callback is not called for them."""
     for body, mime in [
         (b"<urlset><loc>http://h.example/d/x</loc></urlset>", "text/xml"),
         (b"<rss><link>http://h.example/d/x</link></rss>", "text/xml"),
         (b"'http://h.example/d/x'", "text/javascript"),
         (b"\x89PNG\r\n", "image/png"),
     ]:
-        done = new(body, {"x": "y"}, mime)
-        assert (done.body, done.charset) == (body, None)
+        result = rewrite(body, {"x": "y"}, mime)
+        assert (result.body, result.charset) == (body, None)
 
 
-def fail(uri: str, use: LinkKind) -> str:
-    """Raise."""
+def raise_lookup_error(uri: str, use: LinkKind) -> str:
+    """Raise LookupError."""
     raise LookupError(uri, use)
 
 
-def test_a_replacement_that_raises() -> None:
-    """What is raised passes through."""
+def test_exception_of_callback_is_propagated() -> None:
+    """An exception of the callback is not caught."""
     with pytest.raises(LookupError, match="example"):
-        rewrite_links(b"<a href=x>", "text/html", BASE, None, fail)
+        rewrite_links(b"<a href=x>", "text/html", BASE, None, raise_lookup_error)
 
 
-@pytest.mark.parametrize("answer", ["", "é", "a b", "a\nb", "\x7f", "x" * 8_001, "\udc80"])
-def test_replacements_that_are_none(answer: str) -> None:
-    """An address that is not written in ASCII, or has blanks or controls, is refused."""
+@pytest.mark.parametrize("replacement", ["", "é", "a b", "a\nb", "\x7f", "x" * 8_001, "\udc80"])
+def test_invalid_replacement_is_rejected(replacement: str) -> None:
+    """Replacements must be ASCII without blanks and control characters, and of limited length."""
     with pytest.raises(UsageError, match="%XX"):
-        new("<a href=x>", {"x": answer})
+        rewrite("<a href=x>", {"x": replacement})
 
 
 BASES = {
@@ -231,24 +234,24 @@ BASES = {
 
 
 @pytest.mark.parametrize(("page", "expected"), BASES.items(), ids=BASES)
-def test_bases(page: str, expected: str) -> None:
-    """A base that is dropped has no effect, and what was not replaced leads where it led; else the base stays."""
-    answers = {"http://h.example/b/x": "y"}
-    assert new(page, answers, drop_base=True).body.decode() == expected
-    assert new(page, answers).body.decode() == page.replace("href=x", "href=y" if "=/b/" in page else "href=x")
+def test_dropped_base_preserves_other_links(page: str, expected: str) -> None:
+    """Unreplaced links become absolute; without the option the base remains."""
+    replacements = {"http://h.example/b/x": "y"}
+    assert rewrite(page, replacements, drop_base=True).body.decode() == expected
+    assert rewrite(page, replacements).body.decode() == page.replace("href=x", "href=y" if "=/b/" in page else "href=x")
 
 
-def test_integrity() -> None:
-    """Where an address was replaced, browsers do not compare what is there now with what was there once."""
+def test_integrity_of_replaced_link_is_dropped() -> None:
+    """The hash would not match the new resource."""
     page = (
         "<script src=x integrity=sha256-a crossorigin></script><script src=z integrity=sha256-b></script>"
         "<link rel=stylesheet INTEGRITY='sha256-c' href='x' data-integrity=d>"
     )
-    assert new(page, {"x": "y"}, drop_integrity=True).body.decode() == (
+    assert rewrite(page, {"x": "y"}, drop_integrity=True).body.decode() == (
         "<script src=y data-integrity=sha256-a data-crossorigin></script><script src=z integrity=sha256-b></script>"
         "<link rel=stylesheet data-was-INTEGRITY='sha256-c' href='y' data-integrity=d>"
     )
-    assert new(page, {"x": "y"}).body.decode() == page.replace("src=x", "src=y").replace("'x'", "'y'")
+    assert rewrite(page, {"x": "y"}).body.decode() == page.replace("src=x", "src=y").replace("'x'", "'y'")
 
 
 @pytest.mark.parametrize(
@@ -269,24 +272,24 @@ def test_integrity() -> None:
         ),
     ],
 )
-def test_attributes_that_are_there_twice(page: str, expected: str) -> None:
-    """Of two the first counts; once it has another name, the second does not count in its place."""
-    done = new(page, {"http://h.example/b/x": "y"}, drop_base=True, drop_integrity=True, drop_csp=True)
-    assert done.body.decode() == expected
+def test_duplicate_attributes_are_all_renamed(page: str, expected: str) -> None:
+    """Otherwise the second attribute would take effect."""
+    result = rewrite(page, {"http://h.example/b/x": "y"}, drop_base=True, drop_integrity=True, drop_csp=True)
+    assert result.body.decode() == expected
 
 
-def test_policies() -> None:
-    """A policy for where the page once was is told of, and has no effect if that is wanted."""
+def test_content_security_policy_is_reported_and_dropped() -> None:
+    """A policy is reported, and disabled on request."""
     page = "<meta http-equiv='content-security-policy' content='default-src https:'>"
-    assert (new(page, {}).has_csp, new(page, {}).body) == (True, page.encode())
-    assert new(page, {}, drop_csp=True).body.decode() == page.replace("http-equiv", "data-http-equiv")
-    assert not new("<meta http-equiv=refresh content=1>", {}, drop_csp=True).has_csp
+    assert (rewrite(page, {}).has_csp, rewrite(page, {}).body) == (True, page.encode())
+    assert rewrite(page, {}, drop_csp=True).body.decode() == page.replace("http-equiv", "data-http-equiv")
+    assert not rewrite("<meta http-equiv=refresh content=1>", {}, drop_csp=True).has_csp
 
 
-def test_codebases() -> None:
-    """A codebase would make new addresses lead elsewhere; what was not replaced leads where it led."""
+def test_codebase_of_replaced_link_is_dropped() -> None:
+    """Unreplaced links of the element become absolute."""
     page = "<object codebase=/o/ data=x archive='z w'></object><object codebase=/o/ data=z></object>"
-    assert new(page, {"http://h.example/o/x": "y"}).body.decode() == (
+    assert rewrite(page, {"http://h.example/o/x": "y"}).body.decode() == (
         "<object data-codebase=/o/ data=y archive='http://h.example/o/z http://h.example/o/w'></object>"
         "<object codebase=/o/ data=z></object>"
     )
@@ -295,34 +298,34 @@ def test_codebases() -> None:
 @pytest.mark.parametrize(
     ("charset", "name"), [("utf-16", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("iso-2022-jp", "ISO-2022-JP")]
 )
-def test_charsets_without_ascii(charset: str, name: str) -> None:
-    """What cannot be written piece by piece comes out in UTF-8 and says so; without a change it stays as it was."""
+def test_non_ascii_charset_is_transcoded_to_utf_8(charset: str, name: str) -> None:
+    """Pages in UTF-16 or ISO-2022-JP are written in UTF-8 if a link changes."""
     page = (
         "<?xml version='1.0' encoding='{0}'?><meta charset={0}>"
         "<meta http-equiv=content-type content='text/html; charset={0}'>表<a href='x'>"
     )
     body = page.format("x-sjis").encode(charset)
-    told = charset.replace("-be", "be") if charset != "utf-16" else None
-    done = new(body, {"x": "y"}, charset=told)
-    assert done.body.decode("utf-8-sig") == page.format("utf-8").replace("'x'", "'y'")
-    assert done.body.startswith(b"\xef\xbb\xbf")
-    assert (done.transcoded_from, done.charset, done.changed) == (name, "UTF-8", 1)
-    same = new(body, {}, charset=told)
-    assert (same.body, same.transcoded_from, same.charset) == (body, None, name)
+    declared = charset.replace("-be", "be") if charset != "utf-16" else None
+    result = rewrite(body, {"x": "y"}, charset=declared)
+    assert result.body.decode("utf-8-sig") == page.format("utf-8").replace("'x'", "'y'")
+    assert result.body.startswith(b"\xef\xbb\xbf")
+    assert (result.transcoded_from, result.charset, result.changed) == (name, "UTF-8", 1)
+    unchanged = rewrite(body, {}, charset=declared)
+    assert (unchanged.body, unchanged.transcoded_from, unchanged.charset) == (body, None, name)
 
 
-def test_a_style_sheet_without_ascii() -> None:
-    """The charset that a style sheet declares is that in which it comes out."""
-    done = new('@charset "utf-16"; a { b: url(x) }'.encode("utf-16"), {"x": "y"}, "text/css")
-    assert done.body.decode("utf-8-sig") == '@charset "utf-8"; a { b: url(y) }'
+def test_charset_rule_is_updated_after_transcoding() -> None:
+    """`@charset` names the new charset."""
+    result = rewrite('@charset "utf-16"; a { b: url(x) }'.encode("utf-16"), {"x": "y"}, "text/css")
+    assert result.body.decode("utf-8-sig") == '@charset "utf-8"; a { b: url(y) }'
 
 
-def test_packed() -> None:
-    """A page that is gzipped comes out unpacked if something changes."""
+def test_gzipped_page_is_decompressed_if_changed() -> None:
+    """Unchanged and damaged bodies are returned as they are."""
     body = gzip.compress(b"<html><a href=x>")
-    assert (new(body, {"x": "y"}).body, new(body, {"x": "y"}).is_decompressed) == (b"<html><a href=y>", True)
-    assert (new(body, {}).body, new(body, {}).is_decompressed) == (body, False)
-    assert (new(body[:-9], {"x": "y"}).body, new(body[:-9], {"x": "y"}).is_truncated) == (body[:-9], True)
+    assert (rewrite(body, {"x": "y"}).body, rewrite(body, {"x": "y"}).is_decompressed) == (b"<html><a href=y>", True)
+    assert (rewrite(body, {}).body, rewrite(body, {}).is_decompressed) == (body, False)
+    assert (rewrite(body[:-9], {"x": "y"}).body, rewrite(body[:-9], {"x": "y"}).is_truncated) == (body[:-9], True)
 
 
 SCRIPTS = {
@@ -348,6 +351,6 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize(("script", "expected"), SCRIPTS.items(), ids=[repr(script) for script in SCRIPTS])
-def test_scripts(script: bytes, expected: list[str]) -> None:
-    """Whole addresses in strings are candidates, parts of them and names are not."""
+def test_urls_in_script_strings_are_found(script: bytes, expected: list[str]) -> None:
+    """Complete URLs in strings are candidates; parts of URLs and names are not."""
     assert find_urls_in_script(script, BASE) == expected

@@ -1,4 +1,4 @@
-"""What Chromium asks for when it opens a page that was rewritten."""
+"""Requests of Chromium for a rewritten page."""
 
 from urllib.parse import urljoin
 
@@ -23,8 +23,8 @@ PAGE = r"""<!DOCTYPE html><meta charset=CHARSET><base href="/b/">
 <input type=image src=m.png><object data=n.png></object><script src="o.js" integrity="sha256-AAAA"></script>
 <table background=q.png><tr><td background='r.png'>x</table><picture><source srcset='t,u.png'><img src=no.png></picture>
 """
-# What a browser asks for of it, below the base.
-ASKED = [
+# The browser's requests, relative to the base.
+EXPECTED_PATHS = [
     "s.css",
     "i.css",
     "a).png",
@@ -47,35 +47,35 @@ ASKED = [
 ]
 
 
-def requests(browser: Browser, address: str, body: bytes, mime: str) -> set[str]:
-    """Return what the browser asks for when it opens a page."""
-    asked: set[str] = set()
+def requested_urls(browser: Browser, url: str, body: bytes, mime: str) -> set[str]:
+    """Return the URLs that the browser requests for a page."""
+    requested: set[str] = set()
 
-    def answer(route: Route) -> None:
-        if route.request.url == address:
+    def fulfill(route: Route) -> None:
+        if route.request.url == url:
             route.fulfill(body=body, content_type=mime)
             return
-        asked.add(route.request.url)
+        requested.add(route.request.url)
         kind = {"css": "text/css", "html": "text/html", "js": "text/javascript"}
         route.fulfill(body="", content_type=kind.get(route.request.url.rsplit(".", 1)[-1], "image/png"))
 
     page = browser.new_page()
     try:
-        page.route("**/*", answer)
-        page.goto(address, wait_until="networkidle")
+        page.route("**/*", fulfill)
+        page.goto(url, wait_until="networkidle")
     finally:
         page.close()
-    return asked
+    return requested
 
 
-def replaced(charset: str) -> tuple[bytes, dict[str, str]]:
-    """Return the page with new addresses, and these; `left.png` has none."""
+def rewrite_page(charset: str) -> tuple[bytes, dict[str, str]]:
+    """Return the rewritten page and the replacements; `left.png` has none."""
     new: dict[str, str] = {}
 
     def replace(uri: str, _: LinkKind) -> str | None:
         if uri.endswith("left.png"):
             return None
-        # Chromium looks for imports ahead of its parser, and does so without undoing escapes.
+        # Chromium's preload scanner reads imports without decoding escapes.
         name = (
             "&a=b.css"
             if uri.endswith(".css")
@@ -84,32 +84,32 @@ def replaced(charset: str) -> tuple[bytes, dict[str, str]]:
         return new.setdefault(uri, f"img/{len(new)}{name}")
 
     body = PAGE.replace("CHARSET", charset).encode(charset)
-    done = rewrite_links(body, "text/html", OLD, None, replace, drop_base=True, drop_integrity=True, drop_csp=True)
-    assert done.has_csp
-    return done.body, new
+    result = rewrite_links(body, "text/html", OLD, None, replace, drop_base=True, drop_integrity=True, drop_csp=True)
+    assert result.has_csp
+    return result.body, new
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "shift_jis"])
-def test_a_browser_asks_for_the_new_addresses(browser: Browser, charset: str) -> None:
-    """A page opened elsewhere asks for all that is new, and for what was left where it was, and for nothing else."""
-    body, new = replaced(charset)
-    asked = requests(browser, NEW, body, "text/html")
+def test_browser_requests_replaced_urls(browser: Browser, charset: str) -> None:
+    """The browser requests all replacements, the unreplaced URL, and nothing else."""
+    body, new = rewrite_page(charset)
+    requested = requested_urls(browser, NEW, body, "text/html")
     unused = {new[uri] for uri in new if uri.endswith("/no.png")}
-    expected = {urljoin(NEW, address) for address in new.values() if address not in unused}
-    assert {uri.replace("%27", "'") for uri in asked} == expected | {"http://old.example/b/left.png"}
+    expected = {urljoin(NEW, url) for url in new.values() if url not in unused}
+    assert {uri.replace("%27", "'") for uri in requested} == expected | {"http://old.example/b/left.png"}
 
 
-def test_a_browser_asked_for_the_same_before(browser: Browser) -> None:
-    """The page asked for as much at its old place, but for what the policy and the hashes there would not let in."""
+def test_browser_requests_same_number_of_original_urls(browser: Browser) -> None:
+    """The original page without policy and hashes has as many requests."""
     body = PAGE.replace("CHARSET", "utf-8").replace("-Security", "-No").replace("integrity", "no").encode()
-    asked = requests(browser, OLD, body, "text/html")
-    assert len(asked) == len(ASKED)
+    requested = requested_urls(browser, OLD, body, "text/html")
+    assert len(requested) == len(EXPECTED_PATHS)
 
 
-def test_a_page_that_keeps_its_base_is_caught(browser: Browser) -> None:
-    """The comparison sees a base that was not dropped, and a policy."""
-    _, new = replaced("utf-8")
+def test_browser_comparison_detects_kept_base(browser: Browser) -> None:
+    """A page whose base and policy were not dropped fails the comparison."""
+    _, new = rewrite_page("utf-8")
     body = PAGE.replace("CHARSET", "utf-8").encode()
-    done = rewrite_links(body, "text/html", OLD, None, lambda uri, _: new.get(uri))
-    asked = requests(browser, NEW, done.body, "text/html")
-    assert not asked & {urljoin(NEW, address) for address in new.values()}
+    result = rewrite_links(body, "text/html", OLD, None, lambda uri, _: new.get(uri))
+    requested = requested_urls(browser, NEW, result.body, "text/html")
+    assert not requested & {urljoin(NEW, url) for url in new.values()}

@@ -1,4 +1,4 @@
-"""Pages in charsets with a byte for each letter, which are rewritten without being decoded."""
+"""Single-byte charsets are rewritten without decoding."""
 
 import random
 
@@ -8,8 +8,8 @@ from unlost.html import LinkKind, RewriteResult, extract_links, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 
-# What a page is made of; `é` stands for letters that are no ASCII.
-PIECES = [
+# Parts of a page; `é` stands for non-ASCII letters.
+PARTS = [
     "<a href='é/x.html#é' title=é>é</a>",
     "<a é href=x title='é'>",
     "<a href='é&amp;é?x=1&lt;'>",
@@ -43,47 +43,47 @@ CHARSETS = {
 _PYTHON = {"macintosh": "mac_roman", "windows-874": "cp874"}
 
 
-def numbered(body: bytes, charset: str) -> RewriteResult:
-    """Rewrite a page: the first link that is asked about gets the number 0, all but each fifth the next."""
-    asked = 0
+def rewrite_numbered(body: bytes, charset: str) -> RewriteResult:
+    """Replace links by their number, except every fifth one."""
+    calls = 0
 
     def replace(_uri: str, _use: LinkKind) -> str | None:
-        nonlocal asked
-        asked += 1
-        return f"new/{asked - 1}" if asked % 5 else None
+        nonlocal calls
+        calls += 1
+        return f"new/{calls - 1}" if calls % 5 else None
 
     return rewrite_links(body, "text/html", BASE, charset, replace, drop_base=True, drop_integrity=True, drop_csp=True)
 
 
 @pytest.mark.parametrize("charset", CHARSETS)
-def test_as_in_utf_8(charset: str) -> None:
-    """A page is rewritten as the same text in UTF-8 is, and its other letters stay in their charset."""
-    dice = random.Random(charset)  # noqa: S311
+def test_single_byte_charset_is_rewritten_like_utf_8(charset: str) -> None:
+    """Links are the same as in UTF-8, and other text remains in its charset."""
+    rng = random.Random(charset)  # noqa: S311
     python = _PYTHON.get(charset, charset)
     changed = 0
     for _ in range(100):
-        page = "".join(dice.choices(PIECES, k=dice.randint(1, 8)))
-        page = "".join(dice.choice(CHARSETS[charset]) if letter == "é" else letter for letter in page)
-        done = numbered(page.encode(python), charset)
-        expected = numbered(page.encode(), "utf-8")
-        assert done.body.decode(python) == expected.body.decode()
-        assert (done.changed, done.skipped) == (expected.changed, expected.skipped)
+        page = "".join(rng.choices(PARTS, k=rng.randint(1, 8)))
+        page = "".join(rng.choice(CHARSETS[charset]) if letter == "é" else letter for letter in page)
+        result = rewrite_numbered(page.encode(python), charset)
+        expected = rewrite_numbered(page.encode(), "utf-8")
+        assert result.body.decode(python) == expected.body.decode()
+        assert (result.changed, result.skipped) == (expected.changed, expected.skipped)
         assert extract_links(page.encode(python), "text/html", BASE, charset) == extract_links(
             page.encode(), "text/html", BASE, "utf-8"
         )
-        changed += done.changed
+        changed += result.changed
     assert changed > 100
 
 
-def test_bytes_that_are_no_letter() -> None:
-    """A byte that a charset does not have is left as it is, and is the sign for that in the address."""
-    asked = []
+def test_undefined_byte_is_preserved_and_replaced_in_url() -> None:
+    """An undefined byte remains in the page and is U+FFFD in URLs."""
+    calls = []
 
     def replace(uri: str, _use: LinkKind) -> str:
-        asked.append(uri)
+        calls.append(uri)
         return "y"
 
     page = b"<a href='\xaax'>\xaa<a href=x\xaay>"
-    done = rewrite_links(page, "text/html", BASE, "windows-1253", replace)
-    assert done.body == b"<a href='y'>\xaa<a href=y>"
-    assert asked == ["http://h.example/d/%EF%BF%BDx", "http://h.example/d/x%EF%BF%BDy"]
+    result = rewrite_links(page, "text/html", BASE, "windows-1253", replace)
+    assert result.body == b"<a href='y'>\xaa<a href=y>"
+    assert calls == ["http://h.example/d/%EF%BF%BDx", "http://h.example/d/x%EF%BF%BDy"]

@@ -1,4 +1,4 @@
-"""What Chromium reads in a page that was rewritten, element by element: all links are new, and nothing else is."""
+"""The DOM of rewritten pages in Chromium: all links are replaced, and nothing else."""
 
 import random
 import re
@@ -12,10 +12,10 @@ from unlost.html import rewrite_links
 pytestmark = pytest.mark.browser
 
 BASE = "http://h.example/d/p.html"
-NEW = "NEW"
+REPLACEMENT = "NEW"
 
-# Pieces of pages. Where a browser sees a link there is `x`, and `no` where it sees text.
-PIECES = [
+# Parts of pages. `x` is a link in a browser, `no` is not.
+PARTS = [
     "<a href=x>", "<A HREF = 'x'>", "<a\nhref=\"x\"/>", "<a href=x href=no>", "<a href='x&copy=1'>",
     "<a href=x&ltb>", "<a href='&#x78'>", "<a title='a>b' href=x>", "<a title=\"<a href=no>\" href=x>",
     "<a/href=x>", "<a href='x\ny'>", "<img src=x>", "<body background=x>", "<td background=x>",
@@ -49,48 +49,50 @@ _DOM = """pages => pages.map(text => {
 })"""
 
 
-def pages() -> list[str]:
-    """Return each piece alone, and many of them together in random order."""
-    chance = random.Random(6)  # noqa: S311
-    # Within a page, what is left open in a drawing changes what follows.
-    closed = [piece for piece in PIECES if piece != "<svg><title><a href=x>"]
-    mixed = ["".join(chance.sample(closed, 5)) + chance.choice(_LAST) for _ in range(400)]
-    return [*PIECES, *_LAST, *mixed]
+def generate_pages() -> list[str]:
+    """Return each part alone, and random sequences of parts."""
+    rng = random.Random(6)  # noqa: S311
+    # An unclosed SVG element would change the parsing of later parts.
+    closed = [part for part in PARTS if part != "<svg><title><a href=x>"]
+    mixed = ["".join(rng.sample(closed, 5)) + rng.choice(_LAST) for _ in range(400)]
+    return [*PARTS, *_LAST, *mixed]
 
 
 def is_link(value: str) -> bool:
-    """Return whether a value in a piece is the address of a link."""
+    """Return whether a value is the URL of a link."""
     return re.match(r"x", value) is not None
 
 
 def differences(before: list[Any], after: list[Any]) -> list[object]:
-    """Return what is otherwise than it must be: a link that is old, or anything else that is new."""
+    """Return the differences between two DOMs other than replaced links."""
     if [node[0] for node in before] != [node[0] for node in after]:
         return ["other elements"]
     found: list[object] = []
     for old, new in zip(before, after, strict=True):
         found += [(old, new)] * (old[2] != new[2])
-        expected = [[name, NEW if is_link(value) else value] for name, value in old[1]]
+        expected = [[name, REPLACEMENT if is_link(value) else value] for name, value in old[1]]
         found += [(old, new)] * (new[1] != expected)
     return found
 
 
-def test_all_links_are_new_and_nothing_else(page: Page) -> None:
-    """In hundreds of pages that are hard to read, the browser and we see the same links."""
-    old = pages()
-    new = [rewrite_links(text.encode(), "text/html", BASE, "utf-8", lambda *_: NEW).body.decode() for text in old]
-    wrong = {
+def test_rewritten_dom_differs_only_in_links(page: Page) -> None:
+    """In hundreds of unusual pages, the browser and the rewriter see the same links."""
+    old = generate_pages()
+    new = [
+        rewrite_links(text.encode(), "text/html", BASE, "utf-8", lambda *_: REPLACEMENT).body.decode() for text in old
+    ]
+    failures = {
         text: found
         for text, before, after in zip(old, page.evaluate(_DOM, old), page.evaluate(_DOM, new), strict=True)
         if (found := differences(before, after))
     }
-    assert wrong == {}
+    assert failures == {}
 
 
-def test_a_careless_rewriting_is_caught(page: Page) -> None:
-    """Whoever replaces what looks like a link is found out, and so is who leaves one."""
+def test_dom_comparison_detects_wrong_rewriting(page: Page) -> None:
+    """Replaced text and missed links fail the comparison."""
     text = "<title><a href=x></title><a href=x>"
-    careless, lazy = text.replace("href=x", f"href={NEW}"), text
-    before, one, two = page.evaluate(_DOM, [text, careless, lazy])
+    too_much, too_little = text.replace("href=x", f"href={REPLACEMENT}"), text
+    before, one, two = page.evaluate(_DOM, [text, too_much, too_little])
     assert differences(before, one)
     assert differences(before, two)

@@ -1,18 +1,18 @@
-"""Pages that were made to do harm: every one is rewritten in time, within its limits, and what is left is counted."""
+"""Hostile pages are rewritten in bounded time and memory, and omissions are counted."""
 
 import time
 
 import pytest
 
+from tests.html.hostile_pages import HOSTILE_PAGES
 from tests.html.rewrite_options import RewriteOptions
-from tests.html.traps import TRAPS
 from unlost import _core
 from unlost.html import find_urls_in_script, rewrite_links, scan_links
 
 BASE = "http://h.example/d/p.html"
 MB = 1 << 20
 
-MORE: dict[str, tuple[bytes, str]] = {
+MORE_HOSTILE_PAGES: dict[str, tuple[bytes, str]] = {
     "entities around addresses": (b"<img srcset='" + b"&quot; x, " * (MB // 10) + b"'>", "text/html"),
     "zeros in a value": (b"<img srcset='" + b"\0 x, " * (MB // 5) + b"'>", "text/html"),
     "a page in a value": (b"<iframe srcdoc='" + b"<a href=&quot;x&amp;amp;y&quot;>" * (MB // 30) + b"'>", "text/html"),
@@ -35,10 +35,10 @@ MORE: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*TRAPS, *MORE])
-def test_traps(name: str) -> None:
-    """A trap of a megabyte or two is rewritten in well under a second, and without an answer it stays as it is."""
-    body, mime = (TRAPS | MORE)[name]
+@pytest.mark.parametrize("name", [*HOSTILE_PAGES, *MORE_HOSTILE_PAGES])
+def test_hostile_page_is_rewritten_in_linear_time(name: str) -> None:
+    """One or two megabytes take seconds at most, and without replacements the page is unchanged."""
+    body, mime = (HOSTILE_PAGES | MORE_HOSTILE_PAGES)[name]
     before = time.process_time()
     assert rewrite_links(body, mime, BASE, None, lambda *_: None).body == body
     options = RewriteOptions(drop_base=True, drop_integrity=True, drop_csp=True)
@@ -48,43 +48,43 @@ def test_traps(name: str) -> None:
     assert time.process_time() - before < 15
 
 
-def test_many_links() -> None:
-    """Of links that are too many or too long, nobody is asked; they stay, and are counted."""
+def test_number_of_rewritten_links_is_limited() -> None:
+    """Excess and overlong links remain and are counted."""
     body = b"".join(b"<a href=%d>" % number for number in range(100_002)) + b"<a href=%s>" % (b"x" * 8_000)
-    done = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
-    assert (done.changed, done.skipped) == (100_000, 3)
-    assert done.body.count(b"href=y>") == 100_000
-    assert done.skipped == scan_links(body, "text/html", BASE).omitted
+    result = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
+    assert (result.changed, result.skipped) == (100_000, 3)
+    assert result.body.count(b"href=y>") == 100_000
+    assert result.skipped == scan_links(body, "text/html", BASE).omitted
 
 
-def test_many_places() -> None:
-    """An address that stands in more than a million places is replaced in a million of them."""
-    done = rewrite_links(b"<a href=x>" * 1_000_001, "text/html", BASE, None, lambda *_: "y")
-    assert (done.changed, done.skipped) == (1_000_000, 1)
+def test_number_of_replacements_is_limited() -> None:
+    """A URL is replaced at most a million times."""
+    result = rewrite_links(b"<a href=x>" * 1_000_001, "text/html", BASE, None, lambda *_: "y")
+    assert (result.changed, result.skipped) == (1_000_000, 1)
 
 
-def test_growth() -> None:
-    """A page grows by 128 MiB at most."""
-    done = rewrite_links(b"<a href=x>" * 20_000, "text/html", BASE, None, lambda *_: "y" * 8_000)
-    assert len(done.body) < 200_000 + 128 * MB
-    assert done.changed + done.skipped == 20_000
+def test_growth_of_rewritten_page_is_limited() -> None:
+    """A page grows by at most 128 MiB."""
+    result = rewrite_links(b"<a href=x>" * 20_000, "text/html", BASE, None, lambda *_: "y" * 8_000)
+    assert len(result.body) < 200_000 + 128 * MB
+    assert result.changed + result.skipped == 20_000
 
 
-def test_long_bodies() -> None:
-    """What is longer than 32 MiB stays as it is."""
+def test_body_beyond_size_limit_is_not_rewritten() -> None:
+    """A body above 32 MiB is unchanged."""
     body = b"<a href=x>" + b" " * _core.MAX_PAGE_BYTES
-    done = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
-    assert done.body is body
-    assert (done.changed, done.is_truncated) == (0, True)
+    result = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
+    assert result.body is body
+    assert (result.changed, result.is_truncated) == (0, True)
 
 
-def test_what_follows_a_trap_is_rewritten() -> None:
-    """After millions of open elements, the page goes on."""
+def test_links_after_many_open_elements_are_rewritten() -> None:
+    """Parsing continues after millions of open elements."""
     body = b"<a href=x>" + b"<p>" * 2_000_000 + b"<a href=x>"
     assert rewrite_links(body, "text/html", BASE, None, lambda *_: "y").body == body.replace(b"=x", b"=y")
 
 
-def test_scripts_with_many_addresses() -> None:
-    """Of a script that is a list of addresses, 10,000 are candidates."""
+def test_number_of_script_urls_is_limited() -> None:
+    """A script has at most 10,000 candidates."""
     body = b",".join(b"'/%d.png'" % number for number in range(10_001))
     assert len(find_urls_in_script(body, BASE)) == 10_000

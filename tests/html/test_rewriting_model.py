@@ -1,4 +1,4 @@
-"""The core and the slow models rewrite the same in generated pages of many charsets, and nothing without an answer."""
+"""Rewriting agrees with the Python models on generated pages in many charsets."""
 
 import re
 from typing import Unpack
@@ -23,7 +23,7 @@ from unlost.html import (
 
 BASE = "http://h.example/d/p.html"
 MIMES = st.sampled_from([None, "text/html", "text/css", "image/svg+xml", "application/xhtml+xml", "text/xml"])
-SOUP = st.lists(
+TAG_SOUP = st.lists(
     st.sampled_from(
         [
             "<a",
@@ -137,50 +137,56 @@ CHARSETS = {
     "iso-8859-7": "αΩ",
     "koi8-r": "жЯ",
     "windows-874": "กขฃ",
-    "shift_jis": "ソ表能ｱ",  # trail bytes are backslashes
+    "shift_jis": "ソ表能ｱ",  # some trail bytes are backslashes
     "euc-jp": "ソ表能",
     "gbk": "佈丂俓",
     "gb18030": "佈丂é𝄞",
     "big5": "功許蓋",
     "euc-kr": "한글똠",
 }
-# Python has other names, or less of them than browsers have.
+# Python uses other names for these charsets.
 CODECS = {"windows-874": "cp874", "euc-kr": "cp949", "shift_jis": "cp932"}
 
 
-def ask(
+def rewrite_without_replacements(
     body: bytes, mime: str | None, charset: str | None = None, **options: Unpack[RewriteOptions]
 ) -> tuple[RewriteResult, list[Link]]:
-    """Rewrite without an answer, and return what was asked for."""
-    asked: list[Link] = []
-    return rewrite_links(body, mime, BASE, charset, lambda uri, use: asked.append(Link(uri, use)), **options), asked
+    """Rewrite without replacements, and return the callback's links."""
+    requested: list[Link] = []
+    return rewrite_links(
+        body, mime, BASE, charset, lambda uri, use: requested.append(Link(uri, use)), **options
+    ), requested
 
 
 @given(
-    st.binary(max_size=300) | SOUP.map(str.encode), MIMES, st.sampled_from([None, *CHARSETS, "utf-16", "iso-2022-jp"])
+    st.binary(max_size=300) | TAG_SOUP.map(str.encode),
+    MIMES,
+    st.sampled_from([None, *CHARSETS, "utf-16", "iso-2022-jp"]),
 )
 @example(b"\x1f\x8b\x08", None, None)
 @example(b"<a href='\xf0\x9f", "text/html", "utf-8")
 @example(b"\xef\xbb\xbf<a href=x>", "text/html", "shift_jis")
-def test_without_an_answer_nothing_changes(body: bytes, mime: str | None, charset: str | None) -> None:
-    """Whatever the bytes are, they are the same after it, and what is asked for is what `links` finds."""
+def test_rewriting_without_replacements_changes_nothing(body: bytes, mime: str | None, charset: str | None) -> None:
+    """Any bytes are unchanged, and the callback receives the extracted links."""
     for start in (b"", b"<a href=", b"\xff\xfe", b"<svg><style>", b"<html>\x00"):
-        done, asked = ask(start + body, mime, charset)
-        assert done.body is start + body or done.body == start + body
-        assert (done.changed, done.transcoded_from) == (0, None)
-        assert not done.is_truncated or body.startswith(b"\x1f\x8b")
-        if done.charset is not None:
-            assert asked == extract_links(start + body, mime, BASE, charset)
+        result, requested = rewrite_without_replacements(start + body, mime, charset)
+        assert result.body is start + body or result.body == start + body
+        assert (result.changed, result.transcoded_from) == (0, None)
+        assert not result.is_truncated or body.startswith(b"\x1f\x8b")
+        if result.charset is not None:
+            assert requested == extract_links(start + body, mime, BASE, charset)
 
 
 @given(
-    SOUP, st.sampled_from(["text/html", "text/css", "image/svg+xml"]), st.sampled_from(["utf-8", "shift_jis", "utf-16"])
+    TAG_SOUP,
+    st.sampled_from(["text/html", "text/css", "image/svg+xml"]),
+    st.sampled_from(["utf-8", "shift_jis", "utf-16"]),
 )
 @example("<a href='x&amp;y'><img srcset='a&#44; b'>", "text/html", "utf-8")
 @example("<iframe srcdoc='<p style=&quot;a:url(&amp;quot;x&amp;quot;)&quot;>'></iframe>", "text/html", "utf-8")
 @example("<p style='a:url(x\\29 #\\66 )'>", "text/html", "utf-8")
-def test_what_is_new_is_found_there(text: str, mime: str, charset: str) -> None:
-    """If every link gets an address of its own, these are found afterwards, for the same uses, and no others."""
+def test_rewritten_links_are_extracted_again(text: str, mime: str, charset: str) -> None:
+    """Unique replacements are extracted with the same kinds, and no others."""
     body = text.encode(charset, "replace")
     new: list[Link] = []
 
@@ -188,11 +194,11 @@ def test_what_is_new_is_found_there(text: str, mime: str, charset: str) -> None:
         new.append(Link(f"http://new.example/{len(new)}?a=b&c='d'(e)", use))
         return new[-1].uri
 
-    done = rewrite_links(body, mime, BASE, charset, replace)
-    assert done.skipped == 0
-    found = scan_links(done.body, mime, BASE, None if done.transcoded_from else charset).links
-    assert [Link(link.uri.replace("%27", "'"), link.kind) for link in found] == new
-    assert (done.changed > 0) == bool(new)
+    result = rewrite_links(body, mime, BASE, charset, replace)
+    assert result.skipped == 0
+    links = scan_links(result.body, mime, BASE, None if result.transcoded_from else charset).links
+    assert [Link(link.uri.replace("%27", "'"), link.kind) for link in links] == new
+    assert (result.changed > 0) == bool(new)
 
 
 NAME = st.text("abcxyz019-_.", min_size=1, max_size=8).filter(lambda name: name.strip("."))
@@ -213,7 +219,7 @@ BROKEN = [b"\xff", b"\x81", b"\x8f\xa1", b"\x81\x30", b"\x81\x30\x81"]
 
 @st.composite
 def pages(draw: st.DrawFn, places: list[model.Place], fillers: list[bytes]) -> tuple[str, list[model.Planted | bytes]]:
-    """Return a charset, and the parts of a page in it: links whose places are known, and what is between them."""
+    """Draw a charset and the parts of a page: links with known positions, and content between them."""
     charset = draw(st.sampled_from(sorted(CHARSETS)))
     letters = st.text(CHARSETS[charset], max_size=3)
     planted = st.builds(
@@ -222,53 +228,63 @@ def pages(draw: st.DrawFn, places: list[model.Place], fillers: list[bytes]) -> t
         st.tuples(st.sampled_from(["", "/", "../", "s/"]), letters, NAME).map("".join),
         st.sampled_from(["", "#top"]) | letters.map(lambda text: f"#{text}x"),
     )
-    between = st.sampled_from(fillers) | letters.map(lambda text: text.encode(CODECS.get(charset, charset)))
+    filler = st.sampled_from(fillers) | letters.map(lambda text: text.encode(CODECS.get(charset, charset)))
     if charset != "utf-8":
-        between |= st.sampled_from(BROKEN).map(lambda raw: raw + b"<" + fillers[0][1:])
-    return charset, draw(st.lists(planted | between, max_size=12))
+        filler |= st.sampled_from(BROKEN).map(lambda raw: raw + b"<" + fillers[0][1:])
+    return charset, draw(st.lists(planted | filler, max_size=12))
 
 
-def compare(mime: str, charset: str, parts: list[model.Planted | bytes], answers: list[str | None]) -> None:
-    """Rewrite a page with these answers, and compare it with the model's."""
+def assert_agrees_with_model(
+    mime: str, charset: str, parts: list[model.Planted | bytes], replacements: list[str | None]
+) -> None:
+    """Rewrite a page with these replacements and compare it with the model's."""
     new: dict[tuple[str, str], str] = {}
-    asked: list[tuple[str, str]] = []
+    requested: list[tuple[str, str]] = []
 
     def replace(uri: str, use: LinkKind) -> str | None:
-        answer = answers[len(asked) % len(answers)]
-        asked.append((uri, use.value))
-        if answer is not None:
-            new[uri, use.value] = answer
-        return answer
+        replacement = replacements[len(requested) % len(replacements)]
+        requested.append((uri, use.value))
+        if replacement is not None:
+            new[uri, use.value] = replacement
+        return replacement
 
     codec = CODECS.get(charset, charset)
     body = model.page(parts, codec, {}, BASE)
-    done = rewrite_links(body, mime, BASE, charset, replace)
+    result = rewrite_links(body, mime, BASE, charset, replace)
     planted = [part for part in parts if isinstance(part, model.Planted)]
-    assert asked == list(dict.fromkeys((part.uri(BASE), part.place.use) for part in planted))
-    assert done.body == model.page(parts, codec, new, BASE)
-    assert done.changed == sum((part.uri(BASE), part.place.use) in new for part in planted)
-    assert (done.skipped, done.transcoded_from) == (0, None)
+    assert requested == list(dict.fromkeys((part.uri(BASE), part.place.use) for part in planted))
+    assert result.body == model.page(parts, codec, new, BASE)
+    assert result.changed == sum((part.uri(BASE), part.place.use) in new for part in planted)
+    assert (result.skipped, result.transcoded_from) == (0, None)
 
 
-ANSWERS = st.lists(st.none() | NEW, min_size=1, max_size=5)
+REPLACEMENTS = st.lists(st.none() | NEW, min_size=1, max_size=5)
 
 
-@given(pages(model.PLACES, FILLERS), ANSWERS)
-def test_pages(drawn: tuple[str, list[model.Planted | bytes]], answers: list[str | None]) -> None:
-    """Of a page in any of twelve charsets nothing but addresses that have an answer differs, broken bytes and all."""
-    compare("text/html", *drawn, answers)
+@given(pages(model.PLACES, FILLERS), REPLACEMENTS)
+def test_rewritten_page_agrees_with_model(
+    drawn: tuple[str, list[model.Planted | bytes]], replacements: list[str | None]
+) -> None:
+    """In twelve charsets only replaced links change, also next to invalid bytes."""
+    assert_agrees_with_model("text/html", *drawn, replacements)
 
 
-@given(pages(model.STYLES, [b"a { b: c }", b"/* url(no) */", b"@media print { a { b: c } }", b"\n"]), ANSWERS)
-def test_styles(drawn: tuple[str, list[model.Planted | bytes]], answers: list[str | None]) -> None:
-    """The same of style sheets."""
-    compare("text/css", *drawn, answers)
+@given(pages(model.STYLES, [b"a { b: c }", b"/* url(no) */", b"@media print { a { b: c } }", b"\n"]), REPLACEMENTS)
+def test_rewritten_style_sheet_agrees_with_model(
+    drawn: tuple[str, list[model.Planted | bytes]], replacements: list[str | None]
+) -> None:
+    """Only replaced URLs of style sheets change."""
+    assert_agrees_with_model("text/css", *drawn, replacements)
 
 
-@given(pages(model.DRAWING, [b"<g>", b"text", b"<!-- <use href='no'/> -->", b"<![CDATA[<use href='no'/>]]>"]), ANSWERS)
-def test_drawings(drawn: tuple[str, list[model.Planted | bytes]], answers: list[str | None]) -> None:
-    """The same of drawings."""
-    compare("image/svg+xml", *drawn, answers)
+@given(
+    pages(model.DRAWING, [b"<g>", b"text", b"<!-- <use href='no'/> -->", b"<![CDATA[<use href='no'/>]]>"]), REPLACEMENTS
+)
+def test_rewritten_svg_agrees_with_model(
+    drawn: tuple[str, list[model.Planted | bytes]], replacements: list[str | None]
+) -> None:
+    """Only replaced links of SVG files change."""
+    assert_agrees_with_model("image/svg+xml", *drawn, replacements)
 
 
 @given(
@@ -284,30 +300,32 @@ def test_drawings(drawn: tuple[str, list[model.Planted | bytes]], answers: list[
         | st.sampled_from([*FILLERS, b"<a href='no.html'>", b"<p data-tab=about>", b"\xe9"]),
         max_size=8,
     ),
-    ANSWERS,
+    REPLACEMENTS,
     st.booleans(),
 )
-def test_candidates_are_replaced(parts: list[model.Planted | bytes], answers: list[str | None], has_base: bool) -> None:
-    """Each URL that scripts may use is given once, and nothing but those with an answer differs."""
+def test_script_candidates_are_replaced(
+    parts: list[model.Planted | bytes], replacements: list[str | None], has_base: bool
+) -> None:
+    """The callback receives each candidate once, and only replaced ones change."""
     base = "http://h.example/b/" if has_base else BASE
     if has_base:
         parts = [b"<base href='/b/'>", *parts]
     new: dict[tuple[str, str], str] = {}
-    given: list[str] = []
+    received: list[str] = []
 
     def replace(uri: str) -> str | None:
-        answer = answers[len(given) % len(answers)]
-        given.append(uri)
-        if answer is not None:
-            new[uri, "candidate"] = answer
-        return answer
+        replacement = replacements[len(received) % len(replacements)]
+        received.append(uri)
+        if replacement is not None:
+            new[uri, "candidate"] = replacement
+        return replacement
 
     body = model.page(parts, "windows-1252", {}, base)
-    done = rewrite_links(body, "text/html", BASE, "windows-1252", lambda *_: None, replace_candidate=replace)
+    result = rewrite_links(body, "text/html", BASE, "windows-1252", lambda *_: None, replace_candidate=replace)
     planted = [part for part in parts if isinstance(part, model.Planted)]
-    assert given == list(dict.fromkeys(part.uri(base) for part in planted))
-    assert done.body == model.page(parts, "windows-1252", new, base)
-    assert done.changed == sum((part.uri(base), "candidate") in new for part in planted)
+    assert received == list(dict.fromkeys(part.uri(base) for part in planted))
+    assert result.body == model.page(parts, "windows-1252", new, base)
+    assert result.changed == sum((part.uri(base), "candidate") in new for part in planted)
 
 
 SCRIPT = st.lists(
@@ -360,8 +378,8 @@ SCRIPT = st.lists(
 @example("location='x' ; mylocation='y'; location.assign ( 'z' ); location = 'u' + v; location = 'w' + location.hash")
 @example("location == 'x'; location.href='location=\"y\"'; location='a\\'; location='b\n'; location.replace('c').d")
 @example("'/a/' '/ab/' '//o.example/ab/' '//o/ab/' '/x//y.png'")
-def test_scripts(script: str) -> None:
-    """Candidates of a script are those that patterns find."""
+def test_script_urls_agree_with_model(script: str) -> None:
+    """Candidates equal those found by regular expressions."""
     expected = [uri for uri in scripts_model.candidates(script, BASE) if is_plain(uri)]
     assert [uri for uri in find_urls_in_script(script.encode(), BASE) if is_plain(uri)] == expected
 
@@ -389,14 +407,14 @@ ELEMENTS = st.one_of(
 @example('<p data-x="http://">')
 @example("<p data-x='/about'><p data-x='text/html'><p data-x='image/x.png'><p data-x=about><p data-x='1/2'>")
 @example("<body onload=\"load('a', 'b/x.html')\"><script>'/c/x.html'</script>")
-def test_candidates_of_pages(text: str) -> None:
-    """What scripts of a page may request is what Python's own parser and patterns find."""
+def test_script_urls_of_page_agree_with_model(text: str) -> None:
+    """Candidates equal those of Python's parser and regular expressions."""
     expected = [uri for uri in pages_model.script_candidates(text, BASE) if is_plain(uri)]
-    found = find_script_urls(text.encode(), "text/html", BASE, is_html=True)
-    assert [uri for uri in found if is_plain(uri)] == expected
+    links = find_script_urls(text.encode(), "text/html", BASE, is_html=True)
+    assert [uri for uri in links if is_plain(uri)] == expected
 
 
 def is_plain(uri: str) -> bool:
-    """Whether an address is one that Python and browsers spell alike."""
+    """Return whether Python and browsers normalise a URL alike."""
     is_simple = re.fullmatch(r"http://[a-z0-9.:/_-]+", uri, re.ASCII) is not None
     return is_simple and "/." not in uri and uri.count("//") == 1 and uri.count(":") == 1

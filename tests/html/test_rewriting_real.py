@@ -1,13 +1,13 @@
-"""Pages of real crawls, rewritten, and what was changed in them at random."""
+"""Real pages, and randomly damaged ones, are rewritten."""
 
 import random
 
 import pytest
 
-from tests.html.crawled import FILES, WARCS, bodies
+from tests.html.real_pages import FILES, WARCS, bodies
 from unlost.html import Link, LinkKind, extract_links, rewrite_links
 
-# warcio leaves its temporary files to the garbage collector.
+# warcio relies on the garbage collector to close its temporary files.
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -15,30 +15,30 @@ pytestmark = [
 ]
 
 
-def check(body: bytes, mime: str, address: str) -> None:
-    """Compare what is asked for and what is found afterwards with what `links` finds; back again it is as it was."""
-    asked: list[Link] = []
-    same = rewrite_links(body, mime, address, None, lambda uri, use: asked.append(Link(uri, use)))
-    assert same.body == body
-    if same.charset is None or same.is_truncated:
+def assert_consistent(body: bytes, mime: str, url: str) -> None:
+    """Compare callback links, extracted links and links after rewriting."""
+    requested: list[Link] = []
+    unchanged = rewrite_links(body, mime, url, None, lambda uri, use: requested.append(Link(uri, use)))
+    assert unchanged.body == body
+    if unchanged.charset is None or unchanged.is_truncated:
         return
-    assert asked == extract_links(body, mime, address)
-    new = [Link(f"http://new.example/{number}", link.kind) for number, link in enumerate(asked)]
-    answers: dict[tuple[str, LinkKind], str] = {
-        (old.uri, old.kind): link.uri for old, link in zip(asked, new, strict=True)
+    assert requested == extract_links(body, mime, url)
+    new = [Link(f"http://new.example/{number}", link.kind) for number, link in enumerate(requested)]
+    replacements: dict[tuple[str, LinkKind], str] = {
+        (old.uri, old.kind): link.uri for old, link in zip(requested, new, strict=True)
     }
-    done = rewrite_links(body, mime, address, None, lambda uri, use: answers[uri, use])
-    assert extract_links(done.body, mime, address, done.charset) == new
-    assert done.skipped == 0
+    result = rewrite_links(body, mime, url, None, lambda uri, use: replacements[uri, use])
+    assert extract_links(result.body, mime, url, result.charset) == new
+    assert result.skipped == 0
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_real_pages(name: str) -> None:
-    """Pages stay as they are without an answer, and have the new links and no others with them; so do broken ones."""
-    dice = random.Random(9)  # noqa: S311
-    for address, mime, body in bodies(WARCS / name):
-        check(body, mime, address)
-        broken = bytearray(body[:50_000])
-        for _ in range(len(broken) // 200):
-            broken[dice.randrange(len(broken))] = dice.choice(b"<>'\"=&/ \x00\x81\xff-!;#")
-        check(bytes(broken), mime, address)
+def test_real_pages_are_rewritten_consistently(name: str) -> None:
+    """Pages are unchanged without replacements and have exactly the new links with them, also when damaged."""
+    rng = random.Random(9)  # noqa: S311
+    for url, mime, body in bodies(WARCS / name):
+        assert_consistent(body, mime, url)
+        damaged = bytearray(body[:50_000])
+        for _ in range(len(damaged) // 200):
+            damaged[rng.randrange(len(damaged))] = rng.choice(b"<>'\"=&/ \x00\x81\xff-!;#")
+        assert_consistent(bytes(damaged), mime, url)

@@ -1,4 +1,4 @@
-"""What the scripts of a page, and files of scripts, may ask for."""
+"""URLs in scripts of pages and in script files."""
 
 import time
 
@@ -21,10 +21,10 @@ BASE = "http://a.example/d/"
         (b"", []),
     ],
 )
-def test_scripts_between_tags_are_read(body: bytes, expected: list[str]) -> None:
-    """All of them, each until its end as browsers see it; nothing that stands outside of them."""
-    found = find_script_urls(body, "text/html", BASE, is_html=True)
-    assert found == [f"http://a.example/{path}" for path in expected]
+def test_urls_of_script_elements_are_found(body: bytes, expected: list[str]) -> None:
+    """Each script element is read to its end as browsers see it, and nothing else."""
+    urls = find_script_urls(body, "text/html", BASE, is_html=True)
+    assert urls == [f"http://a.example/{path}" for path in expected]
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_scripts_between_tags_are_read(body: bytes, expected: list[str]) -> None
         (None, BASE, False),
     ],
 )
-def test_files_of_scripts_are_read(mime: str | None, uri: str, *, is_read: bool) -> None:
-    """By their type or by their name; no other files."""
-    found = find_script_urls(b'{"a": "/1.png"}', mime, uri, is_html=False)
-    assert found == (["http://a.example/1.png"] if is_read else [])
+def test_script_file_is_detected_by_type_or_name(mime: str | None, uri: str, *, is_read: bool) -> None:
+    """Other files are not read."""
+    urls = find_script_urls(b'{"a": "/1.png"}', mime, uri, is_html=False)
+    assert urls == (["http://a.example/1.png"] if is_read else [])
 
 
-def test_there_is_an_end_of_them() -> None:
-    """So many of one body, whether of one script or of many."""
+def test_number_of_script_urls_is_limited() -> None:
+    """The limit applies to a body, whether it has one script or many."""
     many = b"".join(b"<script>'/%d.png'</script>" % number for number in range(MAX_SCRIPT_URLS + 1000))
     assert len(find_script_urls(many, "text/html", BASE, is_html=True)) == MAX_SCRIPT_URLS
     one = b",".join(b"'/%d.png'" % number for number in range(MAX_SCRIPT_URLS + 1000))
@@ -69,8 +69,8 @@ def test_there_is_an_end_of_them() -> None:
         b"<p data-x=/a.png data-y='[\"/b.png\"]'>",
     ],
 )
-def test_hostile_pages_take_little_time(unit: bytes) -> None:
-    """Time grows with the length of a page, whatever is in it."""
+def test_script_urls_of_hostile_page_are_found_in_linear_time(unit: bytes) -> None:
+    """Four megabytes of repeated tokens are read within a second."""
     start = time.process_time()
     find_script_urls(unit * (4_000_000 // len(unit)), "text/html", BASE, is_html=True)
     assert time.process_time() - start < 1.0

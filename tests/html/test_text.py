@@ -1,4 +1,4 @@
-"""The text of pages and of what else has text."""
+"""Text of pages and other formats."""
 
 import gzip
 
@@ -10,8 +10,10 @@ from unlost.html import ExtractedText, extract_text
 BASE = "http://h.example/d/p"
 
 
-def text(body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None) -> str | None:
-    """Return the text of a body, all of which was read."""
+def text_of(
+    body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None
+) -> str | None:
+    """Return the text of a body, which must not be cut."""
     read = extract_text(body.encode() if isinstance(body, str) else body, mime, base, charset)
     assert read is None or not read.cut
     return None if read is None else read.text
@@ -61,18 +63,18 @@ PAGES = {
 
 
 @pytest.mark.parametrize(("page", "expected"), PAGES.items(), ids=PAGES)
-def test_pages(page: str, expected: str) -> None:
-    """Of a page, what its reader sees is left."""
-    assert text(page) == expected
+def test_text_of_page_is_extracted(page: str, expected: str) -> None:
+    """The text that a reader sees is extracted."""
+    assert text_of(page) == expected
 
 
-def test_references_across_pieces() -> None:
-    """A character reference is read whole, however long the text is that it is in."""
+def test_character_reference_in_long_text_is_decoded() -> None:
+    """References are decoded at any position of the parser's buffer."""
     for length in (1_000, 1_022, 1_023, 1_024, 5_000):
-        assert text("é" * length + "&amp;" + "é" * length) == "é" * length + "&" + "é" * length
-    # After a bracket that begins nothing, the parser gives out a text in pieces.
+        assert text_of("é" * length + "&amp;" + "é" * length) == "é" * length + "&" + "é" * length
+    # After a stray bracket, the parser emits text in parts.
     for length in range(1_000, 1_030):
-        assert text(f"a < {'e' * length}&amp;b") == f"a < {'e' * length}&b"
+        assert text_of(f"a < {'e' * length}&amp;b") == f"a < {'e' * length}&b"
 
 
 XML = {
@@ -90,22 +92,22 @@ XML = {
 
 
 @pytest.mark.parametrize(("document", "expected"), XML.items(), ids=XML)
-def test_xml(document: str, expected: str) -> None:
-    """Of XML, all text is left, and elements part words; what feeds have of pages is read as pages are."""
-    assert text(document, "text/xml") == expected
-    assert text(document, None) == expected
-    assert text(document, "application/octet-stream") == expected
+def test_text_of_xml_is_extracted(document: str, expected: str) -> None:
+    """Elements separate words; HTML in feeds is parsed as HTML."""
+    assert text_of(document, "text/xml") == expected
+    assert text_of(document, None) == expected
+    assert text_of(document, "application/octet-stream") == expected
 
 
-def test_xhtml() -> None:
-    """XHTML and drawings are read as XML, with the entities and elements of HTML."""
+def test_text_of_xhtml_and_svg_is_extracted() -> None:
+    """They are parsed as XML with the entities and elements of HTML."""
     page = "<html><title>a</title>un<b>lost</b><br/>&eacute;<![CDATA[<i>]]><script>x <p></script><p>b</p></html>"
-    assert text(page, "application/xhtml+xml") == "a\nunlost\né<i>\nb"
+    assert text_of(page, "application/xhtml+xml") == "a\nunlost\né<i>\nb"
     drawing = (
         "<svg:svg><svg:style>x</svg:style><svg:text>a</svg:text><svg:text>b</svg:text><svg:desc>x</svg:desc></svg:svg>"
     )
-    assert text(drawing, "image/svg+xml") == "a\nb"
-    assert text("<svg><video/><text>a</text></svg>", "image/svg+xml") == "a"
+    assert text_of(drawing, "image/svg+xml") == "a\nb"
+    assert text_of("<svg><video/><text>a</text></svg>", "image/svg+xml") == "a"
 
 
 @pytest.mark.parametrize(
@@ -127,10 +129,10 @@ def test_xhtml() -> None:
         None,
     ],
 )
-def test_what_stands_for_itself(mime: str | None) -> None:
-    """What has no markup is left as it stands, white space and all."""
+def test_plain_text_is_unchanged(mime: str | None) -> None:
+    """Text without markup retains its white space."""
     body = "  a <b> &amp;\r\n\r\n{é}\n"
-    assert text(body, mime) == body
+    assert text_of(body, mime) == body
 
 
 @pytest.mark.parametrize(
@@ -154,49 +156,49 @@ def test_what_stands_for_itself(mime: str | None) -> None:
         (b"text", "video/mp4"),
     ],
 )
-def test_what_has_no_text(body: bytes, mime: str | None) -> None:
-    """Images, PDF files and other bytes have no text, whatever they were told to be."""
+def test_binary_content_has_no_text(body: bytes, mime: str | None) -> None:
+    """Images, PDF files and other binary data have no text for any media type."""
     assert extract_text(body, mime, BASE) is None
 
 
-def test_what_only_looks_like_other_bytes() -> None:
-    """Words that begin like a format, one old control character, and printed manuals are text."""
+def test_text_resembling_binary_is_extracted() -> None:
+    """Text that begins like a binary format or has control characters is text."""
     for body in ("RIFF is a format", "ID3 tags", "hello\r\n\x1a", "n\x08na\x08am\x08me\x08e", "\x1b[1mhello"):
-        assert text(body, "text/plain") == body
+        assert text_of(body, "text/plain") == body
 
 
-def test_what_servers_send_instead() -> None:
-    """A page that is sent as an image or a script is a page, and a feed that is sent as a page is a feed."""
+def test_content_with_wrong_media_type_is_detected() -> None:
+    """HTML and feeds are detected by their content."""
     for mime in ("image/gif", "text/plain", "application/json", "application/pdf", None):
-        assert text("<!DOCTYPE html><title>Not</title>found", mime) == "Not\nfound"
-    assert text("<?xml version='1.0'?><rss><link>a</link>b</rss>") == "a\nb"
-    assert text("<html>x", "text/plain", "http://h.example/robots.txt") == "x"
+        assert text_of("<!DOCTYPE html><title>Not</title>found", mime) == "Not\nfound"
+    assert text_of("<?xml version='1.0'?><rss><link>a</link>b</rss>") == "a\nb"
+    assert text_of("<html>x", "text/plain", "http://h.example/robots.txt") == "x"
 
 
-def test_style_sheets_and_lists_by_name() -> None:
-    """What has no type is known by its name, and stands for itself."""
+def test_text_file_without_media_type_is_detected_by_name() -> None:
+    """Style sheets, robots.txt and scripts are plain text."""
     for name in ("a.css", "robots.txt", "sitemap.txt", "a.js"):
-        assert text("a { b }", None, f"http://h.example/{name}") == "a { b }"
+        assert text_of("a { b }", None, f"http://h.example/{name}") == "a { b }"
 
 
-def test_gzipped_bodies() -> None:
-    """Gzipped files are unpacked, once."""
-    assert text(gzip.compress(b"<urlset><loc>a</loc></urlset>"), "application/gzip", f"{BASE}.xml.gz") == "a"
-    assert text(gzip.compress(b"a <b>"), "application/x-gzip", f"{BASE}.txt.gz") == "a <b>"
+def test_gzipped_body_is_decompressed_once() -> None:
+    """Nested gzip has no text."""
+    assert text_of(gzip.compress(b"<urlset><loc>a</loc></urlset>"), "application/gzip", f"{BASE}.xml.gz") == "a"
+    assert text_of(gzip.compress(b"a <b>"), "application/x-gzip", f"{BASE}.txt.gz") == "a <b>"
     assert extract_text(gzip.compress(gzip.compress(b"a")), None, BASE) is None
     assert extract_text(gzip.compress(b"GIF89a"), None, BASE) is None
 
 
-def test_what_is_cut() -> None:
-    """Of a body, 32 MiB are read, and of a damaged one what comes before the damage; both are said."""
+def test_text_of_cut_body_is_marked() -> None:
+    """Bodies above 32 MiB and damaged gzip are marked as cut."""
     body = b"a<p>" + b" " * (_core.MAX_PAGE_BYTES - 5) + b"b"
     assert extract_text(body, "text/html", BASE) == ExtractedText("a\nb", False)
     assert extract_text(body + b"c", "text/html", BASE) == ExtractedText("a\nb", True)
     assert extract_text(gzip.compress(b"a" * 100)[:-9], "text/plain", BASE) == ExtractedText("a" * 100, True)
 
 
-def test_what_archives_tell_wrongly() -> None:
-    """Types, addresses and charsets that are none are taken as not told."""
-    assert text("<b>aé", "text/html\udce9", "\udce9", "no such") == "aé"
-    assert text("aé", "image\udce9") is None
-    assert text("aé", "text/html; charset=\udce9", "::\udce9", "\udce9") == "aé"
+def test_invalid_type_url_and_charset_are_ignored() -> None:
+    """Invalid metadata is treated as missing."""
+    assert text_of("<b>aé", "text/html\udce9", "\udce9", "no such") == "aé"
+    assert text_of("aé", "image\udce9") is None
+    assert text_of("aé", "text/html; charset=\udce9", "::\udce9", "\udce9") == "aé"

@@ -1,4 +1,4 @@
-"""What Chromium shows of tricky pages, and what we take for their text."""
+"""Text of unusual pages, compared with Chromium."""
 
 import re
 
@@ -32,26 +32,26 @@ un</p>stray<section>sec</section><article>art</article><nav>nav</nav>e1<em>e2</e
 """
 
 
-def shown(page: Page, body: str) -> list[str]:
-    """Return the words that the browser shows of a page, after those of its title."""
+def displayed_words(page: Page, body: str) -> list[str]:
+    """Return the words that the browser displays, after those of the title."""
     page.route("**/*", lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
     page.goto(BASE)
-    return words(page.evaluate("document.title + '\\n' + document.body.innerText"))
+    return split_words(page.evaluate("document.title + '\\n' + document.body.innerText"))
 
 
-def words(text: str) -> list[str]:
-    """Return whatever is parted by white space."""
+def split_words(text: str) -> list[str]:
+    """Split a text at white space."""
     return re.split(r"[ \t\n\r\f]+", text.strip())
 
 
-def test_a_browser_shows_the_same(page: Page) -> None:
-    """The words of a page of tricky markup are those that Chromium shows, parted where it parts them."""
+def test_text_agrees_with_browser(page: Page) -> None:
+    """The words and their boundaries equal those displayed by Chromium."""
     read = extract_text(PAGE.encode(), "text/html", BASE, "utf-8")
     assert read is not None
-    assert words(read.text) == shown(page, PAGE)
+    assert split_words(read.text) == displayed_words(page, PAGE)
 
 
-def test_the_comparison_sees_what_a_simple_reader_gets_wrong(page: Page) -> None:
-    """Taking out whatever is between brackets would not pass."""
+def test_simple_tag_removal_disagrees_with_browser(page: Page) -> None:
+    """Removing tags by a regular expression would fail the comparison."""
     simple = re.sub(r"<[^>]*>", "", PAGE)
-    assert len(set(words(simple)) ^ set(shown(page, PAGE))) > 20
+    assert len(set(split_words(simple)) ^ set(displayed_words(page, PAGE))) > 20

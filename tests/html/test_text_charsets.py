@@ -1,4 +1,4 @@
-"""The same page in every encoding gives the same text."""
+"""Text extraction is independent of the encoding."""
 
 import pytest
 
@@ -19,25 +19,25 @@ CASES = [(text, encoding) for text, encodings in ENCODINGS for encoding in encod
 PYTHON = {"macintosh": "mac_roman"}
 
 
-def page(text: str, head: str = "") -> str:
-    """Return a page."""
+def make_page(text: str, head: str = "") -> str:
+    """Return a page with a text."""
     return f"<html><head>{head}<title>{text}</title></head><body><p>{text}</p><p>{text}</p></body></html>"
 
 
-def encoded(text: str, encoding: str) -> bytes:
-    """Return text in an encoding that has the web's name."""
+def encode(text: str, encoding: str) -> bytes:
+    """Encode a text; the encoding has its web name."""
     return text.encode(PYTHON.get(encoding, encoding))
 
 
 @pytest.mark.parametrize(("text", "encoding"), CASES)
-def test_told(text: str, encoding: str) -> None:
-    """Whoever tells the encoding of a page, its text is the same."""
+def test_declared_encoding_is_used(text: str, encoding: str) -> None:
+    """HTTP header, meta element and XML declaration yield the same text."""
     expected = "\n".join([text] * 3)
-    plain = encoded(page(text), encoding)
-    by_meta = encoded(page(text, f"<meta charset='{encoding}'>"), encoding)
+    plain = encode(make_page(text), encoding)
+    by_meta = encode(make_page(text, f"<meta charset='{encoding}'>"), encoding)
     long = f"<META http-equiv='Content-Type' content='text/html; charset={encoding}'>"
-    by_long_meta = encoded(page(text, long), encoding)
-    by_declaration = encoded(f"<?xml version='1.0' encoding='{encoding}'?>{page(text)}", encoding)
+    by_long_meta = encode(make_page(text, long), encoding)
+    by_declaration = encode(f"<?xml version='1.0' encoding='{encoding}'?>{make_page(text)}", encoding)
     for body, mime, charset in (
         (plain, "text/html", encoding),
         (plain, f"text/html; charset={encoding}", None),
@@ -56,11 +56,13 @@ def test_told(text: str, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("text", [RUSSIAN, JAPANESE, GERMAN])
-def test_not_told(text: str) -> None:
-    """UTF-8 is known by itself, and UTF-16 and UTF-8 by their marks, or by how markup begins."""
+def test_undeclared_unicode_is_detected(text: str) -> None:
+    """UTF-8 and UTF-16 are detected with and without byte order mark."""
     expected = "\n".join([text] * 3)
-    bodies = [page(text).encode(encoding) for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")]
-    bodies.append(b"\xfe\xff" + page(text).encode("utf-16-be"))
+    bodies = [
+        make_page(text).encode(encoding) for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
+    ]
+    bodies.append(b"\xfe\xff" + make_page(text).encode("utf-16-be"))
     for body in bodies:
         for mime in ("text/html", None):
             read = extract_text(body, mime, BASE)
@@ -68,17 +70,17 @@ def test_not_told(text: str) -> None:
             assert read.text == expected
 
 
-def test_western_pages_need_not_be_told() -> None:
-    """What is not UTF-8 is read as windows-1252, as browsers do in the West."""
-    read = extract_text(page(GERMAN).encode("latin-1"), "text/html", BASE)
+def test_undeclared_western_page_is_windows_1252() -> None:
+    """Invalid UTF-8 is read as windows-1252, as in Western browsers."""
+    read = extract_text(make_page(GERMAN).encode("latin-1"), "text/html", BASE)
     assert read is not None
     assert read.text == "\n".join([GERMAN] * 3)
 
 
 @pytest.mark.parametrize("text", [RUSSIAN, JAPANESE, GERMAN])
 @pytest.mark.parametrize("mime", ["text/plain", "application/json", "text/css", "text/javascript"])
-def test_plain_text(text: str, mime: str) -> None:
-    """Plain text has its encoding from the server or from its mark, and the mark is no part of it."""
+def test_encoding_of_plain_text_is_from_server_or_bom(text: str, mime: str) -> None:
+    """The byte order mark is removed."""
     for body, charset in (
         (text.encode(), None),
         (text.encode("utf-8-sig"), None),
@@ -92,8 +94,8 @@ def test_plain_text(text: str, mime: str) -> None:
         assert read.text == text
 
 
-def test_a_style_sheet_says_its_own() -> None:
-    """`@charset` counts in style sheets."""
+def test_charset_rule_of_style_sheet_is_used() -> None:
+    """`@charset` declares the encoding of style sheets."""
     sheet = f'@charset "windows-1251"; /* {RUSSIAN} */'
     read = extract_text(sheet.encode("windows-1251"), "text/css", BASE)
     assert read is not None

@@ -1,17 +1,17 @@
-"""Bodies that were made to do harm: the text of every one is read in time, and what follows the harm is found."""
+"""Text of hostile bodies is extracted in bounded time."""
 
 import time
 import zlib
 
 import pytest
 
-from tests.html.traps import MB, TRAPS
+from tests.html.hostile_pages import HOSTILE_PAGES, MB
 from unlost import _core
 from unlost.html import extract_text, text_resemblance
 
 BASE = "http://h.example/d/p.html"
 
-MORE: dict[str, tuple[bytes, str]] = {
+MORE_HOSTILE_PAGES: dict[str, tuple[bytes, str]] = {
     "hidden elements": (b"<video>" * (MB // 7), "text/html"),
     "hidden elements of two names": (b"<video><canvas>" * (MB // 15) + b"</video>" * (MB // 8), "text/html"),
     "hidden elements that end": (b"x<video>" * (MB // 16) + b"</video>" * (MB // 16), "text/html"),
@@ -36,10 +36,10 @@ MORE: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*TRAPS, *MORE])
-def test_traps(name: str) -> None:
-    """A trap of a megabyte or two takes well under a second; what is quadratic would take hours."""
-    body, mime = (TRAPS | MORE)[name]
+@pytest.mark.parametrize("name", [*HOSTILE_PAGES, *MORE_HOSTILE_PAGES])
+def test_text_of_hostile_page_is_extracted_in_linear_time(name: str) -> None:
+    """One or two megabytes take seconds at most; quadratic parsing would take hours."""
+    body, mime = (HOSTILE_PAGES | MORE_HOSTILE_PAGES)[name]
     before = time.process_time()
     read = extract_text(body, mime, BASE)
     assert time.process_time() - before < 5
@@ -47,7 +47,7 @@ def test_traps(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "prefix",
     [
         b"<p>" * 2_000_000,
         b"<" * MB + b">",
@@ -57,19 +57,19 @@ def test_traps(name: str) -> None:
         b"<b " + b"a " * 3_000_000 + b">",
         (b"<b><i><b " + b"a " * 3_000_000 + b">") * 2,
     ],
-    ids=lambda harm: harm[:10].decode(),
+    ids=lambda prefix: prefix[:10].decode(),
 )
-def test_what_follows_a_trap_is_found(harm: bytes) -> None:
-    """After more open elements than anybody counts, the page goes on."""
-    read = extract_text(b"first " + harm + b"<p>last", "text/html", BASE)
+def test_text_after_hostile_markup_is_extracted(prefix: bytes) -> None:
+    """Parsing continues after millions of open elements."""
+    read = extract_text(b"first " + prefix + b"<p>last", "text/html", BASE)
     assert read is not None
     assert not read.cut
     assert read.text.startswith("first")
     assert read.text.endswith("\nlast")
 
 
-def test_the_longest_pages() -> None:
-    """A page of 32 MiB that is one comment, tag or reference is read to its end, without anything cut."""
+def test_text_of_32_mib_page_is_not_cut() -> None:
+    """A comment, tag or reference of 32 MiB is read to its end."""
     for start in (b"a<!--", b"a<b title='", b"a<script>", b"a&#"):
         body = start + b"1" * (_core.MAX_PAGE_BYTES - len(start))
         read = extract_text(body, "text/html", BASE)
@@ -78,10 +78,10 @@ def test_the_longest_pages() -> None:
         assert not read.cut
 
 
-def test_bombs() -> None:
-    """Of a gzipped body, 64 MiB are unpacked, and it is said that there was more."""
-    packer = zlib.compressobj(wbits=31)
-    body = b"".join(packer.compress(b"a " * (MB // 2)) for _ in range(70)) + packer.flush()
+def test_text_of_decompression_bomb_is_cut() -> None:
+    """At most 64 MiB are decompressed, and the text is marked as cut."""
+    compressor = zlib.compressobj(wbits=31)
+    body = b"".join(compressor.compress(b"a " * (MB // 2)) for _ in range(70)) + compressor.flush()
     read = extract_text(body, None, BASE)
     assert read is not None
     assert read.cut
@@ -89,8 +89,8 @@ def test_bombs() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10, 100_000, 10**9])
-def test_long_shingles(size: int) -> None:
-    """However long shingles are, comparing takes no longer."""
+def test_resemblance_with_large_shingles_takes_bounded_time(size: int) -> None:
+    """The time does not depend on the shingle size."""
     first = "word " * 500_000
     second = first + "Ä" * MB + "日" * MB
     before = time.process_time()

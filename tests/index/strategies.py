@@ -1,10 +1,10 @@
-"""Random rows of indexes, as ugly as real ones."""
+"""Hypothesis strategies for index rows, including unusual ones."""
 
 from hypothesis import strategies as st
 
 from unlost.index import IndexRow
 
-# No control characters and no spaces: no index can hold them in a column. Braces, quotes and other scripts it can.
+# A column cannot contain control characters or spaces, but braces, quotes and any script.
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=12).filter(lambda t: t != "-")
 _PATHS = st.one_of(st.sampled_from(["/", "/a", "/a-b", "/a/b", "/a?q={x}", "/*"]), _TEXT.map(lambda text: "/" + text))
 KEYS = st.builds(lambda host, path: f"com,{host}){path}", st.sampled_from(["a", "b", "a,www", "example"]), _PATHS)

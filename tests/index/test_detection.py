@@ -1,4 +1,4 @@
-"""What a file is, is detected from magic bytes and many lines, and what is not certain is refused."""
+"""Input formats are detected from magic bytes and many lines; ambiguous input is rejected."""
 
 import gzip
 from pathlib import Path
@@ -15,8 +15,8 @@ INDEX = b"".join(CDXJ % (n, n) for n in range(30))
 URLS = b"".join(b"http://a.com/%d\n" % n for n in range(30))
 
 
-def write(tmp_path: Path, data: bytes, name: str = "file") -> Path:
-    """Return a file with these bytes."""
+def write_file(tmp_path: Path, data: bytes, name: str = "file") -> Path:
+    """Write a file with this content and return its path."""
     path = tmp_path / name
     path.write_bytes(data)
     return path
@@ -25,9 +25,9 @@ def write(tmp_path: Path, data: bytes, name: str = "file") -> Path:
 @pytest.mark.parametrize(
     "stray", [b"garbage", b"http://a.com/", b"a b c d", b"a b c d e f g h i", b"com,a)/ 7", b"com,a\0 2014 {}"]
 )
-def test_a_stray_first_line_does_not_decide(stray: bytes, tmp_path: Path) -> None:
-    """The lines after it do."""
-    assert detect_input_kind(write(tmp_path, stray + b"\n" + INDEX)) == "index"
+def test_detection_with_stray_first_line_uses_later_lines(stray: bytes, tmp_path: Path) -> None:
+    """One unrecognised first line does not change the detected kind."""
+    assert detect_input_kind(write_file(tmp_path, stray + b"\n" + INDEX)) == "index"
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_a_stray_first_line_does_not_decide(stray: bytes, tmp_path: Path) -> Non
         (b"", "index"),
     ],
 )
-def test_kinds_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
-    """Plain and compressed."""
-    assert detect_line_kind(write(tmp_path, text)) == kind
-    assert detect_line_kind(write(tmp_path, gzip.compress(text), "file.gz")) == kind
+def test_line_kind_of_plain_and_gzip_files_is_detected(text: bytes, kind: str, tmp_path: Path) -> None:
+    """Plain and compressed files yield the same kind."""
+    assert detect_line_kind(write_file(tmp_path, text)) == kind
+    assert detect_line_kind(write_file(tmp_path, gzip.compress(text), "file.gz")) == kind
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_kinds_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
         (b"com,a)/ 20140102030405\tpart-0\t0\t1234\t1\n", r"\.idx"),
     ],
 )
-def test_what_is_not_certain_is_refused(text: bytes, message: str, tmp_path: Path) -> None:
-    """The message says what to do."""
+def test_ambiguous_line_kind_is_rejected(text: bytes, message: str, tmp_path: Path) -> None:
+    """Mixed, unknown or binary content raises an error that names the cause."""
     with pytest.raises(InputError, match=message):
-        detect_line_kind(write(tmp_path, text))
+        detect_line_kind(write_file(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -82,24 +82,24 @@ def test_what_is_not_certain_is_refused(text: bytes, message: str, tmp_path: Pat
         (INDEX, "ALL.summary", r"\.idx"),
     ],
 )
-def test_other_formats_are_refused(data: bytes, name: str, message: str, tmp_path: Path) -> None:
-    """By their magic bytes, or by their name."""
+def test_unsupported_format_is_rejected(data: bytes, name: str, message: str, tmp_path: Path) -> None:
+    """Unsupported formats are recognised by magic bytes or file name."""
     with pytest.raises(InputError, match=message):
-        reject_unsupported_formats(write(tmp_path, data, name))
+        reject_unsupported_formats(write_file(tmp_path, data, name))
     with pytest.raises(InputError, match=message):
         detect_input_kind(tmp_path / name)
 
 
-def test_a_line_with_an_object_is_never_a_url() -> None:
-    """Whatever comes before it."""
+def test_line_with_json_object_is_not_a_url() -> None:
+    """A line with a JSON object is not a URL, whatever precedes the object."""
     assert classify_line(b'http://a.com/ {"url": 1}') == "other"
     assert classify_line(b'x {"url": 1}') == "other"
 
 
-def test_each_file_is_detected_alone(tmp_path: Path) -> None:
-    """CDX and CDXJ go together; URLs next to an index do not."""
+def test_mixed_input_kinds_are_rejected(tmp_path: Path) -> None:
+    """Each file is detected separately. CDX and CDXJ may be combined, URL lists and indexes may not."""
     cdx, cdxj, urls = (
-        write(tmp_path, data, name) for data, name in ((CDX % (1, 1), "a.cdx"), (INDEX, "b.cdxj"), (URLS, "c.txt"))
+        write_file(tmp_path, data, name) for data, name in ((CDX % (1, 1), "a.cdx"), (INDEX, "b.cdxj"), (URLS, "c.txt"))
     )
     assert [detect_input_kind(each) for each in (cdx, cdxj, urls)] == ["index", "index", "urls"]
     refuse_mixed_kinds({"a.cdx": "index", "b.idx": "zipnum", "c.warc": "archive"})
@@ -108,9 +108,9 @@ def test_each_file_is_detected_alone(tmp_path: Path) -> None:
         refuse_mixed_kinds({"a.cdx": "index", "c.txt": "urls"})
 
 
-def test_only_the_beginning_is_read(tmp_path: Path) -> None:
-    """Detection takes the same time for a file of any size."""
-    assert detect_line_kind(write(tmp_path, URLS * (SAMPLED_LINES // 30 + 1) + INDEX)) == "urls"
+def test_detection_of_large_file_samples_first_lines(tmp_path: Path) -> None:
+    """Detection reads at most `SAMPLED_LINES` lines."""
+    assert detect_line_kind(write_file(tmp_path, URLS * (SAMPLED_LINES // 30 + 1) + INDEX)) == "urls"
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_only_the_beginning_is_read(tmp_path: Path) -> None:
         (b'1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 7\n', "log"),
     ],
 )
-def test_files_of_queries_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
-    """Logs and lists."""
-    assert detect_query_format(write(tmp_path, text)) == kind
+def test_query_format_of_logs_and_lists_is_detected(text: bytes, kind: str, tmp_path: Path) -> None:
+    """Logs, URL lists and JSON Lines are detected."""
+    assert detect_query_format(write_file(tmp_path, text)) == kind
 
 
 @pytest.mark.parametrize("text", [INDEX, b"garbage\n" + INDEX, b'!fields {"keys": ["surt"]}\n', b"!meta {}\n"])
-def test_indexes_and_maps_are_not_queries(text: bytes, tmp_path: Path) -> None:
-    """Taken for misses, what is held would be excluded."""
+def test_query_format_of_index_or_map_is_rejected(text: bytes, tmp_path: Path) -> None:
+    """An index read as a list of misses would exclude the pages that it contains."""
     with pytest.raises(InputError, match="not a log or a list of URLs"):
-        detect_query_format(write(tmp_path, text))
+        detect_query_format(write_file(tmp_path, text))

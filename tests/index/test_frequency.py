@@ -1,4 +1,4 @@
-"""Frequencies: the grammar, and back."""
+"""The frequency grammar is parsed and serialized."""
 
 import pytest
 from hypothesis import given
@@ -10,12 +10,12 @@ from unlost.index import Frequency
 NUMBERS = st.integers(0, 10**18 - 1)
 BOUNDS = st.sampled_from(["", "+", "-", "~"])
 COUNTS = st.one_of(st.tuples(NUMBERS, BOUNDS), st.just((None, "")))
-FREQUENCIES = st.builds(lambda copies, pages: Frequency(*copies, *pages), COUNTS, COUNTS)
+FREQUENCIES = st.builds(lambda captures, pages: Frequency(*captures, *pages), COUNTS, COUNTS)
 
 
 @given(FREQUENCIES)
-def test_what_is_written_reads_back(frequency: Frequency) -> None:
-    """The text of a frequency is that frequency, and stays as it is."""
+def test_frequency_round_trip_is_lossless(frequency: Frequency) -> None:
+    """A serialized frequency parses to an equal frequency with the same text."""
     assert Frequency.parse(str(frequency)) == frequency
     assert str(Frequency.parse(str(frequency))) == str(frequency)
 
@@ -35,13 +35,13 @@ def test_what_is_written_reads_back(frequency: Frequency) -> None:
         ("007", Frequency(7)),
     ],
 )
-def test_every_form_of_the_grammar(text: str, expected: Frequency) -> None:
-    """Either number may be missing; a bound needs a number to say something."""
+def test_frequency_in_any_valid_form_is_parsed(text: str, expected: Frequency) -> None:
+    """Both numbers are optional; a bound is read only together with a number."""
     assert Frequency.parse(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 ", "1/2/3", "+1", "1+-", "1.5", "٣", "9" * 19, "-1"])
-def test_anything_else_is_refused(text: str) -> None:
-    """Signs in front, fractions, other people's digits and numbers past 64 bits are no frequencies."""
+def test_invalid_frequency_is_rejected(text: str) -> None:
+    """Leading signs, fractions, non-ASCII digits and numbers of 19 digits are invalid."""
     with pytest.raises(InputError, match="expected a frequency"):
         Frequency.parse(text)

@@ -26,31 +26,33 @@ from unlost.index import (
 from unlost.problems import Problems
 
 
-def lines_of(rows: list[IndexRow]) -> list[bytes]:
+def to_sorted_lines(rows: list[IndexRow]) -> list[bytes]:
     """Return the rows as sorted lines."""
     return sorted(cdx.write_cdxj(rows))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(strategies.ROWS, min_size=1, max_size=40), size=st.integers(1, 7), wanted=strategies.KEYS)
-def test_every_key_is_found_and_no_other(tmp_path: Path, rows: list[IndexRow], size: int, wanted: str) -> None:
-    """A look-up finds exactly the lines of a key, or of all that begin with it, wherever blocks begin."""
-    lines = lines_of(rows)
+@given(rows=st.lists(strategies.ROWS, min_size=1, max_size=40), size=st.integers(1, 7), other=strategies.KEYS)
+def test_zipnum_lookup_returns_exactly_matching_lines(
+    tmp_path: Path, rows: list[IndexRow], size: int, other: str
+) -> None:
+    """Exact and prefix look-ups return all matching lines and no others, for any block size."""
+    lines = to_sorted_lines(rows)
     write_zipnum(lines, tmp_path / "a.idx", size)
     with ZipNumIndex(tmp_path / "a.idx") as index:
         problems = Problems()
-        found = [line.text + b"\n" for block in index.blocks() for line in index.block_lines(block, problems)]
-        assert found == lines
-        for key in {row.key.encode() for row in rows} | {wanted.encode(), b"", b"zzz"}:
-            found = [line + b"\n" for line in index.lines(key, problems=problems)]
-            assert found == [line for line in lines if line.split(b" ")[0] == key]
-            below = [line + b"\n" for line in index.lines(key, prefix=True, problems=problems)]
-            assert below == [line for line in lines if line.split(b" ")[0].startswith(key)]
+        actual = [line.text + b"\n" for block in index.blocks() for line in index.block_lines(block, problems)]
+        assert actual == lines
+        for key in {row.key.encode() for row in rows} | {other.encode(), b"", b"zzz"}:
+            actual = [line + b"\n" for line in index.lines(key, problems=problems)]
+            assert actual == [line for line in lines if line.split(b" ")[0] == key]
+            prefixed = [line + b"\n" for line in index.lines(key, prefix=True, problems=problems)]
+            assert prefixed == [line for line in lines if line.split(b" ")[0].startswith(key)]
         assert problems.counts == {}
 
 
-def test_the_same_lines_make_the_same_bytes(tmp_path: Path) -> None:
-    """No clock and no name in what is written; and the list has what the field's lists have."""
+def test_zipnum_output_is_deterministic(tmp_path: Path) -> None:
+    """The files contain neither time nor folder, and the index has the usual ZipNum columns."""
     lines = [f'com,a)/{i:03d} 2014 {{"url": "http://a.com/{i}"}}\n'.encode() for i in range(10)]
     written = []
     for folder in ("x", "y"):
@@ -64,8 +66,8 @@ def test_the_same_lines_make_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "x" / "a.loc").read_bytes() == b"a.cdx.gz\ta.cdx.gz\n"
 
 
-def test_the_dialect_of_wacz_is_read(tmp_path: Path) -> None:
-    """Objects instead of tabs, and the part named in the first line, with whatever path its writer had."""
+def test_wacz_zipnum_index_is_read(tmp_path: Path) -> None:
+    """WACZ uses JSON objects instead of tabs and names the block file, with any path, in the first line."""
     blocks = [
         gzip.compress(b'com,a)/ 2014 {"url": "http://a.com/"}\n'),
         gzip.compress(b'com,b)/ 2014 {"url": "http://b.com/"}\n'),
@@ -85,8 +87,8 @@ def test_the_dialect_of_wacz_is_read(tmp_path: Path) -> None:
     assert problems.total == 0
 
 
-def test_pages_are_found_under_every_spelling(tmp_path: Path) -> None:
-    """An index that ends its keys in slashes or writes addresses forwards still has the page."""
+def test_zipnum_capture_is_found_under_key_variants(tmp_path: Path) -> None:
+    """Keys with trailing slashes and hosts in forward order are found."""
     pages = {"1.2.3.4)/a": "http://1.2.3.4/a", "com,a)": "http://a.com/", "com,a)/b/": "http://www.a.com/B"}
     lines = sorted(f'{key} 2014 {{"url": "{url}"}}\n'.encode() for key, url in pages.items())
     write_zipnum(lines, tmp_path / "a.idx")
@@ -94,60 +96,60 @@ def test_pages_are_found_under_every_spelling(tmp_path: Path) -> None:
         assert len(list(find_index_captures(tmp_path / "a.idx", page, Problems()))) == 1
 
 
-def test_spellings_come_in_the_order_of_the_file_and_blocks_are_read_once(tmp_path: Path) -> None:
-    """Whatever is wrong with a block or a line of the list is counted once, however many spellings may be in it."""
+def test_zipnum_lookup_of_key_variants_reads_blocks_once(tmp_path: Path) -> None:
+    """Captures come in file order, and each damaged block is counted once for all variants of the key."""
     keys = ["com,a)", "com,a)/", "com,a)/", "com,a)/b", "com,a)/b/", "com,a)/b/"]
     lines = [f'{key} 201{i} {{"url": "http://a.com/{i}"}}\n'.encode() for i, key in enumerate(keys)]
     write_zipnum(lines, tmp_path / "a.idx", 1)
-    for page, found in (("http://a.com/", "012"), ("http://a.com/b", "345")):
+    for page, numbers in (("http://a.com/", "012"), ("http://a.com/b", "345")):
         problems = Problems()
         captures = list(find_index_captures(tmp_path / "a.idx", page, problems))
-        assert ["http://a.com/" + number for number in found] == [capture.uri for capture in captures]
+        assert ["http://a.com/" + number for number in numbers] == [capture.uri for capture in captures]
         assert problems.counts == {}
     listed = (tmp_path / "a.idx").read_bytes().splitlines(keepends=True)
     (tmp_path / "a.idx").write_bytes(
-        b"rubbish\n".join([b"", *listed]).replace(b"com,a)/ 2012\ta.cdx.gz", b"com,a)/ 2012\tx")
+        b"garbage\n".join([b"", *listed]).replace(b"com,a)/ 2012\ta.cdx.gz", b"com,a)/ 2012\tx")
     )
     problems = Problems()
     assert len(list(find_index_captures(tmp_path / "a.idx", "http://a.com/", problems))) == 2
-    # The list is read from before the first spelling to behind the last one.
+    # The index is read from before the first key variant to after the last one.
     assert problems.counts == {"bad-block": 6}
 
 
-def test_unsorted_lines_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
-    """A look-up in an unsorted index would miss pages."""
+def test_unsorted_zipnum_lines_are_rejected_without_output(tmp_path: Path) -> None:
+    """Look-ups in an unsorted index would miss pages."""
     with pytest.raises(InputError, match="line 2: not sorted"):
         write_zipnum([b"b 2014 {}\n", b"a 2014 {}\n"], tmp_path / "a.idx")
     assert list(tmp_path.iterdir()) == []
 
 
-def row_of(name: bytes) -> bytes:
-    """Return the row of a host, with its end."""
+def make_row(name: bytes) -> bytes:
+    """Return the row of a host, with its line end."""
     return b'com,%b)/ 2014 {"url": "http://%b.com/"}\n' % (name, name)
 
 
-ROW = row_of(b"a")
+ROW = make_row(b"a")
 BLOCK = gzip.compress(ROW)
 
 
-def test_rows_sorted_in_another_format_are_sorted_enough(tmp_path: Path) -> None:
-    """Look-ups need keys and dates in order; what comes behind differs from format to format."""
+def test_zipnum_lines_sorted_by_key_and_date_are_accepted(tmp_path: Path) -> None:
+    """Keys and dates must be sorted; the rest of the line may be in any order."""
     lines = [b'a 2014 {"url": "https"}\n', b'a 2014 {"url": "http"}\n', b"a 2015 {}\n", b"a! 2014 {}\n"]
     assert write_zipnum(lines, tmp_path / "a.idx") == 1
     with pytest.raises(InputError, match="line 2: not sorted"):
         write_zipnum([b"a 2015 {}\n", b"a 2014 {}\n"], tmp_path / "a.idx")
 
 
-def test_the_list_gets_its_name_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sees the list can read what it leads to, whenever the writer was killed."""
+def test_zipnum_index_file_is_renamed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted writer never leaves an index without its blocks."""
     names = []
     replace = Path.replace
 
-    def noted(self: Path, target: Path) -> Path:
+    def record_replace(self: Path, target: Path) -> Path:
         names.append(target.name)
         return replace(self, target)
 
-    monkeypatch.setattr(Path, "replace", noted)
+    monkeypatch.setattr(Path, "replace", record_replace)
     write_zipnum([ROW], tmp_path / "a.idx")
     assert names == ["a.cdx.gz", "a.loc", "a.idx"]
 
@@ -156,7 +158,7 @@ def test_the_list_gets_its_name_last(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("line", "message"),
     [
         (b"com,a)/ 2014\ta.cdx.gz\tx\t7\t1", "expected `key date`"),
-        (b"rubbish", "expected `key date`"),
+        (b"garbage", "expected `key date`"),
         (b"com,a)/ 2014\tnone.gz\t0\t7\t1", "none.gz.*cannot be read"),
         (b"com,a)/ 2014\t../../../etc/passwd\t0\t7\t1", "passwd.*cannot be read"),
         (b"com,a)/ 2014\ta.cdx.gz\t3\t7\t1", "expected a gzip member"),
@@ -173,8 +175,8 @@ def test_the_list_gets_its_name_last(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ],
     ids=lambda value: str(value[:40]),
 )
-def test_bad_lists_and_blocks_lose_themselves_only(tmp_path: Path, line: bytes, message: str) -> None:
-    """The message has the file and the byte, the blocks around it are read; a list leads nowhere outside its folder."""
+def test_invalid_zipnum_index_line_affects_only_itself(tmp_path: Path, line: bytes, message: str) -> None:
+    """The message has file and byte, and other blocks are read. Paths outside the folder are not followed."""
     (tmp_path / "a.cdx.gz").write_bytes(BLOCK)
     good = b"com,a)/ 2014\ta.cdx.gz\t0\t%d\t1\n" % len(BLOCK)
     (tmp_path / "a.idx").write_bytes(good + line + b"\n" + good)
@@ -195,26 +197,26 @@ def test_bad_lists_and_blocks_lose_themselves_only(tmp_path: Path, line: bytes, 
         ("a.loc", b"a.cdx.gz\t\0\n"),
         ("a.loc", b"\t" * (17 << 20)),
     ],
-    ids=["meta", "a NUL in it", "a deep one", "a NUL in .loc", "a long .loc"],
+    ids=["meta", "NUL in meta", "deeply nested meta", "NUL in .loc", "long .loc"],
 )
-def test_what_is_no_such_index_is_an_error(tmp_path: Path, name: str, text: bytes) -> None:
-    """With the name of the file that is to blame."""
+def test_invalid_zipnum_header_or_loc_is_rejected(tmp_path: Path, name: str, text: bytes) -> None:
+    """The message names the invalid file."""
     (tmp_path / "a.idx").write_bytes(b"")
     (tmp_path / name).write_bytes(text)
     with pytest.raises(InputError, match=rf"{name} \(byte 0\): expected"):
         ZipNumIndex(tmp_path / "a.idx")
 
 
-def test_names_of_parts_need_not_be_utf8(tmp_path: Path) -> None:
-    """They are names of files."""
+def test_zipnum_block_file_name_may_be_invalid_utf8(tmp_path: Path) -> None:
+    """Block files are named by bytes, as files are."""
     (tmp_path / "a\udcff").write_bytes(BLOCK)
     (tmp_path / "a.loc").write_bytes(b"x\xfe\ta\xff\n")
     (tmp_path / "a.idx").write_bytes(b"com,a)/ 2014\tx\xfe\t0\t%d\t1\n" % len(BLOCK))
     assert len(list(read_index_rows(tmp_path / "a.idx", Problems()))) == 1
 
 
-def test_of_a_damaged_block_the_lines_before_the_damage_are_kept(tmp_path: Path) -> None:
-    """A line that is cut is none of them."""
+def test_zipnum_lines_before_block_damage_are_read(tmp_path: Path) -> None:
+    """Complete lines before the damage are read; the incomplete line is not."""
     lines = [f'com,a)/{i} 2014 {{"url": "http://a.com/{i * i}"}}\n'.encode() for i in range(3000)]
     block = gzip.compress(b"".join(lines))
     (tmp_path / "a.cdx.gz").write_bytes(block[: len(block) // 2])
@@ -226,8 +228,8 @@ def test_of_a_damaged_block_the_lines_before_the_damage_are_kept(tmp_path: Path)
     assert problems.counts == {"bad-block": 1}
 
 
-def test_a_block_is_cut_into_lines_at_line_feeds_only(tmp_path: Path) -> None:
-    """As every other text is: a CR alone ends nothing."""
+def test_zipnum_block_is_split_at_line_feeds_only(tmp_path: Path) -> None:
+    """A CR alone is not a line end."""
     (tmp_path / "a.cdx.gz").write_bytes(gzip.compress(b"a 2014 x\ry\r\nb 2014\n"))
     block = ZipNumBlock(b"a", tmp_path / "a.cdx.gz", 0, 1000)
     (tmp_path / "a.idx").write_bytes(b"")
@@ -235,8 +237,8 @@ def test_a_block_is_cut_into_lines_at_line_feeds_only(tmp_path: Path) -> None:
         assert [line.text for line in index.block_lines(block)] == [b"a 2014 x\ry", b"b 2014"]
 
 
-def test_a_block_of_nothing_but_line_ends_takes_no_memory(tmp_path: Path) -> None:
-    """Lines are made as they are asked for; and a line without end is not waited for."""
+def test_zipnum_block_of_64_megabytes_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    """Lines are produced on demand, and a line without end is abandoned."""
     (tmp_path / "a.idx").write_bytes(b"")
     part = tmp_path / "a.cdx.gz"
     with ZipNumIndex(tmp_path / "a.idx") as index:
@@ -260,9 +262,11 @@ def test_a_block_of_nothing_but_line_ends_takes_no_memory(tmp_path: Path) -> Non
         ("a.cdx.gz", 0, -4, 2, "a.cdx.gz .byte 0.: bad-block: expected a gzip member: it ends in the middle"),
     ],
 )
-def test_a_bad_block_costs_itself(tmp_path: Path, part: str, offset: int, length: int, rows: int, message: str) -> None:
-    """It is counted, with its part and byte, as far as it can be read it is, and the next one is read."""
-    blocks = [gzip.compress(row_of(name)) for name in (b"a", b"b")]
+def test_damaged_zipnum_block_affects_only_itself(
+    tmp_path: Path, part: str, offset: int, length: int, rows: int, message: str
+) -> None:
+    """It is counted with file and byte, read up to the damage, and the next block is read."""
+    blocks = [gzip.compress(make_row(name)) for name in (b"a", b"b")]
     (tmp_path / "a.cdx.gz").write_bytes(b"".join(blocks))
     size = length if length > 0 else len(blocks[0]) + length
     listing = (
@@ -275,8 +279,8 @@ def test_a_bad_block_costs_itself(tmp_path: Path, part: str, offset: int, length
     assert re.search(message, str(problems.first["bad-block"]))
 
 
-def test_a_block_that_never_ends_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bomb is read as far as any block may go, its line of 100 MB is passed over, and the rows before it are kept."""
+def test_zipnum_block_beyond_size_limit_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decompression bomb is read up to the limit; rows before the limit are returned."""
     monkeypatch.setattr(zipnum, "MAX_BLOCK_BYTES", 50_000_000)
     bomb = gzip.compress(ROW + b"x" * 100_000_000 + b"\n", 1)
     (tmp_path / "a.cdx.gz").write_bytes(bomb)
@@ -287,8 +291,8 @@ def test_a_block_that_never_ends_is_left(tmp_path: Path, monkeypatch: pytest.Mon
     assert problems.first["bad-block"].message.endswith("larger than any index block")
 
 
-def test_the_first_location_that_exists_is_read(tmp_path: Path) -> None:
-    """A `.loc` file may have alternatives for a part, with tabs between them."""
+def test_zipnum_loc_uses_first_existing_location(tmp_path: Path) -> None:
+    """A `.loc` file may list alternatives for a block file, separated by tabs."""
     lines = [f'com,a)/{i:03d} 2014 {{"url": "http://a.com/{i}"}}\n'.encode() for i in range(10)]
     write_zipnum(lines, tmp_path / "a.idx", 4)
     (tmp_path / "far").mkdir()
@@ -312,8 +316,8 @@ def test_the_first_location_that_exists_is_read(tmp_path: Path) -> None:
         ("http://straße.de/", ["http://straße.de/"]),
     ],
 )
-def test_pages_are_found_under_the_keys_of_other_tools(tmp_path: Path, url: str, expected: list[str]) -> None:
-    """In a ZipNum as in the same rows as CDXJ, and nothing else that has such a key."""
+def test_capture_is_found_under_keys_of_other_tools(tmp_path: Path, url: str, expected: list[str]) -> None:
+    """ZipNum and CDXJ find the same captures under such keys, and no others."""
     rows = [
         ("com,a):8080/x", "http://a.com:8080/x"),
         ("com,a:443)/x", "https://a.com/x"),
@@ -325,5 +329,5 @@ def test_pages_are_found_under_the_keys_of_other_tools(tmp_path: Path, url: str,
     write_zipnum(lines, tmp_path / "a.idx", 1)
     (tmp_path / "a.cdxj").write_bytes(b"".join(lines))
     for name in ("a.idx", "a.cdxj"):
-        found = sorted(capture.uri for capture in find_index_captures(tmp_path / name, url, Problems()))
-        assert (name, found) == (name, expected)
+        actual = sorted(capture.uri for capture in find_index_captures(tmp_path / name, url, Problems()))
+        assert (name, actual) == (name, expected)

@@ -1,6 +1,6 @@
-"""Random keys, rows and maps that go where it hurts: byte order around `/`, deep trees, ports, addresses, spellings.
+"""Strategies for keys, rows and maps with edge cases: byte order around `/`, deep trees, ports, IP addresses.
 
-Keys are normal by construction, and every spelling of one is made from it, so nothing here needs a normaliser.
+Keys are canonical by construction and their variants are derived from them, so no normaliser is needed.
 """
 
 import json
@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from tests.models.frequency import Frequency
-from tests.models.holdings import Compaction, Lines, domain, folder, host_labels, page, split
+from tests.models.mementomap import Compaction, Lines, domain, folder, host_labels, page, split
 
-# Few of each, so that they meet: as siblings, and as parent and child. `-`, `.` and `+` sort before `/`, `0` behind it;
+# Few of each, so that they collide as siblings and as parent and child. `-`, `.` and `+` sort before `/`, `0` after it;
 # `*` and `,` are always escaped in keys.
 SEGMENTS = ["a", "b", "a-b", "a.html", "a0", "a+b", "a,b", "%2a", "a%2a", "%25", "%c3%bc", "~", "a)b", "(", "!", "a:1"]
 LABELS = ["a", "b", "c", "a-b", "a0", "a%2bb", "a_b", "%2a", "a%2cb", "%21", "xn--bcher-kva"]
 TOPS = ["com", "uk", "localhost", "co"]
-ADDRESSES = ["4,3,2,1", "4,3,2,10", "1,2,3,4", "[2001:db8::1]"]
-LONG = "x" * 5000  # longer than a page of memory
+IP_ADDRESSES = ["4,3,2,1", "4,3,2,10", "1,2,3,4", "[2001:db8::1]"]
+LONG = "x" * 5000  # longer than a memory page
 QUERIES = ["", "", "", "?q", "?a=1&b=2", "?q=/a/b", "?%2a"]
 YEARS = ["1996", "2013", "2014", "2015"]
 
@@ -44,20 +44,20 @@ _names = st.one_of(
 )
 HOSTS = st.builds(
     lambda host, port: host + port,
-    st.one_of(_names, _names, _names, st.sampled_from(ADDRESSES)),
+    st.one_of(_names, _names, _names, st.sampled_from(IP_ADDRESSES)),
     st.sampled_from(["", "", "", "", ":81", ":8080"]),
 )
 
 PAGES = st.builds(lambda host, path: f"{host})/{'/'.join(path)}", HOSTS, _paths)
-"""Keys without a query, as they stand in maps."""
+"""Keys without a query, as in maps."""
 
 KEYS = st.builds(lambda page, query: page + query, PAGES, st.sampled_from(QUERIES))
-"""Whole keys."""
+"""Keys with or without a query."""
 
 
 @st.composite
 def bushes(draw: st.DrawFn) -> list[str]:
-    """Draw a page or a host with many children, around the cut-offs at weight 1."""
+    """Draw the keys of a page or host with many children, around the cut-offs at weight 1."""
     labels, segments = host_labels(draw(HOSTS)), draw(st.lists(_segments, max_size=3))
     size = draw(st.sampled_from([2, 4, 6, 8, 10, 25, 30]))
     if segments or ":" in labels[-1] or "," in labels[0] or draw(st.booleans()):
@@ -67,9 +67,9 @@ def bushes(draw: st.DrawFn) -> list[str]:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of an index, and the key that it must come to.
+    """One index row and its expected key.
 
-    key: None if it is no page. spelling: what stands in the key column.
+    key: None if the row is not a web page. spelling: the content of the key column.
     """
 
     key: str | None
@@ -80,17 +80,17 @@ class Row:
     mime: str = "text/html"
 
     def cdxj(self) -> bytes:
-        """Return it as a line of CDXJ."""
+        """Return the row as a line of CDXJ."""
         fields = {"url": self.url, "mime": self.mime, "status": self.status, "digest": "AB", "length": "9"}
         return f"{self.spelling} {self.timestamp} {json.dumps(fields | {'offset': '7', 'filename': 'a'})}\n".encode()
 
     def cdx(self) -> bytes:
-        """Return it as a line of CDX with 11 columns."""
+        """Return the row as a line of CDX with 11 columns."""
         return f"{self.spelling} {self.timestamp} {self.url} {self.mime} {self.status} AB - - 9 7 a\n".encode()
 
 
 def url(key: str) -> str:
-    """Return the address of a normal key."""
+    """Return the URL of a canonical key."""
     host_and_port, _, tail = key.partition(")")
     host, colon, port = host_and_port.rpartition(":")
     if not colon or "]" in port:
@@ -100,29 +100,29 @@ def url(key: str) -> str:
 
 
 def spellings(key: str) -> list[str]:
-    """Return ways in which indexes in the field write a key, itself first."""
+    """Return the variants of a key that indexes contain, the key itself first."""
     head, _, tail = key.partition(")")
     path, mark, query = tail.partition("?")
-    plain = host_labels(head)[0] != head or "," not in head  # else it is an address of four numbers
+    plain = host_labels(head)[0] != head or "," not in head  # otherwise an IPv4 address
     bare = ":" not in head and "[" not in head
     rest = mark + query
-    found = [key, key.upper(), key.replace("%2a", "*"), "-", url(key), url(key).removeprefix("http://")]
-    found.append(f"{head}){'' if path == '/' else path + '/'}{rest}")  # with or without the slash at the end
-    found.append(f"{head}){path.replace('/', '//')}{rest}")  # empty segments
-    found.append(f"http://({head}){tail}")
+    variants = [key, key.upper(), key.replace("%2a", "*"), "-", url(key), url(key).removeprefix("http://")]
+    variants.append(f"{head}){'' if path == '/' else path + '/'}{rest}")  # with or without the trailing slash
+    variants.append(f"{head}){path.replace('/', '//')}{rest}")  # empty segments
+    variants.append(f"http://({head}){tail}")
     if not mark:
-        found.append(key + "?")
+        variants.append(key + "?")
     if "[" in head:
-        found.append(key.replace("[", "").replace("]", "") if head.endswith("]") else key)
+        variants.append(key.replace("[", "").replace("]", "") if head.endswith("]") else key)
     elif not plain:
         numbers, colon, port = head.partition(":")
-        found.append(f"{'.'.join(reversed(numbers.split(',')))}{colon}{port}){tail}")
+        variants.append(f"{'.'.join(reversed(numbers.split(',')))}{colon}{port}){tail}")
     else:
         name, colon, port = head.partition(":")
-        found += [f"{name},www{colon}{port}){tail}", f"{name},www2{colon}{port}){tail}"]
+        variants += [f"{name},www{colon}{port}){tail}", f"{name},www2{colon}{port}){tail}"]
     if bare and plain:
-        found += [f"{head},){tail}", f"http://({head},){tail}", f"http://({head},www,){tail}"]
-    return found
+        variants += [f"{head},){tail}", f"http://({head},){tail}", f"http://({head},www,){tail}"]
+    return variants
 
 
 @st.composite
@@ -135,18 +135,18 @@ def _pages(draw: st.DrawFn, keys: st.SearchStrategy[str]) -> Row:
 
 
 PAGE_ROWS = _pages(KEYS)
-"""Rows of pages, in any spelling."""
+"""Rows of pages with any key variant."""
 
 DNS_ROWS = st.builds(
     lambda name, key: Row(None, key, f"dns:{name}", "20140101000000", "200", "text/dns"),
     st.sampled_from(["a.com", "b.a.com"]),
     st.sampled_from(["com,a)/", "dns:a.com"]),
 )
-"""Rows that may bear the key of a page and are none."""
+"""Rows that are not pages, perhaps with the key of a page."""
 
 
 def _bush_rows(keys: list[str]) -> list[Row]:
-    """Return rows that differ in spelling and year without a draw for each."""
+    """Return rows whose key variants and years differ without a draw for each row."""
     return [
         Row(key, spellings(key)[n % len(spellings(key))], url(key), YEARS[n % len(YEARS)] + "0101000000")
         for n, key in enumerate(keys)
@@ -158,11 +158,11 @@ ROWS = st.builds(
     st.lists(st.one_of(PAGE_ROWS, PAGE_ROWS, PAGE_ROWS, DNS_ROWS), max_size=30),
     st.lists(bushes().map(_bush_rows), max_size=3),
 ).filter(lambda rows: any(row.key for row in rows))
-"""Whole indexes, in no order."""
+"""Unsorted indexes with at least one page."""
 
 
 def captures(rows: list[Row]) -> list[tuple[str, str]]:
-    """Return what the model counts: the key and the timestamp of every page."""
+    """Return key and timestamp of every page, as counted by the model."""
     return [(row.key, row.timestamp) for row in rows if row.key is not None]
 
 
@@ -172,7 +172,7 @@ EXCLUDED = st.sampled_from(["0", "0", "0/20"])
 
 @st.composite
 def wildcards(draw: st.DrawFn) -> str:
-    """Draw a wildcard above a page, or over it."""
+    """Draw a wildcard that covers a page."""
     labels, segments = split(draw(PAGES))
     if draw(st.booleans()):
         return folder(labels, segments[: draw(st.integers(0, len(segments)))])
@@ -183,8 +183,8 @@ def wildcards(draw: st.DrawFn) -> str:
 def _maps(frequencies: st.SearchStrategy[str], years: list[str]) -> st.SearchStrategy[Lines]:
     def build(lines: dict[tuple[str, str], str], bushes: list[list[str]], cycle: list[str]) -> Lines:
         keys = [key for bush in bushes for key in bush]
-        grown = {(key, years[n % len(years)]): cycle[n % len(cycle)] for n, key in enumerate(keys)}
-        return {place: Frequency.parse(text) for place, text in (grown | lines).items()}
+        generated = {(key, years[n % len(years)]): cycle[n % len(cycle)] for n, key in enumerate(keys)}
+        return {place: Frequency.parse(text) for place, text in (generated | lines).items()}
 
     places = st.tuples(st.one_of(PAGES, PAGES, wildcards()), st.sampled_from(years))
     lines = st.dictionaries(places, frequencies, min_size=1, max_size=20)
@@ -195,16 +195,16 @@ MAPS = _maps(st.one_of(HELD, HELD, EXCLUDED), [""])
 """Maps with wildcards, exclusions and all kinds of frequencies, without a total."""
 
 YEARLY_MAPS = _maps(HELD, YEARS)
-"""Maps by year; nothing is excluded."""
+"""Maps by year, without exclusions."""
 
 WEIGHTS = [float("inf"), 4.0, 2.0, 1.0, 0.5, 0.25, 0.0]
 
 COMPACTIONS = st.builds(Compaction, st.sampled_from(WEIGHTS), st.sampled_from(WEIGHTS))
-"""Compactions by weight only."""
+"""Compactions that differ only in weights."""
 
 
-def _not_too_deep(how: Compaction) -> Compaction:
-    """Return it without forced roll-ups of the last level, which are refused."""
+def _without_too_deep_rollups(how: Compaction) -> Compaction:
+    """Remove forced roll-ups of the last level, which are rejected."""
 
     def is_deep(key: str) -> bool:
         host, end, path = key[:-2].partition(")")
@@ -215,7 +215,7 @@ def _not_too_deep(how: Compaction) -> Compaction:
     return replace(how, rollup=tuple(key for key in how.rollup if not is_deep(key)))
 
 
-ODD_COMPACTIONS = st.builds(
+CUSTOM_COMPACTIONS = st.builds(
     Compaction,
     st.sampled_from([0.0, 0.25, 1.0]),
     st.sampled_from([0.0, 0.25, 1.0]),
@@ -226,5 +226,5 @@ ODD_COMPACTIONS = st.builds(
     host_depth=st.integers(1, 10),
     path_depth=st.integers(1, 12),
     rollup=st.lists(wildcards(), max_size=2).map(tuple),
-).map(_not_too_deep)
-"""Compactions with every parameter changed, and forced roll-ups."""
+).map(_without_too_deep_rollups)
+"""Compactions with any parameters and forced roll-ups."""

@@ -1,4 +1,4 @@
-"""Files that are no filters, not whole, or not as they were written: refused by name, and nobody is denied a page."""
+"""Invalid, truncated and damaged filters are rejected and never return a false negative."""
 
 import struct
 from pathlib import Path
@@ -14,8 +14,8 @@ GOLDEN = (Path(__file__).parents[2] / "docs" / "examples" / "pages.filter").read
 HEADER = GOLDEN.index(b"\n\n") + 2
 
 
-def with_header(data: bytes, old: bytes, new: bytes) -> bytes:
-    """Return a filter with something else in its header, and a checksum that fits it."""
+def replace_in_header(data: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a filter with a modified header and a matching checksum."""
     assert old in data[:HEADER]
     head, body = data[: HEADER + 24].replace(old, new, 1), data[HEADER + 24 + 8 :]
     return head + struct.pack("<Q", xxh64(head)) + body
@@ -32,42 +32,42 @@ def with_header(data: bytes, old: bytes, new: bytes) -> bytes:
         (GOLDEN.replace(b"filter 1", b"filter 2", 1), "a filter of version 2, and this unlost reads version 1"),
         (GOLDEN.replace(b"wayback", b"mistake", 1), "made by unknown rules, mistake: expected wayback or papers"),
         (GOLDEN.replace(b"bits 8", b"bits 9", 1), "header is damaged: it has another checksum"),
-        (with_header(GOLDEN, b"bits 8", b"bits 9"), "header is damaged"),
-        (with_header(GOLDEN, b"bits 8", b"bits 0"), "header is damaged"),
-        (with_header(GOLDEN, b"bits 8", b"bits 17"), "header is damaged"),
-        (with_header(GOLDEN, b"bits 8", b"bits 08"), "header is damaged"),
-        (with_header(GOLDEN, b"keys 7", b"keys 8"), "header is damaged"),
-        (with_header(GOLDEN, b"key hxpx", b"key dddd"), "header is damaged"),
-        (with_header(GOLDEN, b"partitions 1", b"partitions 3"), "header is damaged"),
-        (with_header(GOLDEN, b"partitions 1", b"partitions 4611686018427387904"), "ends in the middle"),
-        (with_header(GOLDEN, b"bytes 171", b"bytes 18446744073709551615"), "header is damaged"),
-        (with_header(GOLDEN, b"from 2010", b"from 2020"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"bits 8", b"bits 9"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"bits 8", b"bits 0"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"bits 8", b"bits 17"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"bits 8", b"bits 08"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"keys 7", b"keys 8"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"key hxpx", b"key dddd"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"partitions 1", b"partitions 3"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"partitions 1", b"partitions 4611686018427387904"), "ends in the middle"),
+        (replace_in_header(GOLDEN, b"bytes 171", b"bytes 18446744073709551615"), "header is damaged"),
+        (replace_in_header(GOLDEN, b"from 2010", b"from 2020"), "header is damaged"),
         (GOLDEN[:100], "ends in the middle"),
         (GOLDEN[: HEADER + 10], "ends in the middle"),
         (GOLDEN[:-1], "ends in the middle"),
         (GOLDEN + b"\n", "bytes that belong to no filter follow it, from byte 351 on"),
         (GOLDEN + GOLDEN[:-1], "ends in the middle"),
-        (GOLDEN + with_header(GOLDEN, b"rules wayback", b"rules papers"), "its layers have different kinds"),
-        (GOLDEN + with_header(GOLDEN, b"key hxpx", b"key urir"), "its layers have different kinds"),
+        (GOLDEN + replace_in_header(GOLDEN, b"rules wayback", b"rules papers"), "its layers have different kinds"),
+        (GOLDEN + replace_in_header(GOLDEN, b"key hxpx", b"key urir"), "its layers have different kinds"),
     ],
 )
-def test_what_is_no_filter_is_refused_by_name(tmp_path: Path, data: bytes, message: str) -> None:
-    """With the file's name and what to do."""
-    file = tmp_path / "odd.filter"
+def test_invalid_filter_file_is_rejected(tmp_path: Path, data: bytes, message: str) -> None:
+    """The error names the file and the cause."""
+    file = tmp_path / "invalid.filter"
     file.write_bytes(data)
-    with pytest.raises(InputError, match=f"odd.filter: .*{message}"):
+    with pytest.raises(InputError, match=f"invalid.filter: .*{message}"):
         Filter.open(file)
 
 
-def test_files_that_are_none_are_refused_too(tmp_path: Path) -> None:
-    """A folder, and nothing at all."""
+def test_folder_or_missing_file_as_filter_is_rejected(tmp_path: Path) -> None:
+    """Folders, missing files and devices are rejected."""
     for path in (tmp_path, tmp_path / "none", Path("/dev/null")):
         with pytest.raises(InputError, match=str(path)):
             Filter.open(path)
 
 
-def test_filters_are_chained_by_putting_one_behind_the_other(tmp_path: Path) -> None:
-    """`cat` does it; any of them may say yes."""
+def test_concatenated_filters_are_one_filter(tmp_path: Path) -> None:
+    """A page is held if any of the filters holds it."""
     urls, other, chain = tmp_path / "urls", tmp_path / "b.filter", tmp_path / "chain.filter"
     urls.write_text("http://other.example.com/")
     build_filter([urls], other, FilterOptions(bits=16))
@@ -77,32 +77,32 @@ def test_filters_are_chained_by_putting_one_behind_the_other(tmp_path: Path) -> 
     assert [layer.bits for layer in opened.layers] == [8, 16]
 
 
-def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
-    """In a header when it is opened, in a body when it is checked, or asked: no damage denies a page."""
+def test_flipped_bit_in_filter_is_detected(tmp_path: Path) -> None:
+    """Header damage is detected on opening, body damage by checks and look-ups."""
     file = tmp_path / "a.filter"
-    for at in range(len(GOLDEN)):
+    for position in range(len(GOLDEN)):
         data = bytearray(GOLDEN)
-        data[at] ^= 1 << at % 8
+        data[position] ^= 1 << position % 8
         file.write_bytes(data)
-        if at < HEADER + 24 + 8:
+        if position < HEADER + 24 + 8:
             with pytest.raises(InputError, match=r"a\.filter: "):
                 Filter.open(file)
             continue
         opened = Filter.open(file)
-        (sentence,) = opened.check()
-        assert sentence.startswith("the filter is damaged: partition 0 of layer 1 has another checksum")
-        for ask in (
+        (problem,) = opened.check()
+        assert problem.startswith("the filter is damaged: partition 0 of layer 1 has another checksum")
+        for look_up in (
             lambda: Filter.open(file).lookup("http://example.com/a"),
             lambda: Filter.open(file).lookup_key("com,example)/a"),
             lambda: Filter.open(file).lookup_many(["http://example.com/a"]),
             lambda: Filter.open(file).lookup_keys_many(["com,example)/a"]),
         ):
             with pytest.raises(InputError, match=r"a\.filter: the filter is damaged: partition 0 of layer 1"):
-                ask()
+                look_up()
 
 
-def test_nothing_is_added_to_a_damaged_filter(tmp_path: Path) -> None:
-    """It stays as it is, and is named."""
+def test_adding_to_damaged_filter_is_rejected(tmp_path: Path) -> None:
+    """The file is unchanged, and the error names it."""
     file = tmp_path / "a.filter"
     file.write_bytes(GOLDEN[:-1] + b"\xff")
     with pytest.raises(InputError, match=r"a\.filter: the filter is damaged"):
@@ -111,8 +111,8 @@ def test_nothing_is_added_to_a_damaged_filter(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_another_rule_set_than_is_wanted_is_refused(tmp_path: Path) -> None:
-    """Its keys would be others."""
+def test_filter_with_other_rules_is_rejected(tmp_path: Path) -> None:
+    """Keys of different rules do not match."""
     file = tmp_path / "a.filter"
     build_filter([PAGES], file, FilterOptions(rules="papers"))
     assert Filter.open(file, rules="papers").rules == "papers"
@@ -129,15 +129,15 @@ def test_another_rule_set_than_is_wanted_is_refused(tmp_path: Path) -> None:
         ('!meta {"rolled_up": true}\n* 5\n', FilterOptions(), r"a\.ukvs: everything in it was rolled up"),
     ],
 )  # fmt: skip
-def test_maps_that_do_not_list_pages_are_refused(
+def test_filter_of_map_without_pages_is_rejected(
     tmp_path: Path, text: str, options: FilterOptions, message: str
 ) -> None:
-    """And nothing is left behind."""
-    held, file = tmp_path / "a.ukvs", tmp_path / "a.filter"
-    held.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n' + text)
+    """No output is written."""
+    map_path, file = tmp_path / "a.ukvs", tmp_path / "a.filter"
+    map_path.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n' + text)
     with pytest.raises(InputError, match=message):
-        build_filter([held], file, options)
-    assert list(tmp_path.iterdir()) == [held]
+        build_filter([map_path], file, options)
+    assert list(tmp_path.iterdir()) == [map_path]
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,15 @@ def test_maps_that_do_not_list_pages_are_refused(
         FilterOptions(mime=frozenset({"-"})),
     ],
 )
-def test_what_no_filter_can_be_made_by_is_refused_before_the_work(tmp_path: Path, options: FilterOptions) -> None:
-    """The index is not even opened."""
+def test_invalid_filter_options_are_rejected_before_reading(tmp_path: Path, options: FilterOptions) -> None:
+    """The index is not opened."""
     with pytest.raises(UsageError):
         build_filter([tmp_path / "none"], tmp_path / "a.filter", options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_truncated_filter_is_refused(tmp_path: Path) -> None:
-    """Wherever it is cut, before a page is looked up in it."""
+def test_truncated_filter_is_rejected(tmp_path: Path) -> None:
+    """A filter truncated at any byte cannot be opened."""
     urls, whole, cut = tmp_path / "urls", tmp_path / "whole.filter", tmp_path / "cut.filter"
     urls.write_text("".join(f"http://a.example/{n}\n" for n in range(40)))
     build_filter([urls], whole, FilterOptions(kind="urls"))

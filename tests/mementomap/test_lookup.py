@@ -1,4 +1,4 @@
-"""Looking pages up, in the file and in memory: the paper's sample, hostile addresses and files, and many at once."""
+"""Map look-ups in file and memory: the paper's sample, hostile URLs and files, batches."""
 
 import gzip
 import itertools
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mementomap.lookups import FORMS, Form, map_of
+from tests.mementomap.opened_maps import FORMS, Form, open_map
 from unlost import uri
 from unlost._core import MapSource
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
@@ -23,7 +23,7 @@ SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs"
 
 @FORMS
 @pytest.mark.parametrize(
-    ("address", "held", "matched", "frequency"),
+    ("url", "held", "matched", "frequency"),
     [
         ("http://example.com/", True, "com,*", "10000+"),
         ("https://com/", True, "com,*", "10000+"),
@@ -42,23 +42,23 @@ SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs"
         ("http://zzz/", False, None, None),
     ],
 )
-def test_the_sample_map_of_the_paper(
-    form: Form, address: str, held: bool, matched: str | None, frequency: str | None
+def test_lookup_in_sample_map_returns_most_specific_row(
+    form: Form, url: str, held: bool, matched: str | None, frequency: str | None
 ) -> None:
-    """The most specific key answers; an exclusion denies what is below it, but not the page itself."""
-    expected = Answer(uri.key(address).split("?")[0], held, matched, frequency)
+    """An exclusion wildcard excludes pages below it, but not the page itself."""
+    expected = Answer(uri.key(url).split("?")[0], held, matched, frequency)
     holdings = form(SAMPLE)
-    assert holdings.lookup(address) == expected
-    assert holdings.lookup_many([address]) == [expected]
-    assert holdings.lookup_keys_many([uri.key(address)]) == [expected]
-    assert holdings.lookup_key_lines(uri.key(address).encode() + b"\r\n") == [expected]
+    assert holdings.lookup(url) == expected
+    assert holdings.lookup_many([url]) == [expected]
+    assert holdings.lookup_keys_many([uri.key(url)]) == [expected]
+    assert holdings.lookup_key_lines(uri.key(url).encode() + b"\r\n") == [expected]
     assert (expected.held, expected.matched) == (held, matched)
     assert expected.frequency == (None if frequency is None else Frequency.parse(frequency))
 
 
 @FORMS
-def test_the_header_is_read(form: Form) -> None:
-    """Either form knows what stands above the rows."""
+def test_map_header_is_available(form: Form) -> None:
+    """File and memory maps have the header."""
     holdings = form(SAMPLE)
     assert holdings.header.meta["name"] == "Example Web Archive"
     assert holdings.path == str(SAMPLE)
@@ -66,24 +66,24 @@ def test_the_header_is_read(form: Form) -> None:
 
 
 @FORMS
-def test_the_total_answers_only_where_everything_was_rolled_up(form: Form, tmp_path: Path) -> None:
-    """`*` is what the archive holds altogether, unless the header says that it stands for all of it."""
+def test_total_row_matches_only_in_rolled_up_map(form: Form, tmp_path: Path) -> None:
+    """`*` is the archive's total, unless the header marks the map as rolled up."""
     total = "* 54321\ncom,a)/ 0\n"
-    assert map_of(tmp_path, total, form).lookup("http://a.org/").matched is None
-    assert map_of(tmp_path, total, form).lookup_keys_many(["*"])[0].matched is None
-    rolled_up = map_of(tmp_path, '!meta {"rolled_up": true}\n' + total, form)
+    assert open_map(tmp_path, total, form).lookup("http://a.org/").matched is None
+    assert open_map(tmp_path, total, form).lookup_keys_many(["*"])[0].matched is None
+    rolled_up = open_map(tmp_path, '!meta {"rolled_up": true}\n' + total, form)
     assert rolled_up.lookup("http://a.org/") == Answer("org,a)/", True, "*", "54321")
     assert rolled_up.lookup("http://a.com/").held is False
 
 
 @FORMS
-def test_rows_of_one_key_answer_together(form: Form, tmp_path: Path) -> None:
-    """With more key fields, a page is held if it was in any year, and counts add; pages may be the same ones."""
+def test_rows_of_one_key_are_combined(form: Form, tmp_path: Path) -> None:
+    """A page is held if it was held in any year; counts are added, and pages may overlap."""
     text = (
         '!fields {"keys": ["surt", "datetime"], "values": ["frequency"]}\n'
         "com,a)/ 2001 0\ncom,a)/ 2002 3/1\ncom,a)/ 2003 4/1\ncom,b)/ 2001 0\ncom,b)/* 2001 5\n"
     )
-    holdings = map_of(tmp_path, text, form)
+    holdings = open_map(tmp_path, text, form)
     assert holdings.lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "7/2-")
     assert holdings.lookup("http://b.com/") == Answer("com,b)/", False, "com,b)/", "0")
     assert holdings.lookup("http://b.com/x") == Answer("com,b)/x", True, "com,b)/*", "5")
@@ -91,43 +91,45 @@ def test_rows_of_one_key_answer_together(form: Form, tmp_path: Path) -> None:
 
 @FORMS
 @pytest.mark.parametrize("fields", ["", " x", " 1x", " -1", " 1234567890123456789", ' {"a": 1}'])
-def test_unreadable_frequencies_are_held(form: Form, fields: str, tmp_path: Path) -> None:
-    """A map must not lose keys: what is not known is held."""
-    assert map_of(tmp_path, f"com,a)/{fields}", form).lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "/")
+def test_unreadable_frequency_is_held(form: Form, fields: str, tmp_path: Path) -> None:
+    """A key with an unknown frequency is held."""
+    assert open_map(tmp_path, f"com,a)/{fields}", form).lookup("http://a.com/") == Answer(
+        "com,a)/", True, "com,a)/", "/"
+    )
 
 
 @FORMS
-def test_other_values_may_stand_before_the_frequency(form: Form, tmp_path: Path) -> None:
-    """The header says where it is, or that there is none."""
+def test_frequency_field_position_is_read_from_header(form: Form, tmp_path: Path) -> None:
+    """The header names the value fields, perhaps without a frequency."""
     text = '!fields {"keys": ["surt"], "values": ["language", "frequency"]}\ncom,a)/ en 7 {"x": 1}\n'
-    assert str(map_of(tmp_path, text, form).lookup("http://a.com/").frequency) == "7"
+    assert str(open_map(tmp_path, text, form).lookup("http://a.com/").frequency) == "7"
     text = '!fields {"keys": ["surt"], "values": ["language"]}\ncom,a)/ en\n'
-    assert map_of(tmp_path, text, form).lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "/")
+    assert open_map(tmp_path, text, form).lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "/")
 
 
-def test_both_spellings_of_an_address_are_one_page(tmp_path: Path) -> None:
-    """However a map and whoever asks write an IP address."""
+def test_ip_address_is_found_in_any_notation(tmp_path: Path) -> None:
+    """Maps and queries may write IP addresses forwards, reversed or as one number."""
     for row in ("4,3,2,1)/a 1", "1.2.3.4)/a 1", "4,3,2,1)/a/ 1", "1.2.3.4)/* 1"):
-        holdings = map_of(tmp_path, row)
-        for asked in ("http://1.2.3.4/a", "4,3,2,1)/a", "1.2.3.4)/a/", "http://0x01020304/A"):
-            assert holdings.lookup(asked).held, (row, asked)
+        holdings = open_map(tmp_path, row)
+        for query in ("http://1.2.3.4/a", "4,3,2,1)/a", "1.2.3.4)/a/", "http://0x01020304/A"):
+            assert holdings.lookup(query).held, (row, query)
 
 
-def test_very_long_rows_and_many_headers(tmp_path: Path) -> None:
-    """Lines of megabytes are searched like others."""
+def test_map_with_long_rows_and_many_headers_is_searched(tmp_path: Path) -> None:
+    """Rows of megabytes are searched like others."""
     long = "com,b)/" + "x" * 3_000_000
     header = "".join(f'!meta {{"n{i}": {i}}}\n' for i in range(3000))
     text = header + f'com,a)/ 1 {{"x": "{"y" * 2_000_000}"}}\n{long} 2\ncom,c)/ 3\n'
     for form in (Map.open, Map.load):
-        holdings = map_of(tmp_path, text, form)
+        holdings = open_map(tmp_path, text, form)
         assert [holdings.lookup(f"http://{name}.com/").held for name in "abc"] == [True, False, True]
         assert holdings.lookup_keys_many([long])[0].frequency == Frequency(2)
         assert len(holdings.header.meta) == 3000
 
 
 @FORMS
-def test_errors_stand_where_their_addresses_stood(form: Form) -> None:
-    """`lookup` raises what `lookup_many` returns; a bad text is no reason to lose the others."""
+def test_batch_lookup_returns_errors_in_place(form: Form) -> None:
+    """`lookup` raises the error that `lookup_many` returns."""
     holdings = form(SAMPLE)
     good, foreign, bad, also_good = holdings.lookup_many(["http://a.com/", "dns:a.com", b"http://\xff b/", b"com,a)/"])
     assert good == also_good
@@ -143,12 +145,12 @@ def test_errors_stand_where_their_addresses_stood(form: Form) -> None:
 @FORMS
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 64, 1024, 1025, 9999])
-def test_answers_are_a_sequence_in_the_order_of_the_questions(form: Form, threads: int, count: int) -> None:
-    """However many there are and whoever found them: numbered, sliced, gone through and told as `held`, the same."""
+def test_batch_lookup_results_are_an_ordered_sequence(form: Form, threads: int, count: int) -> None:
+    """Indexing, slicing, iteration and `held` agree for any number of results and threads."""
     holdings = form(SAMPLE)
-    asked = [f"http://{'arxiv.org' if i % 3 else 'bbc.co.uk'}/{i}" for i in range(count)]
-    answers = holdings.lookup_many(iter(asked), threads)
-    expected = [holdings.lookup(each) for each in asked]
+    queries = [f"http://{'arxiv.org' if i % 3 else 'bbc.co.uk'}/{i}" for i in range(count)]
+    answers = holdings.lookup_many(iter(queries), threads)
+    expected = [holdings.lookup(each) for each in queries]
     assert isinstance(answers, Sequence)
     assert len(answers) == count
     assert [answers[i] for i in range(-count, count)] == [*expected, *expected]
@@ -156,17 +158,17 @@ def test_answers_are_a_sequence_in_the_order_of_the_questions(form: Form, thread
     assert answers[::-7] == expected[::-7]
     assert answers.held == [answer.held for answer in expected]
     assert answers == expected
-    assert answers == holdings.lookup_many(asked)
+    assert answers == holdings.lookup_many(queries)
     assert answers != [*expected, *expected[:1], "one more"]
     assert repr(answers) == f"<{count} answers, {sum(answers.held)} held>"
-    for place in (count, -count - 1):
-        with pytest.raises(IndexError, match=f"there are {count} answers, none numbered {place}"):
-            answers[place]
+    for index in (count, -count - 1):
+        with pytest.raises(IndexError, match=f"there are {count} answers, none numbered {index}"):
+            answers[index]
 
 
 @FORMS
-def test_no_bad_address_is_held(form: Form) -> None:
-    """`held` has a place for each address, whatever it is."""
+def test_held_is_false_for_invalid_url(form: Form) -> None:
+    """`held` has one entry per URL."""
     assert form(SAMPLE).lookup_many(["http://arxiv.org/", "dns:arxiv.org", "http://bbc.co.uk/"]).held == [
         True,
         False,
@@ -175,8 +177,8 @@ def test_no_bad_address_is_held(form: Form) -> None:
 
 
 @FORMS
-def test_addresses_that_cannot_be_had_end_the_questions(form: Form) -> None:
-    """What the caller's own iterator raises comes out, and nobody goes on to wait for more."""
+def test_batch_lookup_propagates_iterator_exception(form: Form) -> None:
+    """An exception of the caller's iterator ends the look-up."""
 
     def broken() -> Iterator[str]:
         yield from (f"http://arxiv.org/{i}" for i in range(5000))
@@ -187,13 +189,13 @@ def test_addresses_that_cannot_be_had_end_the_questions(form: Form) -> None:
 
 
 @FORMS
-def test_keys_are_read_by_the_rules_of_the_map(form: Form, tmp_path: Path) -> None:
-    """A map with the papers' keys keeps the case of paths; unknown rules are refused."""
+def test_lookup_uses_rules_of_map(form: Form, tmp_path: Path) -> None:
+    """A map with the papers' rules preserves the case of paths; unknown rules are rejected."""
     rows = "com,a)/A 1\n"
-    assert not map_of(tmp_path, rows, form).lookup("http://a.com/A").held
-    assert map_of(tmp_path, '!meta {"rules": "papers"}\n' + rows, form).lookup("http://a.com/A").held
+    assert not open_map(tmp_path, rows, form).lookup("http://a.com/A").held
+    assert open_map(tmp_path, '!meta {"rules": "papers"}\n' + rows, form).lookup("http://a.com/A").held
     with pytest.raises(InputError, match=r"a\.ukvs: made by unknown rules, 'x'"):
-        map_of(tmp_path, '!meta {"rules": "x"}\n' + rows, form)
+        open_map(tmp_path, '!meta {"rules": "x"}\n' + rows, form)
 
 
 @FORMS
@@ -209,38 +211,38 @@ def test_keys_are_read_by_the_rules_of_the_map(form: Form, tmp_path: Path) -> No
         (b"@context []\n", "a profile"),
     ],
 )
-def test_what_is_no_map_is_refused(form: Form, text: bytes, message: str, tmp_path: Path) -> None:
-    """With the file's name, and what it is."""
+def test_invalid_map_file_is_rejected(form: Form, text: bytes, message: str, tmp_path: Path) -> None:
+    """The error names the file and its detected kind."""
     with pytest.raises(InputError, match=rf"a\.ukvs: {message}"):
-        map_of(tmp_path, text, form)
+        open_map(tmp_path, text, form)
 
 
 @FORMS
-def test_files_that_cannot_be_read_are_named(form: Form, tmp_path: Path) -> None:
-    """Missing ones and folders."""
+def test_unreadable_map_file_is_named(form: Form, tmp_path: Path) -> None:
+    """Missing files and folders are named in the error."""
     for file in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError, match=str(file)):
             form(file)
 
 
-def test_compressed_maps_are_loaded(tmp_path: Path) -> None:
-    """`open` says what to do with them; a damaged one is refused, since a part of a map is none."""
-    packed = gzip.compress(SAMPLE.read_bytes())
-    assert map_of(tmp_path, packed, Map.load).lookup("http://a.com/") == Map.open(SAMPLE).lookup("http://a.com/")
+def test_compressed_map_is_loaded_but_not_opened(tmp_path: Path) -> None:
+    """`open` requires an uncompressed file; a damaged compressed map is rejected."""
+    compressed = gzip.compress(SAMPLE.read_bytes())
+    assert open_map(tmp_path, compressed, Map.load).lookup("http://a.com/") == Map.open(SAMPLE).lookup("http://a.com/")
     with pytest.raises(InputError, match="compressed"):
-        map_of(tmp_path, packed)
-    for damaged, message in ((packed[:-12], "ends in the middle"), (packed + b"rubbish", "behind the end")):
+        open_map(tmp_path, compressed)
+    for damaged, message in ((compressed[:-12], "ends in the middle"), (compressed + b"garbage", "behind the end")):
         with pytest.raises(InputError, match=message):
-            map_of(tmp_path, damaged, Map.load)
+            open_map(tmp_path, damaged, Map.load)
 
 
-def test_rows_that_are_not_sorted_are_refused(tmp_path: Path) -> None:
-    """When they are loaded, and where a search comes upon them."""
+def test_unsorted_map_is_rejected(tmp_path: Path) -> None:
+    """A loaded map is checked completely, an opened map during searches."""
     rows = [f"com,a{i:03})/ 1\n" for i in range(1000)]
     text = "".join(rows[500:] + rows[:500])
     with pytest.raises(InputError, match=r"a\.ukvs: not sorted: the row at byte 6500"):
-        map_of(tmp_path, text, Map.load)
-    holdings = map_of(tmp_path, text)
+        open_map(tmp_path, text, Map.load)
+    holdings = open_map(tmp_path, text)
     keys = [row.split()[0] for row in rows]
     with pytest.raises(InputError, match=r"a\.ukvs: not sorted"):
         holdings.lookup_keys_many(keys)
@@ -248,36 +250,36 @@ def test_rows_that_are_not_sorted_are_refused(tmp_path: Path) -> None:
         [holdings.lookup(key) for key in keys]
 
 
-def test_an_open_map_stays_what_it_was(tmp_path: Path) -> None:
-    """A file that is replaced by renaming another over it changes nothing for whoever has it open."""
-    holdings = map_of(tmp_path, "com,a)/ 1\n")
+def test_open_map_is_unaffected_by_file_replacement(tmp_path: Path) -> None:
+    """Renaming another file over the map does not affect open maps."""
+    holdings = open_map(tmp_path, "com,a)/ 1\n")
     (tmp_path / "new").write_text("com,b)/ 1\n")
     (tmp_path / "new").replace(tmp_path / "a.ukvs")
     assert holdings.lookup("http://a.com/").held
 
 
 @FORMS
-def test_answers_do_not_depend_on_threads(form: Form, tmp_path: Path) -> None:
-    """One, two or many, from one caller or from several at once."""
+def test_lookup_results_are_independent_of_threads(form: Form, tmp_path: Path) -> None:
+    """Results agree for any number of threads and for concurrent callers."""
     rows = sorted(f"com,a{i % 700})/{i:x}{'/*' if i % 3 else ''} {i}\n" for i in range(20_000))
-    holdings = map_of(tmp_path, "".join(rows), form)
-    addresses = [f"http://a{i % 701}.com/{i:x}/b" for i in range(30_000)]
-    keys = "\n".join(uri.key(address) for address in addresses).encode()
-    expected = holdings.lookup_many(addresses, threads=1)
+    holdings = open_map(tmp_path, "".join(rows), form)
+    urls = [f"http://a{i % 701}.com/{i:x}/b" for i in range(30_000)]
+    keys = "\n".join(uri.key(url) for url in urls).encode()
+    expected = holdings.lookup_many(urls, threads=1)
     assert {answer.held for answer in expected if isinstance(answer, Answer)} == {True, False}
     for threads in (0, 2, 3, 16, None):
-        assert holdings.lookup_many(addresses, threads) == expected
+        assert holdings.lookup_many(urls, threads) == expected
         assert holdings.lookup_key_lines(keys, threads) == expected
     with ThreadPoolExecutor(4) as pool:
-        assert all(found == expected for found in pool.map(lambda _: holdings.lookup_many(addresses), range(8)))
+        assert all(answers == expected for answers in pool.map(lambda _: holdings.lookup_many(urls), range(8)))
 
 
 @FORMS
-def test_others_run_while_it_searches(form: Form, tmp_path: Path) -> None:
-    """The lock of the interpreter is not held during a search: another thread goes on counting."""
+def test_lookup_releases_gil(form: Form, tmp_path: Path) -> None:
+    """Another thread runs during a search."""
     rows = "".join(sorted(f"com,a)/{i:x} 1\n" for i in range(5000)))
-    holdings = map_of(tmp_path, rows, form)
-    # A million folders to look for, each a candidate: one question that takes a while.
+    holdings = open_map(tmp_path, rows, form)
+    # A million path segments, each a candidate: a slow look-up.
     key = "com,a)" + "/a" * 1_000_000
     ended = threading.Event()
     ticks: list[float] = []
@@ -299,28 +301,28 @@ def test_others_run_while_it_searches(form: Form, tmp_path: Path) -> None:
     assert max(gaps) < (end - start) / 2
 
 
-def test_answers_are_values() -> None:
-    """Equal, hashable, picklable, and shown as they are made."""
+def test_lookup_answer_is_immutable_value() -> None:
+    """Answers are equal, hashable and picklable."""
     answer = Map.open(SAMPLE).lookup("http://www.bbc.co.uk/images/x")
     same = Answer("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", Frequency(300, "+", 20, "-"))
     assert answer == same
     assert hash(answer) == hash(same)
-    assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301  our own bytes
+    assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301  trusted data
     assert answer != Answer("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
     assert answer != object()
-    none = Answer("com,a)/", False)
-    assert repr(none) == "Answer(key='com,a)/', held=False, matched=None, frequency=None)"
-    assert (none.matched, none.frequency) == (None, None)
-    assert pickle.loads(pickle.dumps(none)) == none  # noqa: S301
+    not_held = Answer("com,a)/", False)
+    assert repr(not_held) == "Answer(key='com,a)/', held=False, matched=None, frequency=None)"
+    assert (not_held.matched, not_held.frequency) == (None, None)
+    assert pickle.loads(pickle.dumps(not_held)) == not_held  # noqa: S301
     with pytest.raises(AttributeError):
         answer.held = False  # type: ignore[misc]
     with pytest.raises(InputError):
         Answer("com,a)/", True, "com,a)/", "x")
 
 
-def test_keys_of_other_bytes_come_back_as_they_are(tmp_path: Path) -> None:
-    """Keys that were not made by unlost may be anything; what is not UTF-8 is escaped as file names are."""
-    holdings = map_of(tmp_path, b"com,\xff)/* 1\n")
+def test_lookup_of_non_utf8_key_preserves_bytes(tmp_path: Path) -> None:
+    """Invalid UTF-8 is returned with surrogate escapes."""
+    holdings = open_map(tmp_path, b"com,\xff)/* 1\n")
     (answer,) = holdings.lookup_keys_many([b"com,\xff)/a b"])
     assert answer.key.encode("utf-8", "surrogateescape") == b"com,\xff)/a"
     assert answer.matched is not None
@@ -328,16 +330,16 @@ def test_keys_of_other_bytes_come_back_as_they_are(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301
 
 
-def test_rows_are_taken_once() -> None:
-    """The core's source gives its rows away."""
+def test_map_source_rows_are_consumed_once() -> None:
+    """A second call raises an error."""
     source = MapSource.open(SAMPLE)
     source.rows(1, False)
     with pytest.raises(UsageError):
         source.rows(1, False)
 
 
-def test_opening_reads_only_the_header(tmp_path: Path) -> None:
-    """A sparse file of a terabyte opens at once."""
+def test_map_open_reads_only_header(tmp_path: Path) -> None:
+    """A sparse file of a terabyte is opened within a second."""
     file = tmp_path / "large.ukvs"
     file.write_text("!meta {}\ncom,a)/ 1\n")
     with file.open("r+b") as opened:

@@ -1,4 +1,4 @@
-"""Looking pages up agrees with the slow model, whatever a map has, in the file and in memory."""
+"""Map look-ups agree with the Python model for any map, in file and memory."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.mementomap.lookups import map_of
+from tests.mementomap.opened_maps import open_map
 from tests.models import lookup as model
 from unlost import uri
 from unlost.index import Frequency
@@ -24,12 +24,12 @@ KEYS = [
 EXTREMES = [*KEYS, "com,a)/" + "x" * 5000, "com,a)/" + "y/" * 3000 + "z", "com," + "l," * 500 + "m)/"]
 
 
-def agree(text: str, keys: list[str], *, fields: int = 1, rolled_up: bool = False) -> None:
-    """Check that both forms say what the model says, each key alone and all together."""
+def assert_agrees_with_model(text: str, keys: list[str], *, fields: int = 1, rolled_up: bool = False) -> None:
+    """Compare file and memory look-ups with the model, for each key and in batches."""
     held = model.rows(text, fields)
     with tempfile.TemporaryDirectory() as folder:
         for form in (Map.open, Map.load):
-            holdings = map_of(Path(folder), text, form)
+            holdings = open_map(Path(folder), text, form)
             answers = holdings.lookup_keys_many(keys)
             assert answers == holdings.lookup_keys_many(keys[::-1])[::-1]
             for key, answer in zip(keys, answers, strict=True):
@@ -43,28 +43,30 @@ def agree(text: str, keys: list[str], *, fields: int = 1, rolled_up: bool = Fals
 
 
 @pytest.mark.parametrize("key", EXTREMES, ids=lambda key: key[:40])
-def test_each_candidate_is_found_alone(key: str) -> None:
-    """Whichever of a key's candidates a map has, it answers; with the others beside it, the most specific does."""
+def test_lookup_finds_each_candidate_key(key: str) -> None:
+    """Each single candidate matches; of several the most specific one does."""
     candidates = [candidate for candidate, _ in model.candidates(key)]
     if len(candidates) > 60:
         candidates = candidates[:5] + candidates[-5:]
     for candidate in candidates:
-        agree(f"{candidate} 7\n", [key])
-        agree("".join(f"{each} {'0' if each == candidate else '1'}\n" for each in sorted(set(candidates))), [key])
+        assert_agrees_with_model(f"{candidate} 7\n", [key])
+        assert_agrees_with_model(
+            "".join(f"{each} {'0' if each == candidate else '1'}\n" for each in sorted(set(candidates))), [key]
+        )
 
 
-def test_large_maps_agree_with_the_model() -> None:
-    """Of which some rows are remembered, once enough was asked."""
+def test_lookup_in_large_map_agrees_with_model() -> None:
+    """The map is large enough for cached rows to be used."""
     keys = [f"{host}{i}{key[key.index(')') :]}" for key in KEYS for i in range(40) for host in ("com,a", "net,b,c")]
     rows = {candidate for key in keys[::2] for candidate, _ in model.candidates(key)[:: 1 + len(key) % 3]} - {"com,*"}
-    agree("".join(f"{row} {len(row) % 3}\n" for row in sorted(rows)), keys + KEYS)
+    assert_agrees_with_model("".join(f"{row} {len(row) % 3}\n" for row in sorted(rows)), keys + KEYS)
 
 
 @st.composite
 def maps(draw: st.DrawFn) -> str:
-    """Return a sorted map of candidates of odd keys, in odd spelling."""
+    """Return a sorted map of candidate keys with varying formatting."""
     possible = sorted({candidate for key in KEYS for candidate, _ in model.candidates(key)} | {"*", "com,%*", "~"})
-    # What is no key is a row among others; a file that begins with it is no map.
+    # An invalid key is skipped, but a file that begins with one is not a map.
     keys = sorted(draw(st.sets(st.sampled_from(possible), max_size=30).filter(lambda keys: keys != {"~"})))
     frequency = st.sampled_from(["0", "1", "0-", "0+", "0/20", "/", "300+/20-", "2500~/900", "/5"])
     end = draw(st.sampled_from(["\n", "\r\n", "\n\n", ' {"a": 1}\n', "\n!late {}\n"]))
@@ -73,38 +75,38 @@ def maps(draw: st.DrawFn) -> str:
     return text.rstrip("\r\n") if draw(st.booleans()) else text
 
 
-ASKED = st.lists(st.sampled_from([*KEYS, *(f"{key}?q=1/2,3" for key in KEYS)]), max_size=40)
+QUERIES = st.lists(st.sampled_from([*KEYS, *(f"{key}?q=1/2,3" for key in KEYS)]), max_size=40)
 
 
-@given(maps(), ASKED)
+@given(maps(), QUERIES)
 @example("!meta {}\n", KEYS)
 @example("com,a)/ 1", KEYS)
 @example("com,a)/*  \t 0 \r\n", KEYS)
-def test_both_forms_agree_with_the_model(text: str, keys: list[str]) -> None:
-    """Whatever the map has, and in whatever order is asked."""
+def test_lookup_agrees_with_model(text: str, keys: list[str]) -> None:
+    """For any map and order of queries."""
     if text.strip():
-        agree(text, keys)
+        assert_agrees_with_model(text, keys)
 
 
-@given(maps(), ASKED)
-def test_both_forms_agree_where_everything_was_rolled_up(text: str, keys: list[str]) -> None:
-    """The same, with `*` for what nothing else covers."""
-    agree('!meta {"rolled_up": true}\n' + text, keys, rolled_up=True)
+@given(maps(), QUERIES)
+def test_lookup_in_rolled_up_map_agrees_with_model(text: str, keys: list[str]) -> None:
+    """`*` matches keys without a more specific row."""
+    assert_agrees_with_model('!meta {"rolled_up": true}\n' + text, keys, rolled_up=True)
 
 
 SEGMENTS = st.text("ab*%-./+,!:~)0", min_size=1, max_size=3).filter(lambda text: text.strip("."))
 
 
 @given(st.lists(st.tuples(st.lists(SEGMENTS, max_size=4), st.booleans()), min_size=1, max_size=30))
-def test_what_went_in_is_held(pages: list[tuple[list[str], bool]]) -> None:
-    """No false negative: each address whose key, or whose wildcard, is in a map is held; what lies below it too."""
-    addresses = ["http://a.com/" + "/".join(path) for path, _ in pages]
-    keys = [uri.key(address).split("?")[0] for address in addresses]
+def test_lookup_has_no_false_negatives(pages: list[tuple[list[str], bool]]) -> None:
+    """Every URL whose key or wildcard is in the map is held, and so are URLs below a wildcard."""
+    urls = ["http://a.com/" + "/".join(path) for path, _ in pages]
+    keys = [uri.key(url).split("?")[0] for url in urls]
     rows = {key if not wild else f"{key.removesuffix('/')}/*" for key, (_, wild) in zip(keys, pages, strict=True)}
     text = "".join(f"{row} 1\n" for row in sorted(rows, key=str.encode))
     with tempfile.TemporaryDirectory() as folder:
         for form in (Map.open, Map.load):
-            holdings = map_of(Path(folder), text, form)
-            assert all(isinstance(answer, Answer) and answer.held for answer in holdings.lookup_many(addresses))
+            holdings = open_map(Path(folder), text, form)
+            assert all(isinstance(answer, Answer) and answer.held for answer in holdings.lookup_many(urls))
             below = [f"{key.removesuffix('/')}/x" for key, (_, wild) in zip(keys, pages, strict=True) if wild]
             assert all(answer.held for answer in holdings.lookup_keys_many(below))

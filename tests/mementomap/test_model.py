@@ -1,4 +1,4 @@
-"""The model itself: the paper's examples and figures, and the properties that the core must have as well."""
+"""The Python model: the paper's examples and figures, and the properties required of the core."""
 
 import math
 
@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 
 from tests.index.test_ukvs import SAMPLE
 from tests.mementomap import strategies
-from tests.models import holdings as model
+from tests.models import mementomap as model
 from tests.models.frequency import Frequency
-from tests.models.holdings import Answer, Compaction, Lines
+from tests.models.mementomap import Answer, Compaction, Lines
 from unlost import uri
 
 
-def frequency(text: str) -> Frequency:
-    """Return a frequency, read."""
+def parse_frequency(text: str) -> Frequency:
+    """Parse a frequency."""
     return Frequency.parse(text)
 
 
-def a_map(text: str) -> Lines:
-    """Return a map written as `key frequency, key frequency`, with commas followed by spaces."""
+def parse_map(text: str) -> Lines:
+    """Parse a map written as `key frequency, key frequency`."""
     return model.read(text.split(", "))
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "total", "overlapping"),
+    ("first", "second", "total", "overlapping"),
     [
         ("3", "4", "7", "7"),
         ("3+", "4-", "7~", "7~"),
@@ -41,9 +41,9 @@ def a_map(text: str) -> Lines:
         ("0/20", "4", "4/20+", "4/20+"),
     ],
 )
-def test_sums_of_frequencies(one: str, other: str, total: str, overlapping: str) -> None:
-    """Numbers add and doubts join; what two archives hold may be the same pages."""
-    pairs = [(frequency(one), frequency(other)), (frequency(other), frequency(one))]
+def test_frequency_sum_combines_bounds(first: str, second: str, total: str, overlapping: str) -> None:
+    """Numbers are added and bounds are joined; pages of two archives may overlap."""
+    pairs = [(parse_frequency(first), parse_frequency(second)), (parse_frequency(second), parse_frequency(first))]
     assert {str(a.plus(b)) for a, b in pairs} == {total}
     assert {str(a.plus(b, overlapping=True)) for a, b in pairs} == {overlapping}
 
@@ -59,22 +59,22 @@ def test_sums_of_frequencies(one: str, other: str, total: str, overlapping: str)
         ("localhost)/a)b", ["localhost"], ["a)b"]),
     ],
 )
-def test_keys_are_cut_as_the_core_cuts_them(key: str, labels: list[str], segments: list[str]) -> None:
-    """The examples of the core's segmenter."""
+def test_model_splits_keys_like_core(key: str, labels: list[str], segments: list[str]) -> None:
+    """The examples are those of the core's segmenter."""
     assert model.split(key) == (labels, segments)
 
 
 @given(strategies.KEYS)
-def test_the_strategies_know_their_keys(key: str) -> None:
-    """Every key is normal, and every spelling of it comes to it: the model needs no normaliser of its own."""
+def test_strategies_generate_canonical_keys(key: str) -> None:
+    """Every key is canonical, and every variant normalises to it."""
     assert uri.key(key) == key
     assert uri.key(strategies.url(key)) == key
     assert {uri.row_key(spelling, strategies.url(key)) for spelling in strategies.spellings(key)} == {key}
 
 
-# Looking up.
+# Look-up.
 
-PAPERS_MAP = model.by_key(model.read(line for line in SAMPLE.read_text().splitlines() if not line.startswith("!")))
+SAMPLE_MAP = model.by_key(model.read(line for line in SAMPLE.read_text().splitlines() if not line.startswith("!")))
 
 
 @pytest.mark.parametrize(
@@ -98,15 +98,15 @@ PAPERS_MAP = model.by_key(model.read(line for line in SAMPLE.read_text().splitli
         ("4,3,2,1)/", False, None),
     ],
 )
-def test_the_papers_sample_map(key: str, held: bool, matched: str | None) -> None:
-    """What the sample map of the second paper's figure says, the most specific line first."""
-    assert model.lookup(PAPERS_MAP, key) == Answer(held, matched, PAPERS_MAP[matched] if matched else None)
+def test_model_lookup_in_sample_map_matches_paper(key: str, held: bool, matched: str | None) -> None:
+    """The most specific line of the paper's sample map matches."""
+    assert model.lookup(SAMPLE_MAP, key) == Answer(held, matched, SAMPLE_MAP[matched] if matched else None)
 
 
-def test_the_total_answers_only_if_everything_was_rolled_up() -> None:
-    """A `*` line says how much there is, not where."""
-    assert model.lookup(PAPERS_MAP, "org)/", rolled_up=True) == Answer(True, "*", frequency("54321/20000"))
-    assert not model.lookup(PAPERS_MAP, "org,arxiv)/pdf/1", rolled_up=True).held
+def test_model_total_matches_only_if_rolled_up() -> None:
+    """`*` is a total, not a wildcard."""
+    assert model.lookup(SAMPLE_MAP, "org)/", rolled_up=True) == Answer(True, "*", parse_frequency("54321/20000"))
+    assert not model.lookup(SAMPLE_MAP, "org,arxiv)/pdf/1", rolled_up=True).held
 
 
 @pytest.mark.parametrize(
@@ -128,22 +128,22 @@ def test_the_total_answers_only_if_everything_was_rolled_up() -> None:
         ("com,a)/b /", "com,a)/b", True),
     ],
 )
-def test_wildcards_and_exclusions(lines: str, key: str, held: bool) -> None:
-    """A wildcard covers its own page for holdings only, its own host both ways; addresses have no parents."""
-    assert model.lookup(model.by_key(a_map(lines)), key).held is held
+def test_model_lookup_with_wildcards_and_exclusions(lines: str, key: str, held: bool) -> None:
+    """A path wildcard holds its own page but does not exclude it; a host wildcard does both."""
+    assert model.lookup(model.by_key(parse_map(lines)), key).held is held
 
 
-def test_the_years_of_a_key_answer_together() -> None:
-    """It is held if it was in any year; the same pages may have been held in several."""
+def test_model_combines_years_of_key() -> None:
+    """A page is held if it was held in any year; pages may overlap."""
     lines = model.read(["com,a)/ 2013 0", "com,a)/ 2014 3/2", "com,a)/ 2015 4/2"], width=2)
-    assert model.lookup(model.by_key(lines), "com,a)/") == Answer(True, "com,a)/", frequency("7/4-"))
+    assert model.lookup(model.by_key(lines), "com,a)/") == Answer(True, "com,a)/", parse_frequency("7/4-"))
 
 
-# Counting.
+# Count.
 
 
-def test_counting() -> None:
-    """Copies and pages of each key without its query, and of all."""
+def test_model_counts_captures_and_pages() -> None:
+    """Captures and pages are counted per key without query, and in total."""
     rows = [("com,a)/b", "20140101000000"), ("com,a)/b?q", "20150101000000"), ("com,a)/", "20150101000000")]
     rows.append(("com,a)/b", "20150601000000"))
     assert model.write(model.count(rows)) == ["* 4", "com,a)/ 1", "com,a)/b 3"]
@@ -153,26 +153,26 @@ def test_counting() -> None:
 
 
 @given(strategies.ROWS, st.booleans(), st.booleans())
-def test_counting_keeps_every_key(rows: list[strategies.Row], urir: bool, by_year: bool) -> None:
-    """Every key that went in is held, and the lines add to the total."""
+def test_model_count_has_every_key(rows: list[strategies.Row], urir: bool, by_year: bool) -> None:
+    """Every input key is held, and the lines add up to the total."""
     lines = model.count(strategies.captures(rows), urir=urir, by_year=by_year)
     keyed = model.by_key(lines)
     assert all(model.lookup(keyed, key).matched == key.split("?")[0] for key, _ in strategies.captures(rows))
     assert model.sums(lines).items() <= lines.items()
 
 
-# Compacting.
+# Compaction.
 
 
-def test_the_papers_cutoffs() -> None:
-    """The figures of facts and paper at weight 1."""
+def test_model_cutoffs_match_paper() -> None:
+    """The cut-offs at weight 1 equal the published figures."""
     plain = Compaction()
     assert [round(plain.host_cutoff(depth), 2) for depth in (1, 2, 3, 4)] == [math.inf, 9.95, 7.45, 6.07]
     assert [round(plain.path_cutoff(depth), 2) for depth in (0, 1, 2, 3)] == [24.55, 9.12, 5.11, 3.39]
 
 
 @pytest.mark.parametrize(
-    ("prefix", "most", "wildcard"),
+    ("prefix", "limit", "wildcard"),
     [
         ("com,a,{})/", 9, "com,a,*"),
         ("com,a,b,{})/x", 7, "com,a,b,*"),
@@ -185,18 +185,18 @@ def test_the_papers_cutoffs() -> None:
         ("com,a)/x/y/z/{}/q", 3, "com,a)/x/y/z/*"),
     ],
 )
-def test_one_child_too_many_rolls_up(prefix: str, most: int, wildcard: str) -> None:
-    """As many children as fit below the cut-off stay as they are; one more, and there is one line."""
-    few = {(prefix.format(n), ""): frequency("2/1") for n in range(most)}
-    many = few | {(prefix.format(most), ""): frequency("2/1")}
+def test_model_rolls_up_above_cutoff(prefix: str, limit: int, wildcard: str) -> None:
+    """Children up to the cut-off remain; one more is rolled up."""
+    few = {(prefix.format(n), ""): parse_frequency("2/1") for n in range(limit)}
+    many = few | {(prefix.format(limit), ""): parse_frequency("2/1")}
     assert model.compact(few, Compaction()) == few
-    assert model.compact(many, Compaction()) == {(wildcard, ""): frequency(f"{2 * most + 2}/{most + 1}")}
+    assert model.compact(many, Compaction()) == {(wildcard, ""): parse_frequency(f"{2 * limit + 2}/{limit + 1}")}
 
 
 @pytest.mark.parametrize("key", ["com,s{})/", "4,3,2,{})/", "com,a:{})/", "s{})/"])
-def test_no_top_level_is_rolled_up(key: str) -> None:
-    """Neither a top-level domain nor half an address, unless it is asked for."""
-    lines = {(key.format(n), ""): frequency("1") for n in range(100)}
+def test_model_never_rolls_up_top_level(key: str) -> None:
+    """Top-level domains and parts of IP addresses are rolled up only on request."""
+    lines = {(key.format(n), ""): parse_frequency("1") for n in range(100)}
     assert model.compact(lines, Compaction(0, 0)) == lines
     if key.startswith("com"):
         assert model.write(model.compact(lines, Compaction(0, 0, rollup=("com,*",)))) == ["com,* 100"]
@@ -223,35 +223,35 @@ def test_no_top_level_is_rolled_up(key: str) -> None:
         ("com,a,b,c)/ 1, com,a,b,d)/ 2", Compaction(0, 1, host_depth=3), ["com,a,* 3"]),
     ],
 )
-def test_compacting_by_example(lines: str, how: Compaction, expected: list[str]) -> None:
-    """Only held children count, the shallowest node wins, the total stays, hosts go before paths."""
-    assert model.write(model.compact(a_map(lines), how)) == expected
+def test_model_compaction_by_example(lines: str, how: Compaction, expected: list[str]) -> None:
+    """Only held children count, the shallowest node wins, totals remain, hosts precede paths."""
+    assert model.write(model.compact(parse_map(lines), how)) == expected
 
 
-def test_segments_past_the_limit_are_one() -> None:
-    """Nine labels of a host are eight, ten parts of a path are nine: the deepest nodes have no children."""
-    hosts = {(f"com,b,c,d,e,f,g,{n},x,y)/", ""): frequency("1") for n in range(20)}
-    paths = {(f"com,a)/1/2/3/4/5/6/7/8/{n}", ""): frequency("1") for n in range(20)}
+def test_model_merges_segments_beyond_depth_limit() -> None:
+    """Nine host labels count as eight, ten path segments as nine."""
+    hosts = {(f"com,b,c,d,e,f,g,{n},x,y)/", ""): parse_frequency("1") for n in range(20)}
+    paths = {(f"com,a)/1/2/3/4/5/6/7/8/{n}", ""): parse_frequency("1") for n in range(20)}
     assert model.write(model.compact(hosts, Compaction())) == ["com,b,c,d,e,f,g,* 20"]
     assert model.write(model.compact(paths, Compaction())) == ["com,a)/1/2/3/4/5/6/7/* 20"]
     assert model.write(model.compact(hosts, Compaction(host_depth=7))) == ["com,b,c,d,e,f,* 20"]
     assert model.write(model.compact(paths, Compaction(path_depth=10))) == ["com,a)/1/2/3/4/5/6/7/8/* 20"]
 
 
-def test_each_year_is_rolled_up_by_itself() -> None:
-    """Children of all years count together; each year has its sum, and a year of exclusions none."""
+def test_model_rolls_up_each_year() -> None:
+    """Children of all years count together; each year has its own sum, except years of exclusions."""
     lines = model.read([f"com,a)/{n} {2010 + n % 2} 2" for n in range(30)] + ["com,a)/x 2012 0"], width=2)
     assert model.write(model.compact(lines, Compaction())) == ["com,a)/* 2010 30", "com,a)/* 2011 30"]
 
 
 ALL_MAPS = st.one_of(strategies.MAPS, strategies.YEARLY_MAPS)
-ANY_COMPACTION = st.one_of(strategies.COMPACTIONS, strategies.ODD_COMPACTIONS)
+ANY_COMPACTION = st.one_of(strategies.COMPACTIONS, strategies.CUSTOM_COMPACTIONS)
 
 
 @given(ALL_MAPS, st.lists(ANY_COMPACTION, min_size=1, max_size=3))
-def test_no_false_negative_through_compactions(lines: Lines, chain: list[Compaction]) -> None:
-    """What a map holds it holds after any chain of compactions, and the counts stay."""
-    held = {place: frequency for place, frequency in lines.items() if frequency.is_held}
+def test_model_compactions_have_no_false_negatives(lines: Lines, chain: list[Compaction]) -> None:
+    """Held pages remain held after any chain of compactions, and counts are preserved."""
+    held = {place: parse_frequency for place, parse_frequency in lines.items() if parse_frequency.is_held}
     keys = {key for key, _ in held if "*" not in key}
     compacted = held
     for how in chain:
@@ -263,25 +263,25 @@ def test_no_false_negative_through_compactions(lines: Lines, chain: list[Compact
 
 
 @given(strategies.MAPS, ANY_COMPACTION)
-def test_compacting_never_takes_an_answer_back(lines: Lines, how: Compaction) -> None:
-    """Also with exclusions: whatever was held is, even pages that only a wildcard held."""
+def test_model_compaction_preserves_held_results(lines: Lines, how: Compaction) -> None:
+    """Pages held only by a wildcard remain held, also with exclusions."""
     before, after = model.by_key(lines), model.by_key(model.compact(lines, how))
     keys = {key.removesuffix("*").rstrip("/,") for key, _ in lines}
-    asked = {key if ")/" in key else key + "/" if ")" in key else key + ")/" for key in keys}
-    asked |= {key.rstrip("/") + "/below" for key in asked}
-    assert {key for key in asked if model.lookup(before, key).held and not model.lookup(after, key).held} == set()
+    queried = {key if ")/" in key else key + "/" if ")" in key else key + ")/" for key in keys}
+    queried |= {key.rstrip("/") + "/below" for key in queried}
+    assert {key for key in queried if model.lookup(before, key).held and not model.lookup(after, key).held} == set()
 
 
 @given(ALL_MAPS, strategies.COMPACTIONS, strategies.COMPACTIONS)
-def test_compacting_in_steps_equals_compacting_at_once(lines: Lines, one: Compaction, other: Compaction) -> None:
-    """First with the greater weights, then with the smaller ones."""
+def test_model_compaction_in_steps_equals_compaction_at_once(lines: Lines, one: Compaction, other: Compaction) -> None:
+    """Greater weights are applied first, then smaller ones."""
     weak = Compaction(max(one.host_weight, other.host_weight), max(one.path_weight, other.path_weight))
     strong = Compaction(min(one.host_weight, other.host_weight), min(one.path_weight, other.path_weight))
     assert model.compact(model.compact(lines, weak), strong) == model.compact(lines, strong)
     assert model.compact(model.compact(lines, strong), strong) == model.compact(lines, strong)
 
 
-# Merging.
+# Merge.
 
 
 @pytest.mark.parametrize(
@@ -300,16 +300,16 @@ def test_compacting_in_steps_equals_compacting_at_once(lines: Lines, one: Compac
         ("com,a)/b 0", "com,a)/b 0", ["* 0", "com,a)/b 0"]),
     ],
 )
-def test_merging_by_example(one: str, other: str, expected: list[str]) -> None:
-    """Holdings win over exclusions, counts add, totals too, in any order."""
-    assert model.write(model.merge([a_map(one), a_map(other)])) == expected
-    assert model.write(model.merge([a_map(other), a_map(one)])) == expected
+def test_model_merge_by_example(one: str, other: str, expected: list[str]) -> None:
+    """Holdings override exclusions, and counts and totals are added in any order."""
+    assert model.write(model.merge([parse_map(one), parse_map(other)])) == expected
+    assert model.write(model.merge([parse_map(other), parse_map(one)])) == expected
 
 
 @given(st.lists(strategies.MAPS, min_size=1, max_size=3), strategies.COMPACTIONS)
-@example([a_map("com,a)/b 0"), a_map("com,a)/b/* 3"), a_map("com,a,* 0")], Compaction(0, 0))
-def test_no_false_negative_through_merges(maps: list[Lines], how: Compaction) -> None:
-    """What any of the maps holds, all of them together hold, also when they are compacted afterwards."""
+@example([parse_map("com,a)/b 0"), parse_map("com,a)/b/* 3"), parse_map("com,a,* 0")], Compaction(0, 0))
+def test_model_merges_have_no_false_negatives(maps: list[Lines], how: Compaction) -> None:
+    """Pages held by any map are held by the merged and compacted map."""
     merged = model.merge(maps)
     pages = {key for lines in maps for key, _ in lines if "*" not in key}
     for lines in (merged, model.compact(merged, how), model.merge([merged, *maps])):
@@ -318,11 +318,11 @@ def test_no_false_negative_through_merges(maps: list[Lines], how: Compaction) ->
             assert {key for key in pages if model.lookup(one, key).held and not model.lookup(keyed, key).held} == set()
 
 
-# Profiles and depths.
+# Profiles and depth tables.
 
 
-def test_profiles() -> None:
-    """Captures under each key; a merged profile says how many profiles had it."""
+def test_model_profile_counts_captures_and_profiles() -> None:
+    """A profile counts captures per key; a merged profile also counts profiles per key."""
     rows = [("uk,co,bbc,news)/a/b?c", "2014"), ("uk,co,bbc)/a", "2014"), ("uk,co,bbc)/a", "2015")]
     one, other = model.profile(rows, "H3P1"), model.profile(rows[:1], "H3P1")
     assert one == {"uk,co,bbc)/": (1, 1), "uk,co,bbc)/a": (2, 1)}
@@ -330,8 +330,8 @@ def test_profiles() -> None:
 
 
 @given(st.lists(strategies.KEYS, max_size=30), st.sampled_from(["H1P0", "H2P1", "H3P3", "HxP0", "HxPx"]))
-def test_profiles_lose_nothing(keys: list[str], policy: str) -> None:
-    """The captures under all keys are all captures, however the index was cut before."""
+def test_model_profile_preserves_captures(keys: list[str], policy: str) -> None:
+    """All captures are counted, however the index is split."""
     rows = [(key, "2014") for key in keys]
     whole = model.profile(rows, policy)
     parts = model.merge_profiles([model.profile(rows[::2], policy), model.profile(rows[1::2], policy)])
@@ -351,19 +351,19 @@ def test_profiles_lose_nothing(keys: list[str], policy: str) -> None:
         (392_635_328, 795_954_162, 0.35412),
     ],
 )
-def test_the_papers_reductions(count: int, keys: int, redq: float) -> None:
-    """The second paper's Table 8, H2 to H5 and P1 to P3, from its own counts and sums."""
+def test_model_reductions_match_paper(count: int, keys: int, redq: float) -> None:
+    """Table 8 of the second paper, H2 to H5 and P1 to P3."""
     assert model.redq(keys, count, 1_138_923_169) == pytest.approx(redq, abs=5.1e-6)
 
 
 @pytest.mark.parametrize(("children", "parents", "mean"), [(2_158_880, 253_091, 8.53), (145_687_459, 5_828_059, 25.00)])
-def test_the_papers_mean_children(children: int, parents: int, mean: float) -> None:
-    """The second paper's Table 8 has both numbers for H3 and P1."""
+def test_mean_children_match_paper(children: int, parents: int, mean: float) -> None:
+    """Table 8 of the second paper contains both numbers for H3 and P1."""
     assert round(children / parents, 2) == mean
 
 
-def test_the_depth_table() -> None:
-    """Prefixes, the keys below them, and how many children a parent has, by the children's depth."""
+def test_model_depth_table_by_example() -> None:
+    """Prefixes, keys below them, and children per parent, by the children's depth."""
     keys = ["com,a)/", "com,a)/x", "com,a)/x/1", "com,a)/x/2?q", "com,a)/x/2", "com,b,c)/", "4,3,2,1)/x"]
     table = model.depth_table(keys)
     assert list(table) == ["H1", "H2", "H3", "P0", "P1", "P2"]

@@ -1,4 +1,4 @@
-"""Profiles against the slow model and the papers' examples; what is counted, looked up, and left behind."""
+"""Profiles: agreement with the Python model and the papers, look-ups, cleanup after failures."""
 
 import gzip
 import json
@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.mementomap.profiles import (
+from tests.mementomap.profile_files import (
     EXAMPLES,
     HOSTS,
     LISTS,
-    PAPER,
+    PAPER_PROFILE,
     PATHS,
     SUFFIXES,
-    build,
+    build_test_profiles,
     many_keys,
-    read,
+    read_profile,
     write_index,
 )
 from tests.models import profile as model
@@ -37,8 +37,8 @@ from unlost.mementomap import (
 from unlost.problems import Problems
 
 
-def test_the_keys_of_the_tests_are_normal() -> None:
-    """They go into an index as they are."""
+def test_profile_sample_keys_are_canonical() -> None:
+    """The keys of these tests are written to indexes unchanged."""
     for host in HOSTS:
         for path in PATHS:
             assert uri.key(f"{host}){path}") == f"{host}){path}"
@@ -46,22 +46,22 @@ def test_the_keys_of_the_tests_are_normal() -> None:
 
 @given(LISTS)
 @settings(max_examples=EXAMPLES // 6)
-def test_profiles_are_what_the_model_counts(keys: list[str]) -> None:
-    """Under all 23 policies: sorted by bytes, each key once, nothing lost."""
+def test_profile_agrees_with_model(keys: list[str]) -> None:
+    """For all 23 policies: sorted by bytes, unique keys, all captures counted."""
     with tempfile.TemporaryDirectory() as folder:
-        for policy, file in build(Path(folder), keys).items():
+        for policy, file in build_test_profiles(Path(folder), keys).items():
             expected = model.profile(keys, policy, SUFFIXES)
-            found = read(file)
-            assert found == {key: (count, 1) for key, count in expected.items()}, policy
-            assert [key.encode() for key in found] == sorted(key.encode() for key in found), policy
-            assert sum(frequency for frequency, _ in found.values()) == len(keys), policy
+            counts = read_profile(file)
+            assert counts == {key: (count, 1) for key, count in expected.items()}, policy
+            assert [key.encode() for key in counts] == sorted(key.encode() for key in counts), policy
+            assert sum(frequency for frequency, _ in counts.values()) == len(keys), policy
             report = check_profile(file)
             assert report.is_sound, (policy, report.problems)
-            assert (report.keys, report.frequency) == (len(found), len(keys))
+            assert (report.keys, report.frequency) == (len(counts), len(keys))
 
 
-def test_the_result_does_not_depend_on_how_it_is_made(tmp_path: Path) -> None:
-    """Threads, memory and the order of the input do not show in a byte of it."""
+def test_profile_bytes_are_independent_of_processing(tmp_path: Path) -> None:
+    """Threads, memory and input order do not affect the bytes."""
     keys = many_keys(20_000)
     expected: dict[str, bytes] = {}
     for number, (threads, memory, order) in enumerate(
@@ -69,20 +69,22 @@ def test_the_result_does_not_depend_on_how_it_is_made(tmp_path: Path) -> None:
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        files = build(folder, order, threads=threads, memory=memory)
-        found = {policy: file.read_bytes() for policy, file in files.items()}
+        files = build_test_profiles(folder, order, threads=threads, memory=memory)
+        contents = {policy: file.read_bytes() for policy, file in files.items()}
         if len(order) == len(keys):
-            expected = expected or found
-            assert found == expected
+            expected = expected or contents
+            assert contents == expected
         else:
             for policy, file in files.items():
-                assert {key: count for key, (count, _) in read(file).items()} == model.profile(order, policy, SUFFIXES)
+                assert {key: count for key, (count, _) in read_profile(file).items()} == model.profile(
+                    order, policy, SUFFIXES
+                )
 
 
-def test_finer_policies_have_more_keys(tmp_path: Path) -> None:
-    """Each policy of a family tells at least as many pages apart as the one before."""
-    files = build(tmp_path, many_keys(5000))
-    counts = {policy: len(read(file)) for policy, file in files.items()}
+def test_finer_profile_policy_has_at_least_as_many_keys(tmp_path: Path) -> None:
+    """Policies of a family are ordered by granularity."""
+    files = build_test_profiles(tmp_path, many_keys(5000))
+    counts = {policy: len(read_profile(file)) for policy, file in files.items()}
     for family in [
         "DDom DSub DPth DQry DIni",
         "HxP0 HxP1 HxP2 HxP3 HxP4 HxP5 HxPx URIR",
@@ -92,8 +94,8 @@ def test_finer_policies_have_more_keys(tmp_path: Path) -> None:
         assert ordered == sorted(ordered), family
 
 
-def test_the_papers_keys(tmp_path: Path) -> None:
-    """The keys that the papers print for their example, by their rules."""
+def test_profile_keys_match_papers(tmp_path: Path) -> None:
+    """The keys of the papers' example URL under the papers' rules."""
     index = tmp_path / "index.txt"
     index.write_text("https://www.news.BBC.co.uk/images/Logo.png?width=200&height=80&rotate=90#top\n")
     expected = {
@@ -107,24 +109,24 @@ def test_the_papers_keys(tmp_path: Path) -> None:
     }
     outputs = {policy: tmp_path / policy for policy in expected}
     build_profiles([index], outputs, ProfileHeader("HxPx", rules="papers"), Problems())
-    assert {policy: [*read(file)] for policy, file in outputs.items()} == {
+    assert {policy: [*read_profile(file)] for policy, file in outputs.items()} == {
         policy: [key] for policy, key in expected.items()
     }
 
 
-def test_the_papers_profile_is_read() -> None:
-    """The sample of the first paper: look-ups, and the sum of what lies under a part of a key."""
-    profile = UriKeyProfile.open(PAPER)
+def test_profile_of_paper_is_read() -> None:
+    """Look-ups and prefix sums in the first paper's sample."""
+    profile = UriKeyProfile.open(PAPER_PROFILE)
     assert (profile.header.policy, profile.header.name) == ("H3P1", "UKWA 1996 Collection")
     assert profile.lookup("http://bbc.co.uk/images/x/y?z") == ProfileLookupResult("uk,co,bbc)/images", 152, 3, 1)
     assert profile.lookup("http://bbc.co.uk/") == ProfileLookupResult("uk,co,bbc)/", 0, 0, 0)
     assert profile.lookup_key("uk,") == ProfileLookupResult("uk,", 276, 3, 2)
     assert profile.lookup_key("") == ProfileLookupResult("", 293, 3, 4)
-    assert check_profile(PAPER).is_sound
+    assert check_profile(PAPER_PROFILE).is_sound
 
 
-def test_headers_say_what_a_profile_is(tmp_path: Path) -> None:
-    """The same rows make the same bytes; a header names version, rules and, where they matter, suffixes."""
+def test_profile_header_describes_profile(tmp_path: Path) -> None:
+    """The header has policy, version, rules and, where relevant, suffixes."""
     index = write_index(tmp_path / "a.cdxj", ["com,a)/"])
     for policy, more in [("HxPx", {}), ("DSub", {"suffixes": "icann"})]:
         header = ProfileHeader(policy, "N", "http://n.example/", "wayback", "icann")
@@ -136,70 +138,72 @@ def test_headers_say_what_a_profile_is(tmp_path: Path) -> None:
             "name": "N", "type": f"urikey#{policy}", "rules": "wayback", **more, "version": 1,
         }  # fmt: skip
         assert row.endswith(' {"frequency": 1, "spread": 1}')
-        found = ProfileHeader.read(tmp_path / "p")
-        assert (found.policy, found.name, found.id) == (policy, "N", "http://n.example/")
+        header_read = ProfileHeader.read(tmp_path / "p")
+        assert (header_read.policy, header_read.name, header_read.id) == (policy, "N", "http://n.example/")
 
 
-def test_json_is_one_document(tmp_path: Path) -> None:
-    """With the same keys as the lines, also where they have to be escaped."""
+def test_profile_as_json_is_one_document(tmp_path: Path) -> None:
+    """The JSON document has the same keys as the lines, correctly escaped."""
     index = write_index(tmp_path / "a.cdxj", ['com,a)/"q"', "com,a)/b", "com,a:81)/b", "com,a:81)/c"])
     for policy in ["HxPx", "DDom"]:
         lines, document = tmp_path / "p.cdxj", tmp_path / "p.json"
         header = ProfileHeader(policy, "N", "http://n.example/")
         build_profiles([index], {policy: lines}, header, Problems())
         build_profiles([index], {policy: document}, header, Problems(), as_json=True)
-        found = json.loads(document.read_text())
-        assert [*found] == ["@context", "@id", "about", "profile"]
-        assert found["about"] == header.about
-        assert {key: (value["frequency"], value["spread"]) for key, value in found["profile"].items()} == read(lines)
+        content = json.loads(document.read_text())
+        assert [*content] == ["@context", "@id", "about", "profile"]
+        assert content["about"] == header.about
+        assert {
+            key: (value["frequency"], value["spread"]) for key, value in content["profile"].items()
+        } == read_profile(lines)
         with pytest.raises(InputError, match="JSON document is for other programs"):
             UriKeyProfile.open(document)
 
 
-def test_keys_are_found_wherever_they_are(tmp_path: Path) -> None:
-    """In the first line and the last, in a file larger than what is read at once, plain or compressed."""
+def test_profile_lookup_finds_keys_at_any_position(tmp_path: Path) -> None:
+    """First and last lines of large files are found, plain and compressed."""
     keys = [key.partition("?")[0] for key in many_keys(20_000)]
-    file = build(tmp_path, keys, ("HxPx",))["HxPx"]
-    packed = tmp_path / "p.gz"
-    packed.write_bytes(gzip.compress(file.read_bytes()))
-    counts = read(file)
+    file = build_test_profiles(tmp_path, keys, ("HxPx",))["HxPx"]
+    compressed_file = tmp_path / "p.gz"
+    compressed_file.write_bytes(gzip.compress(file.read_bytes()))
+    counts = read_profile(file)
     plain = UriKeyProfile.open(file)
     assert file.stat().st_size > 4 * 64 << 10
     for key in [*[*counts][:: len(counts) // 300], [*counts][-1]]:
         assert plain.lookup(key) == ProfileLookupResult(key, *counts[key], 1)
         assert plain.lookup(f"{key}/none") == ProfileLookupResult(f"{key}/none", 0, 0, 0)
-    compressed = UriKeyProfile.open(packed)
-    for beginning in ["", "com,", "com,h1", "com,h10)/", "uk,co,large)/a", "zz", "!", "com,h299"]:
-        expected = [value for key, value in counts.items() if key.startswith(beginning)]
+    compressed = UriKeyProfile.open(compressed_file)
+    for prefix in ["", "com,", "com,h1", "com,h10)/", "uk,co,large)/a", "zz", "!", "com,h299"]:
+        expected = [value for key, value in counts.items() if key.startswith(prefix)]
         total = ProfileLookupResult(
-            beginning, sum(frequency for frequency, _ in expected), min(1, len(expected)), len(expected)
+            prefix, sum(frequency for frequency, _ in expected), min(1, len(expected)), len(expected)
         )
-        assert plain.lookup_key(beginning) == total
-        assert compressed.lookup_key(beginning) == total
+        assert plain.lookup_key(prefix) == total
+        assert compressed.lookup_key(prefix) == total
 
 
-def test_what_is_no_address_is_not_looked_up() -> None:
-    """It is an error, not a page that is not held."""
+def test_profile_lookup_of_invalid_url_raises_error() -> None:
+    """An invalid URL is an error, not a missing page."""
     with pytest.raises(UriError):
-        UriKeyProfile.open(PAPER).lookup("http://a b/")
+        UriKeyProfile.open(PAPER_PROFILE).lookup("http://a b/")
 
 
-def test_bad_lines_are_counted_and_the_rest_goes_on(tmp_path: Path) -> None:
-    """As everywhere, with the first of each kind; what is no web page is no problem."""
+def test_profile_build_counts_invalid_lines(tmp_path: Path) -> None:
+    """Invalid lines are counted by kind; `dns:` rows are not problems."""
     index = tmp_path / "a.cdxj"
-    rows = 'com,a)/ 2014 {"url": "http://a.com/"}\n)/ 2014 {"url": "http:///"}\nrubbish\n'
+    rows = 'com,a)/ 2014 {"url": "http://a.com/"}\n)/ 2014 {"url": "http:///"}\ngarbage\n'
     index.write_text(rows + 'com,a)/ 2014 {"url": "dns:a.com"}\n')
     problems = Problems()
     assert build_profiles([index], {"H1P0": tmp_path / "p"}, ProfileHeader("H1P0"), problems) == 1
     assert problems.counts == {"bad-row": 1, "not-surt": 1}
-    assert read(tmp_path / "p") == {"com)/": (1, 1)}
+    assert read_profile(tmp_path / "p") == {"com)/": (1, 1)}
     with pytest.raises(InputError, match="none: cannot be read: No such file"):
         build_profiles([tmp_path / "none"], {"H1P0": tmp_path / "q"}, ProfileHeader("H1P0"), problems)
     assert not (tmp_path / "q").exists()
 
 
-def test_a_run_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
-    """Neither profiles nor parts of them."""
+def test_cancelled_profile_build_leaves_no_files(tmp_path: Path) -> None:
+    """No profile and no temporary file remains."""
     builder = create_profile_counter()
     progress = _core.Progress()
     builder.add_file(write_index(tmp_path / "a.cdxj", many_keys(1000)), progress)
@@ -211,7 +215,7 @@ def test_a_run_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["a.cdxj"]
 
 
-FULL_DISK = """
+FULL_DISK_SCRIPT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 from unlost.cli.main import run
@@ -220,11 +224,13 @@ sys.exit(run(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("policies", ["all", "URIR"])
-def test_a_full_disk_leaves_all_files_or_none(tmp_path: Path, policies: str) -> None:
-    """When one of 23 files does not fit, the others do not appear either, nor the folder."""
+def test_profile_build_on_full_disk_leaves_no_files(tmp_path: Path, policies: str) -> None:
+    """If one of 23 files does not fit, none is written."""
     index = write_index(tmp_path / "a.cdxj", many_keys(8000))
     command = ["profile", "build", str(index), "--policy", policies, "-o", str(tmp_path / "out")]
-    done = subprocess.run([sys.executable, "-c", FULL_DISK, *command], capture_output=True, check=False, timeout=60)
-    assert done.returncode == 3, done.stderr
-    assert b"File too large" in done.stderr
+    result = subprocess.run(
+        [sys.executable, "-c", FULL_DISK_SCRIPT, *command], capture_output=True, check=False, timeout=60
+    )
+    assert result.returncode == 3, result.stderr
+    assert b"File too large" in result.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["a.cdxj"]

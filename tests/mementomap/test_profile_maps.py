@@ -1,4 +1,4 @@
-"""Maps of profiles, and profiles of maps."""
+"""Conversions between maps and profiles."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mementomap.profiles import EXAMPLES, LISTS, build, read
+from tests.mementomap.profile_files import EXAMPLES, LISTS, build_test_profiles, read_profile
 from tests.models import profile as model
 from unlost import _core, uri
 from unlost.errors import InputError
@@ -19,10 +19,10 @@ from unlost.text_lines import MAX_LINE_BYTES
 
 @given(LISTS, st.lists(st.sampled_from([*uri.POLICIES, "H2Px", "H1P1"]), min_size=1, max_size=3, unique=True))
 @settings(max_examples=EXAMPLES // 2)
-def test_maps_of_profiles_hold_everything_that_was_counted(keys: list[str], policies: list[str]) -> None:
-    """No false negative, under any policy or mixture of them, ports and addresses included; counts are conserved."""
+def test_map_of_profiles_has_no_false_negatives(keys: list[str], policies: list[str]) -> None:
+    """For any mixture of policies, including ports and IP addresses; counts are preserved."""
     with tempfile.TemporaryDirectory() as folder:
-        files = build(Path(folder), keys, tuple(policies))
+        files = build_test_profiles(Path(folder), keys, tuple(policies))
         for chosen in [*([file] for file in files.values()), [*files.values()]]:
             file = Path(folder, "map.ukvs")
             profiles_to_map(chosen, file)
@@ -38,8 +38,8 @@ def test_maps_of_profiles_hold_everything_that_was_counted(keys: list[str], poli
                 assert any(candidate in rows for candidate in model.candidates(key)), (key, rows)
 
 
-def test_maps_of_profiles_are_no_wider_than_they_must_be(tmp_path: Path) -> None:
-    """A key that stands for one page stays one."""
+def test_map_of_profile_has_narrowest_wildcards(tmp_path: Path) -> None:
+    """A key that represents one page is not widened."""
     expected = {
         "H1P0": ["com,*"],
         "H2P0": ["com,a,*"],
@@ -50,21 +50,21 @@ def test_maps_of_profiles_are_no_wider_than_they_must_be(tmp_path: Path) -> None
         "DDom": ["com,a,*"],
         "DSub": ["com,a)/*", "com,a,*"],
     }
-    files = build(tmp_path, ["com,a)/?q", "com,a)/x", "com,a,b)/x/y"], tuple(expected))
+    files = build_test_profiles(tmp_path, ["com,a)/?q", "com,a)/x", "com,a,b)/x/y"], tuple(expected))
     for policy, keys in expected.items():
         profiles_to_map([files[policy]], tmp_path / "map")
         rows = [line.split(" ")[0] for line in (tmp_path / "map").read_text().splitlines() if line[0] != "!"]
         assert rows == ["*", *keys], policy
 
 
-def test_wildcards_cannot_be_counted_by_page(tmp_path: Path) -> None:
-    """A map can feed the counter as long as its keys are pages."""
+def test_profile_of_map_with_wildcards_is_rejected(tmp_path: Path) -> None:
+    """A map can be counted only if its keys are pages."""
     file, out = tmp_path / "map.ukvs", tmp_path / "out"
     file.write_text("com,a)/ 7\ncom,b)/ 0\n")
     builder = create_profile_counter()
     builder.add_map(file, 1, MAX_LINE_BYTES, True, _core.Progress())
     write_profiles(builder, {"HxP0": out}, ProfileHeader("HxP0"))
-    assert read(out) == {"com,a)/": (7, 1)}
+    assert read_profile(out) == {"com,a)/": (7, 1)}
     file.write_text("com,a)/* 7\n")
     builder = create_profile_counter()
     builder.add_map(file, 1, MAX_LINE_BYTES, True, _core.Progress())

@@ -1,4 +1,4 @@
-"""What map and filters of an archive say together."""
+"""Routing decisions from the map and filters of an archive."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -29,24 +29,26 @@ PAGES = ("http://example.com/a?b=1", "http://example.com/b", "http://other.org/"
 ROWS = "com,example)/* 2\ncom,example)/listed 1\ncom,example)/not/* 0\norg,other)/ 1\n"
 
 
-def write_filter(folder: Path, pages: tuple[str, ...] = PAGES, made: str | None = "20240301", **options: str) -> Filter:
-    """Make a filter of these pages."""
+def write_filter(
+    folder: Path, pages: tuple[str, ...] = PAGES, built_at: str | None = "20240301", **options: str
+) -> Filter:
+    """Build a filter of these pages."""
     listed, output = folder / "urls", folder / f"{len(list(folder.iterdir()))}.filter"
     listed.write_text("".join(f"{page}\n" for page in pages))
-    date = made and f"{made:0<14}"
+    date = built_at and f"{built_at:0<14}"
     build_filter([listed], output, FilterOptions(bits=16, built_at=date, kind="urls", **options))  # type: ignore[arg-type]
     return Filter.open(output)
 
 
 def write_map(folder: Path, rows: str = ROWS) -> Map:
-    """Make a map of these rows."""
+    """Write a map of these rows."""
     path = folder / "a.ukvs"
     path.write_text(rows)
     return Map.open(path)
 
 
 @pytest.mark.parametrize(
-    ("page", "days", "verdict", "reason"),
+    ("page", "days", "decision", "reason"),
     [
         ("http://example.com/a", 0, RoutingDecision.HELD, RoutingReason.BOTH),
         ("http://example.com/a", 1000, RoutingDecision.HELD, RoutingReason.BOTH),
@@ -57,36 +59,38 @@ def write_map(folder: Path, rows: str = ROWS) -> Map:
         ("http://unknown.net/", 1000, RoutingDecision.NOT_HELD, RoutingReason.UNCOVERED),
     ],
 )
-def test_each_case(page: str, days: int, verdict: RoutingDecision, reason: RoutingReason, tmp_path: Path) -> None:
-    """The map and the filter, young or old."""
+def test_routing_decision_of_map_and_filter(
+    page: str, days: int, decision: RoutingDecision, reason: RoutingReason, tmp_path: Path
+) -> None:
+    """For current and outdated filters."""
     holdings = ArchiveHoldings(write_map(tmp_path), [write_filter(tmp_path)], now=lambda: DAY + timedelta(days))
-    ruling = holdings.lookup(page)
-    assert (ruling.decision, ruling.reason) == (verdict, reason)
-    assert ruling.should_query == (verdict is not RoutingDecision.NOT_HELD)
-    assert ruling.map_result == holdings.map.lookup(page)  # type: ignore[union-attr]
-    assert holdings.lookup_many([page]) == [ruling]
+    result = holdings.lookup(page)
+    assert (result.decision, result.reason) == (decision, reason)
+    assert result.should_query == (decision is not RoutingDecision.NOT_HELD)
+    assert result.map_result == holdings.map.lookup(page)  # type: ignore[union-attr]
+    assert holdings.lookup_many([page]) == [result]
 
 
-def test_a_filter_is_as_old_as_its_last_capture_unless_it_says_when_it_was_made(tmp_path: Path) -> None:
-    """And too old if it says neither."""
+def test_filter_age_is_from_build_date_or_last_capture(tmp_path: Path) -> None:
+    """A filter without both is outdated."""
     index = tmp_path / "a.cdxj"
     index.write_text('com,example)/a 20240228000000 {"url": "http://example.com/a"}\n')
     dated = tmp_path / "dated.filter"
     build_filter([index], dated)
     rows = write_map(tmp_path)
-    for filters, days, verdict in (
+    for filters, days, decision in (
         ([Filter.open(dated)], 4, RoutingDecision.NOT_HELD),
         ([Filter.open(dated)], 6, RoutingDecision.PERHAPS_NEWER),
-        ([write_filter(tmp_path, made=None)], 0, RoutingDecision.PERHAPS_NEWER),
-        ([Filter.open(dated), write_filter(tmp_path, made=None)], 0, RoutingDecision.PERHAPS_NEWER),
+        ([write_filter(tmp_path, built_at=None)], 0, RoutingDecision.PERHAPS_NEWER),
+        ([Filter.open(dated), write_filter(tmp_path, built_at=None)], 0, RoutingDecision.PERHAPS_NEWER),
     ):
         holdings = ArchiveHoldings(rows, filters, now=lambda days=days: DAY + timedelta(days))  # type: ignore[misc]
-        assert holdings.lookup("http://example.com/new").decision is verdict
+        assert holdings.lookup("http://example.com/new").decision is decision
 
 
 @pytest.mark.parametrize("date", ["20140231000000", "00000101000000", "99981231000000"])
-def test_captures_of_days_that_never_were_do_not_keep_a_filter_young(date: str, tmp_path: Path) -> None:
-    """Nor do they make it useless: what it has is held."""
+def test_invalid_capture_date_does_not_set_filter_age(date: str, tmp_path: Path) -> None:
+    """The filter still holds its pages."""
     index, output = tmp_path / "a.cdxj", tmp_path / "a.filter"
     index.write_text(f'com,example)/a {date} {{"url": "http://example.com/a"}}\n')
     build_filter([index], output)
@@ -95,73 +99,73 @@ def test_captures_of_days_that_never_were_do_not_keep_a_filter_young(date: str, 
     assert holdings.lookup("http://example.com/new").decision is RoutingDecision.PERHAPS_NEWER
 
 
-def test_any_age_may_be_allowed(tmp_path: Path) -> None:
-    """Also one that reaches back before all dates."""
+def test_maximum_filter_age_may_be_unlimited(tmp_path: Path) -> None:
+    """An age before all dates is accepted."""
     filters = [write_filter(tmp_path)]
     holdings = ArchiveHoldings(write_map(tmp_path), filters, max_age=timedelta.max, now=lambda: DAY + timedelta(9000))
     assert holdings.lookup("http://example.com/new").decision is RoutingDecision.NOT_HELD
 
 
-def test_a_page_that_any_filter_has_is_held(tmp_path: Path) -> None:
-    """They may be of parts of an archive, with queries or without."""
+def test_page_in_any_filter_is_held(tmp_path: Path) -> None:
+    """Filters may cover parts of an archive, with or without queries."""
     one, other = write_filter(tmp_path, PAGES[:1], key="urir"), write_filter(tmp_path, PAGES[1:])
     for filters in ([one, other], [other, one]):
         holdings = ArchiveHoldings(write_map(tmp_path), filters, now=lambda: DAY)
-        found = holdings.lookup_many([*PAGES, "http://example.com/a"])
-        assert [ruling.decision for ruling in found if not isinstance(ruling, UriError)] == [
+        results = holdings.lookup_many([*PAGES, "http://example.com/a"])
+        assert [result.decision for result in results if not isinstance(result, UriError)] == [
             *[RoutingDecision.HELD] * 3,
             RoutingDecision.NOT_HELD,
         ]
 
 
-def test_a_map_or_filters_alone(tmp_path: Path) -> None:
-    """What there is answers."""
+def test_holdings_of_only_map_or_only_filters_decide(tmp_path: Path) -> None:
+    """The available source decides."""
     rows, pages = write_map(tmp_path), write_filter(tmp_path)
-    asked = ["http://example.com/a", "http://example.com/new?x", "http://", "http://unknown.net/"]
-    alone = ArchiveHoldings(rows).lookup_many(asked)
-    assert [getattr(ruling, "reason", None) for ruling in alone] == [
+    queries = ["http://example.com/a", "http://example.com/new?x", "http://", "http://unknown.net/"]
+    results = ArchiveHoldings(rows).lookup_many(queries)
+    assert [getattr(result, "reason", None) for result in results] == [
         RoutingReason.MAP,
         RoutingReason.MAP,
         None,
         RoutingReason.UNCOVERED,
     ]
-    alone = ArchiveHoldings(None, [pages]).lookup_many(asked)
-    assert [getattr(ruling, "reason", None) for ruling in alone] == [
+    results = ArchiveHoldings(None, [pages]).lookup_many(queries)
+    assert [getattr(result, "reason", None) for result in results] == [
         RoutingReason.FILTER,
         RoutingReason.FILTERED,
         None,
         RoutingReason.FILTERED,
     ]
-    assert [getattr(ruling, "key", None) for ruling in alone] == [
+    assert [getattr(result, "key", None) for result in results] == [
         "com,example)/a",
         "com,example)/new",
         None,
         "net,unknown)/",
     ]
-    assert isinstance(alone[2], UriError)
+    assert isinstance(results[2], UriError)
     with pytest.raises(UriError):
         ArchiveHoldings(rows, [pages]).lookup("http://")
     with pytest.raises(UsageError, match="neither a map nor a filter"):
         ArchiveHoldings(None)
 
 
-def test_other_rules_are_refused(tmp_path: Path) -> None:
-    """Their keys would not meet."""
+def test_map_and_filter_with_different_rules_are_rejected(tmp_path: Path) -> None:
+    """Their keys do not match."""
     rows = write_map(tmp_path, '!meta {"rules": "papers"}\n' + ROWS)
     with pytest.raises(InputError, match=r"filter: made by other rules \(wayback\) than .*a.ukvs \(papers\)"):
         ArchiveHoldings(rows, [write_filter(tmp_path)])
 
 
 @given(st.data())
-def test_nothing_that_is_held_is_denied(data: st.DataObject) -> None:
-    """Whatever the weights, the bits, and the age."""
+def test_routing_has_no_false_negatives(data: st.DataObject) -> None:
+    """For any weights, bits and age."""
     held = data.draw(st.lists(KEYS, min_size=1, max_size=20))
     with TemporaryDirectory() as folder:
-        deny_nothing(data, held, Path(folder))
+        assert_no_false_negatives(data, held, Path(folder))
 
 
-def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
-    """Make a map and a filter of these keys, and ask for them."""
+def assert_no_false_negatives(data: st.DataObject, held: list[str], folder: Path) -> None:
+    """Build a map and a filter of these keys and look them up."""
     index = folder / "a.cdxj"
     index.write_text("".join(f'{key} 20240101000000 {{"url": {json.dumps(url(key))}}}\n' for key in sorted(held)))
     weight = data.draw(st.sampled_from([None, 0.0, 0.1, 1.0]))
@@ -170,9 +174,9 @@ def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
     days = data.draw(st.integers(0, 100))
     rows, pages = Map.open(folder / "a.ukvs"), Filter.open(folder / "a.filter")
     holdings = ArchiveHoldings(rows, [pages], now=lambda: DAY + timedelta(days))
-    for ruling in holdings.lookup_many(held):
-        assert not isinstance(ruling, UriError)
-        assert ruling.decision is RoutingDecision.HELD
+    for result in holdings.lookup_many(held):
+        assert not isinstance(result, UriError)
+        assert result.decision is RoutingDecision.HELD
 
 
 @pytest.mark.parametrize(
@@ -180,22 +184,23 @@ def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
     [("http://a.com/x?q=1", True), ("http://a.com/x?q=2", False), ("http://a.com/x", False), ("http://a.com/z", False)],
 )
 @pytest.mark.parametrize("days", [0, 1000])
-def test_a_map_of_pages_costs_no_requests_beside_an_exact_filter(
-    page: str, is_held: bool, days: int, tmp_path: Path
-) -> None:
-    """The map lists a page whatever its queries are; the filter of whole URLs knows which of them are held."""
+def test_map_adds_no_requests_to_url_filter(page: str, is_held: bool, days: int, tmp_path: Path) -> None:
+    """The map lists a page for any query; the filter of full URLs decides."""
     listed = tmp_path / "urls"
     listed.write_text("http://a.com/x?q=1\nhttp://a.com/y\n")
     build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", built_at="20240301000000", kind="urls"))
     build_map([listed], tmp_path / "m", MapOptions(built_at="20240301001500", kind="urls"))
     exact, now = Filter.open(tmp_path / "f"), lambda: DAY + timedelta(days)
-    alone, both = ArchiveHoldings(None, [exact], now=now), ArchiveHoldings(Map.open(tmp_path / "m"), [exact], now=now)
-    assert alone.lookup(page).should_query == both.lookup(page).should_query == is_held
+    filter_only, both = (
+        ArchiveHoldings(None, [exact], now=now),
+        ArchiveHoldings(Map.open(tmp_path / "m"), [exact], now=now),
+    )
+    assert filter_only.lookup(page).should_query == both.lookup(page).should_query == is_held
     assert both.lookup_key(key(page)) == both.lookup(page)
 
 
-def test_a_map_that_is_newer_than_an_exact_filter_speaks_for_what_is_new(tmp_path: Path) -> None:
-    """A page that it lists may have been captured since the filter was made."""
+def test_newer_map_overrides_url_filter_for_new_pages(tmp_path: Path) -> None:
+    """A listed page may have been captured after the filter was built."""
     listed = tmp_path / "urls"
     listed.write_text("http://a.com/x?q=1\n")
     build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", built_at="20240301000000", kind="urls"))
@@ -205,11 +210,11 @@ def test_a_map_that_is_newer_than_an_exact_filter_speaks_for_what_is_new(tmp_pat
     assert holdings.lookup("http://a.com/new").decision is RoutingDecision.PERHAPS_NEWER
 
 
-@pytest.mark.parametrize(("days", "verdict"), [(6, RoutingDecision.NOT_HELD), (8, RoutingDecision.PERHAPS_NEWER)])
-def test_an_old_exact_filter_of_the_day_of_its_map_denies_no_later_capture(
-    days: int, verdict: RoutingDecision, tmp_path: Path
+@pytest.mark.parametrize(("days", "decision"), [(6, RoutingDecision.NOT_HELD), (8, RoutingDecision.PERHAPS_NEWER)])
+def test_outdated_url_filter_does_not_exclude_later_captures(
+    days: int, decision: RoutingDecision, tmp_path: Path
 ) -> None:
-    """A wildcard covers pages that are captured after both were made: the map alone finds them."""
+    """A wildcard covers pages captured after both were built."""
     listed = tmp_path / "urls"
     listed.write_text("".join(f"http://a.com/{n}\n" for n in range(50)))
     build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", built_at="20240301000000", kind="urls"))
@@ -218,5 +223,5 @@ def test_an_old_exact_filter_of_the_day_of_its_map_denies_no_later_capture(
     assert rows.lookup("http://a.com/new").matched == "com,a)/*"
     holdings = ArchiveHoldings(rows, [Filter.open(tmp_path / "f")], now=lambda: DAY + timedelta(days))
     assert holdings.has_deciding_filters
-    assert holdings.lookup("http://a.com/new").decision is verdict
+    assert holdings.lookup("http://a.com/new").decision is decision
     assert holdings.lookup("http://a.com/7").decision is RoutingDecision.HELD

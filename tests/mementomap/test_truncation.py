@@ -1,4 +1,4 @@
-"""A truncated map is refused by whatever reads it; the maps of other tools and of version 1 are not."""
+"""Truncated maps are rejected by all readers; maps of other tools and of version 1 are not."""
 
 import gzip
 import json
@@ -45,22 +45,22 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
-    """Return a map."""
+def map_path(tmp_path: Path) -> Path:
+    """Build a map."""
     build_map([PAGES], tmp_path / "a.ukvs", MapOptions(built_at="20240201000000"))
     return tmp_path / "a.ukvs"
 
 
 def row_bytes(path: Path) -> tuple[int, int]:
-    """Return how many bytes the rows have by the header, and how many they have."""
+    """Return the declared and the actual size of the rows."""
     header, rows = re.fullmatch(rb"((?:!.*\n)*)((?s:.*))", path.read_bytes()).groups()  # type: ignore[union-attr]
     meta = re.search(rb"!meta (.*)", header)
     assert meta is not None
     return json.loads(meta[1])["row_bytes"], len(rows)
 
 
-def test_every_writer_declares_the_size_of_the_rows(made: Path, tmp_path: Path) -> None:
-    """Also where the map is written while it is counted, where it is not, and where nothing is left."""
+def test_map_writers_declare_row_size(map_path: Path, tmp_path: Path) -> None:
+    """With streamed and unstreamed output, and for empty maps."""
     reversed_rows, out = tmp_path / "reversed.cdxj", tmp_path / "out.ukvs"
     reversed_rows.write_bytes(b"".join(reversed(PAGES.read_bytes().splitlines(keepends=True))))
     writers: list[Callable[[], object]] = [
@@ -69,15 +69,15 @@ def test_every_writer_declares_the_size_of_the_rows(made: Path, tmp_path: Path) 
         lambda: build_map([PAGES], out, MapOptions(urir=True)),
         lambda: build_map([PAGES], out, MapOptions(host_weight=0, path_weight=0)),
         lambda: build_map([PAGES], out, MapOptions(status=frozenset({"299"}), allow_empty=True)),
-        lambda: compact_map(made, out, Compaction(path_weight=0)),
-        lambda: merge_maps([made, made], out),
-        lambda: compact_to_budget(made, out, MapBudget.parse("1KB")),
-        lambda: exclude_map(made, out, ExclusionOptions(today=date(2024, 1, 1))),
+        lambda: compact_map(map_path, out, Compaction(path_weight=0)),
+        lambda: merge_maps([map_path, map_path], out),
+        lambda: compact_to_budget(map_path, out, MapBudget.parse("1KB")),
+        lambda: exclude_map(map_path, out, ExclusionOptions(today=date(2024, 1, 1))),
     ]
     for write in writers:
         write()
-        declared, found = row_bytes(out)
-        assert declared == found
+        declared, actual = row_bytes(out)
+        assert declared == actual
         Map.open(out)
     build_map([PAGES], out)
     again = out.read_bytes()
@@ -86,11 +86,11 @@ def test_every_writer_declares_the_size_of_the_rows(made: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_truncated_map_is_refused(made: Path, tmp_path: Path, reader: str) -> None:
-    """Wherever it is cut; nothing is written."""
-    text = made.read_bytes()
+def test_truncated_map_is_rejected(map_path: Path, tmp_path: Path, reader: str) -> None:
+    """A map truncated at any byte is rejected, and no output is written."""
+    text = map_path.read_bytes()
     cut, out = tmp_path / "cut.ukvs", tmp_path / "out"
-    READERS[reader](made, out)
+    READERS[reader](map_path, out)
     out.unlink(missing_ok=True)
     for size in (*range(0, len(text), 17), *range(len(text) - 60, len(text))):
         cut.write_bytes(text[:size])
@@ -99,20 +99,20 @@ def test_a_truncated_map_is_refused(made: Path, tmp_path: Path, reader: str) -> 
         assert not out.exists()
 
 
-def test_checking_reports_a_truncated_map(made: Path, tmp_path: Path) -> None:
-    """As one problem, wherever rows are cut."""
-    text = made.read_bytes()
+def test_map_check_reports_truncation(map_path: Path, tmp_path: Path) -> None:
+    """Truncated rows are one problem."""
+    text = map_path.read_bytes()
     cut = tmp_path / "cut.ukvs"
-    assert not check_map(made).problems.counts
+    assert not check_map(map_path).problems.counts
     for size in range(text.index(b"\n* ") + 1, len(text)):
         cut.write_bytes(text[:size])
         assert check_map(cut).problems.counts["truncated"] == 1
 
 
 @pytest.mark.parametrize("reader", [reader for reader in READERS if reader != "open"])
-def test_a_truncated_compressed_map_is_refused(made: Path, tmp_path: Path, reader: str) -> None:
-    """Within the data and, where it is of several members, between two of them."""
-    text = made.read_bytes()
+def test_truncated_compressed_map_is_rejected(map_path: Path, tmp_path: Path, reader: str) -> None:
+    """Truncation inside and between gzip members is detected."""
+    text = map_path.read_bytes()
     cut, out = tmp_path / "cut.ukvs.gz", tmp_path / "out"
     middle = text.index(b"com,example)/a ")
     first, second = gzip.compress(text[:middle]), gzip.compress(text[middle:])
@@ -123,7 +123,7 @@ def test_a_truncated_compressed_map_is_refused(made: Path, tmp_path: Path, reade
         cut.write_bytes(data)
         if reader == "diff":
             problems = Problems()
-            list(diff_maps(cut, made, problems))
+            list(diff_maps(cut, map_path, problems))
             assert "truncated" in problems.counts
         else:
             with pytest.raises(InputError):
@@ -132,11 +132,11 @@ def test_a_truncated_compressed_map_is_refused(made: Path, tmp_path: Path, reade
         assert not out.exists()
 
 
-def test_added_rows_are_refused(made: Path) -> None:
-    """The header was not written for them."""
-    made.write_bytes(made.read_bytes() + b"org,z)/ 1\n")
+def test_map_with_appended_rows_is_rejected(map_path: Path) -> None:
+    """The header does not cover the new rows."""
+    map_path.write_bytes(map_path.read_bytes() + b"org,z)/ 1\n")
     with pytest.raises(InputError, match=r"changed after it was written: .* remove `row_bytes` from the header"):
-        Map.open(made)
+        Map.open(map_path)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_added_rows_are_refused(made: Path) -> None:
         ('!meta {"type": "MementoMap", "version": 3}\ncom,a)/ 1\n', False),
     ],
 )
-def test_headers_of_other_versions(tmp_path: Path, text: str, is_read: bool) -> None:
-    """Without a declared size a map is read, unless it is of this version and its last line has no end."""
+def test_map_without_declared_size_is_read_by_version(tmp_path: Path, text: str, is_read: bool) -> None:
+    """Other maps are read; a map of this version must have a line end."""
     file = tmp_path / "a.ukvs"
     file.write_text(text)
     for read in (Map.open, Map.load, lambda path: compact_map(path, tmp_path / "out")):
@@ -166,29 +166,29 @@ def test_headers_of_other_versions(tmp_path: Path, text: str, is_read: bool) -> 
                 read(file)
 
 
-def test_a_later_version_is_refused(tmp_path: Path) -> None:
-    """By every command that reads it, with what to do."""
+def test_map_of_later_version_is_rejected(tmp_path: Path) -> None:
+    """Every command suggests an update."""
     file = tmp_path / "a.ukvs"
     file.write_text('!meta {"type": "MementoMap", "version": 3}\ncom,a)/ 1\n')
     for command in (["lookup", str(file), "http://a.com/"], ["check", str(file)], ["compact", str(file), "-o", "-"]):
-        done = unlost("map", *command)
-        assert (done.returncode, done.stdout) == (3, b"")
-        assert b"version 3 of the map format, but this unlost reads up to 2: update unlost" in done.stderr
+        result = unlost("map", *command)
+        assert (result.returncode, result.stdout) == (3, b"")
+        assert b"version 3 of the map format, but this unlost reads up to 2: update unlost" in result.stderr
 
 
-def test_the_command_refuses_a_truncated_map(made: Path, tmp_path: Path) -> None:
-    """With exit code 3, or 1 by a check, and what to do."""
-    made.write_bytes(made.read_bytes().removesuffix(b"org,example)/gone 1\n"))
-    name, out = str(made), str(tmp_path / "out")
+def test_map_commands_reject_truncated_map(map_path: Path, tmp_path: Path) -> None:
+    """The exit code is 3, or 1 for `map check`, with a suggestion."""
+    map_path.write_bytes(map_path.read_bytes().removesuffix(b"org,example)/gone 1\n"))
+    name, out = str(map_path), str(tmp_path / "out")
     for command in (
         ["lookup", name, "http://example.org/gone"],
         ["compact", name, "-o", out],
         ["merge", name, name, "-o", out],
         ["build", name, "-o", out],
     ):
-        done = unlost("map", *command)
-        assert (done.returncode, done.stdout) == (3, b""), command
-        assert b"a.ukvs: truncated: the header declares" in done.stderr
-        assert b"copy or build the map again" in done.stderr
+        result = unlost("map", *command)
+        assert (result.returncode, result.stdout) == (3, b""), command
+        assert b"a.ukvs: truncated: the header declares" in result.stderr
+        assert b"copy or build the map again" in result.stderr
     assert unlost("map", "check", name).returncode == 1
     assert not (tmp_path / "out").exists()

@@ -1,31 +1,31 @@
-"""The slow, obvious model of budgets in lines: every size that a map can have, with the least loss at that size.
+"""Python model of budgets in lines: every size that a map can have, with the least loss at that size.
 
-Nothing is rolled up by a rule here: for each node both are tried, its wildcard and all ways to write out what lies
-below it. Public suffixes are the model's caller's business: it says which nodes may be rolled up.
+For each node both alternatives are computed: its wildcard, and all ways to list its subtree. The caller decides which
+nodes may be rolled up.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tests.models.holdings import TOTAL, Compaction, Lines, Node, node_of
+from tests.models.mementomap import TOTAL, Compaction, Lines, Node, node_of
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Where misses are expected; the names are those of the core."""
+    """Where misses are expected; the field names are those of the core."""
 
     page_discount: float = 0.9
     host_discount: float = 0.0
     host: float = 0.5
-    beside: float = 0.02
+    unknown_host_rate: float = 0.02
     strength: float = 100.0
 
 
 @dataclass
 class Weighed:
-    """A node with something below it, or a wildcard, and all such nodes right below.
+    """A node with children or a wildcard, and its direct children of this kind.
 
-    own: lines that belong to none of those. hosts: below it, one of n keys counting for 1/n.
+    own: lines that belong to no child. hosts: the hosts below it, one of n keys counting 1/n.
     """
 
     wildcard: str
@@ -44,7 +44,7 @@ class Weighed:
 
 
 def weighed(node: Node, level: int, asked: dict[str, int]) -> Weighed:
-    """Return a node of the tree, counted."""
+    """Return a weighed node of the tree."""
     wild = [f.is_held for (key, _), f in node.lines.items() if key.endswith("*")]
     is_host = node.wildcard.endswith(",*") or not node.wildcard
     found = Weighed(node.wildcard, is_host, any(wild) if wild else None)
@@ -74,12 +74,12 @@ def hosts_of(node: Weighed) -> int:
     return (node.host > 0) + sum(hosts_of(part) for part in node.parts)
 
 
-def share_out(top: Weighed, prior: Prior, keys: int, hosts: int, missed: int) -> None:
-    """Set the mass of every node below the top, which stands for everything."""
+def distribute_mass(top: Weighed, prior: Prior, keys: int, hosts: int, missed: int) -> None:
+    """Set the mass of every node below the root."""
     host = prior.host * keys / max(hosts, 1)
 
     def expect(node: Weighed) -> None:
-        unknown = host * max(node.hosts - prior.host_discount, 0) + prior.beside * node.keys
+        unknown = host * max(node.hosts - prior.host_discount, 0) + prior.unknown_host_rate * node.keys
         node.expected = max(node.keys - prior.page_discount, 0) + (unknown if node.is_host else 0)
         for part in node.parts:
             expect(part)
@@ -95,11 +95,11 @@ def share_out(top: Weighed, prior: Prior, keys: int, hosts: int, missed: int) ->
 
 
 Sizes = dict[int, float]
-"""For each number of lines the least loss."""
+"""The least loss for each number of lines."""
 
 
 def sizes(node: Weighed, is_free: Callable[[Weighed], bool], *, covered: bool) -> Sizes:
-    """Return all sizes of a subtree, whatever is rolled up in it."""
+    """Return all sizes of a subtree, for all choices of roll-ups."""
     covered = covered if node.covered is None else node.covered
     missed_here = max(node.mass - sum(part.mass for part in node.parts), 0.0)
     found: Sizes = {node.own: missed_here if covered else 0.0}
@@ -118,7 +118,7 @@ def _least(points: Iterable[tuple[int, float]]) -> Sizes:
     return found
 
 
-def grown(lines: Lines, how: Compaction) -> Node:
+def build_tree(lines: Lines, how: Compaction) -> Node:
     """Return the tree of a map."""
     top = Node("", 0.0)
     for place, frequency in lines.items():
@@ -128,9 +128,9 @@ def grown(lines: Lines, how: Compaction) -> Node:
 
 
 def deepest(lines: Lines, key: str, how: Compaction) -> str:
-    """Return the wildcard of the deepest node on a page's way that something lies below, or a wildcard; "" for none."""
+    """Return the wildcard of the deepest node above a page that has children or a wildcard; "" if there is none."""
     asked: Lines = {(key, ""): next(iter(lines.values()))}
-    node, way = grown(lines, how), grown(asked, how)
+    node, way = build_tree(lines, how), build_tree(asked, how)
     found = ""
     while True:
         if node.parts() or any(other.endswith("*") for other, _ in node.lines):
@@ -149,12 +149,12 @@ def all_sizes(
 ) -> Sizes:
     """Return every number of lines that a map can be compacted to, with the least loss.
 
-    asked: questions that missed, by the wildcard of the deepest node that they lie below; under "" if there is none.
+    asked: missed queries by the wildcard of the deepest node above them; under "" if there is none.
     """
-    top = grown(lines, Compaction(host_depth=depths[0], path_depth=depths[1]))
+    top = build_tree(lines, Compaction(host_depth=depths[0], path_depth=depths[1]))
     whole = weighed(top, 0, asked)
     whole.mass = 1.0
-    share_out(whole, prior, whole.keys, _held_hosts(top), whole.asked)
+    distribute_mass(whole, prior, whole.keys, _held_hosts(top), whole.asked)
     whole.covered = False
     whole.mass = sum(part.mass for part in whole.parts)
     return sizes(whole, is_free, covered=False)

@@ -1,6 +1,6 @@
-"""The slow, obvious model of filters: a reader of their files as docs/filter.md describes them, and XXH64.
+"""Python model of filters: a reader written from docs/filter.md, and XXH64.
 
-What went into a filter is a plain set in the tests; this tells whether the bytes mean what the docs say.
+In tests the expected content of a filter is a set; this module checks the documented format.
 """
 
 import struct
@@ -26,7 +26,7 @@ def _round(lane: int, word: int) -> int:
 
 
 def xxh64(data: bytes) -> int:
-    """Return the XXH64 of some bytes, with the seed 0."""
+    """Return the XXH64 of some bytes with seed 0."""
     one, two, three, four, five = _PRIMES
     at, hashed = 0, five
     if len(data) >= 32:
@@ -55,7 +55,7 @@ def xxh64(data: bytes) -> int:
 
 @dataclass(frozen=True)
 class Partition:
-    """A fuse: its seed, where keys may begin, the slots of a segment, and the fingerprints as one large number."""
+    """A binary fuse filter: seed, start positions, segment length, and fingerprints as one integer."""
 
     keys: int
     seed: int
@@ -82,7 +82,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Layer:
-    """One filter of a chain: its header, and its partitions in order."""
+    """One filter of a chain: its header and its partitions in order."""
 
     header: dict[str, str]
     partitions: list[Partition]
@@ -94,7 +94,7 @@ class Layer:
 
 
 def read(data: bytes) -> list[Layer]:
-    """Return the layers of a file, with every checksum seen to be right."""
+    """Return the layers of a file, with all checksums verified."""
     layers = []
     while data:
         text, _, _ = data.partition(b"\n\n")
@@ -121,7 +121,7 @@ def read(data: bytes) -> list[Layer]:
 
 
 def has(layers: list[Layer], key: str) -> bool:
-    """Return whether any layer has a key, which is cut as the filter's keys are."""
+    """Return whether the combined fingerprints equal the key's."""
     if layers[0].header["key"] == "hxpx":
         key = key.partition("?")[0]
     return any(layer.has(xxh64(key.encode())) for layer in layers)

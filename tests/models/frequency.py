@@ -1,4 +1,4 @@
-"""The slow, obvious model of frequencies and their sums: `[m][+-~][/[r][+-~]]`."""
+"""Python model of frequencies and their sums: `[m][+-~][/[r][+-~]]`."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ MAX_COUNT = 10**18 - 1
 
 @dataclass(frozen=True)
 class Count:
-    """A number that may be more, may be less (both: about). What is unknown is 0 or more, and not written."""
+    """A number that may be more, may be less, or both (about). An unknown number is 0 or more, and is not written."""
 
     value: int = 0
     more: bool = False
@@ -19,7 +19,7 @@ class Count:
 
     @classmethod
     def parse(cls, text: str) -> "Count":
-        """Read a number with its bound."""
+        """Parse a number with its bound."""
         digits, bound = re.fullmatch("([0-9]{0,18})([+~-]?)", text, re.ASCII).groups()  # type: ignore[union-attr]
         return cls(int(digits), bound in "+~" and bound != "", bound in "-~" and bound != "") if digits else UNKNOWN
 
@@ -30,11 +30,11 @@ class Count:
 
     @property
     def is_none(self) -> bool:
-        """Whether it is zero for sure."""
+        """Return whether the count is certainly zero."""
         return self.value == 0 and not self.more
 
     def plus(self, other: "Count", *, overlapping: bool = False) -> "Count":
-        """Return the sum: numbers add, doubts join; of overlapping things, it may be less."""
+        """Return the sum: numbers are added, bounds are joined. A sum of overlapping counts may be less."""
         value = self.value + other.value
         if value > MAX_COUNT:
             raise OverflowError(value)
@@ -48,7 +48,7 @@ UNKNOWN = Count(0, more=True, known=False)
 
 @dataclass(frozen=True)
 class Frequency:
-    """So many copies (URI-Ms) of so many pages (URI-Rs)."""
+    """The number of mementos (URI-Ms) of a number of pages (URI-Rs)."""
 
     mementos: Count = UNKNOWN
     resources: Count = UNKNOWN
@@ -66,12 +66,12 @@ class Frequency:
 
     @property
     def is_held(self) -> bool:
-        """Whether there is, or may be, something to be had."""
+        """Return whether something is or may be held."""
         return not self.mementos.is_none
 
     @property
     def is_exclusion(self) -> bool:
-        """Whether nothing is held or known."""
+        """Return whether nothing is held or unknown."""
         return not self.is_held and self.resources.value == 0
 
     def plus(self, other: "Frequency", *, overlapping: bool = False) -> "Frequency":

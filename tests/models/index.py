@@ -1,8 +1,7 @@
-"""The slow, obvious model of the readers of index files: everything in memory, nothing from `unlost._core`.
+"""Python model of the readers of index files: everything in memory, independent of `unlost._core`.
 
-It tells the text of plain files, of gzip members and of zstd frames, and what is wrong with them; the lines of a text;
-and what a pass over the key column counts. Compressed blocks of zstd are left to tests by example: only raw blocks and
-runs are read here.
+It decodes plain files, gzip members and zstd frames with damage, splits text into lines, and counts the key column. Of
+zstd it supports only raw and run-length blocks; tests by example cover compressed blocks.
 """
 
 import zlib
@@ -12,11 +11,11 @@ from tests.models.warc import gzip_header, inflate
 
 _FRAME = b"\x28\xb5\x2f\xfd"
 _BOM = b"\xef\xbb\xbf"
-_WINDOW = 1 << 10  # bytes; no block is larger
+_WINDOW = 1 << 10  # bytes; the maximum block size
 
 
 class Line(NamedTuple):
-    """A line as the core gives it."""
+    """A line as returned by the core."""
 
     number: int
     offset: int
@@ -26,7 +25,7 @@ class Line(NamedTuple):
 
 
 class KeyColumn(NamedTuple):
-    """What a pass over the key column counts."""
+    """Statistics of the key column."""
 
     rows: int
     left_out: int
@@ -35,7 +34,7 @@ class KeyColumn(NamedTuple):
 
 
 def text_of(data: bytes) -> tuple[bytes, str | None]:
-    """Return the text of a file, as far as it can be had, and the kind of its damage."""
+    """Return the text of a file as far as it can be decoded, and the kind of its damage."""
     if data.startswith(b"\x1f\x8b"):
         return _gzip_text(data)
     if data.startswith(_FRAME) or _is_skippable(data):
@@ -102,7 +101,7 @@ def _frame(data: bytes) -> tuple[bytes, int, str | None]:
         is_run = kind == 1
         stored = data[at : at + (1 if is_run else size)]
         if len(stored) < (1 if is_run else size):
-            # Half a raw block is still text.
+            # An incomplete raw block is still text.
             return (text if is_run else text + stored), at, "truncated"
         text += stored * size if is_run else stored
         at += len(stored)
@@ -111,7 +110,7 @@ def _frame(data: bytes) -> tuple[bytes, int, str | None]:
 
 
 def zstd_frame(texts: list[bytes]) -> bytes:
-    """Return a frame with a raw block for each text, or a run where all its bytes are the same."""
+    """Return a frame with one block per text: run-length if all bytes are equal, otherwise raw."""
     frame = _FRAME + b"\0\0"  # no size, no checksum; the smallest window
     for place, text in enumerate(texts):
         is_run = len(text) > 1 and len(set(text)) == 1
@@ -121,15 +120,16 @@ def zstd_frame(texts: list[bytes]) -> bytes:
 
 
 def gzip_member(text: bytes, level: int) -> bytes:
-    """Return a member; at level 0 the text stands in it as it is."""
-    packed = zlib.compressobj(level, zlib.DEFLATED, 31)
-    return packed.compress(text) + packed.flush()
+    """Return a gzip member; at level 0 the text is stored uncompressed."""
+    compressor = zlib.compressobj(level, zlib.DEFLATED, 31)
+    return compressor.compress(text) + compressor.flush()
 
 
 def lines_of(text: bytes, limit: int, damage: str | None = None) -> list[Line]:
-    """Return the lines of a text: they end in LF, and a CR before that or at the end of the text goes with it.
+    """Split a text at LF; a CR before LF or at the end of the text is removed.
 
-    damage: what ended the text; a line without end is cut then, but not before garbage: the text is whole there.
+    damage: the kind of damage at the end of the text. An unterminated last line is then incomplete, except before
+    garbage.
     """
     pieces = text.split(b"\n")
     ends = len(pieces) - 1
@@ -145,10 +145,10 @@ def lines_of(text: bytes, limit: int, damage: str | None = None) -> list[Line]:
 
 
 def key_column(lines: list[Line]) -> KeyColumn:
-    """Count the rows of an index, the runs of equal keys, and find the first row whose key is too small."""
+    """Count the rows of an index and the runs of equal keys, and find the first unsorted row."""
     readable = [line for line in lines if not line.too_long and not line.is_cut]
     left_out = len(lines) - len(readable)
-    # Some editors put a byte-order mark before the first line.
+    # The first line may begin with a byte order mark.
     lines = [line._replace(text=line.text.removeprefix(_BOM)) if line.number == 1 else line for line in readable]
     rows = [line for line in lines if line.text.strip(b" \t\n\r\f") and not _is_header(line.text)]
     keys = [row.text.split(b" ")[0] for row in rows]

@@ -1,10 +1,10 @@
-"""The slow, obvious form of Bob Jenkins' hash of 1996."""
+"""Python model of Bob Jenkins' hash of 1996."""
 
 _ALL = 0xFFFFFFFF
 
 
 def jenkins(data: bytes) -> int:
-    """Return the hash of some bytes, begun with zero."""
+    """Return the hash of some bytes with initial value 0."""
     a = b = 0x9E3779B9
     c = 0
     whole = len(data) // 12 * 12

@@ -1,17 +1,17 @@
-"""The slow model of lives: a table of seconds, filled in by walking from visit to visit."""
+"""Python model of lifetimes: a table of seconds, filled by walking from visit to visit."""
 
 from collections.abc import Sequence
 
 from unlost.check import Observation
 
 
-def slow_life(sights: Sequence[Observation]) -> dict[str, float | bool | None]:
-    """Return what is so at every whole second, and read all figures off that. Times of sights are whole numbers."""
-    end = int(sights[-1].time)
-    seconds = range(int(sights[0].time), end + 1)
+def slow_life(observations: Sequence[Observation]) -> dict[str, float | bool | None]:
+    """Return the lifetime figures from the state at every whole second. Observation times are integers."""
+    end = int(observations[-1].time)
+    seconds = range(int(observations[0].time), end + 1)
 
     def at(second: int, what: str) -> bool | None:
-        known = [s for s in sights if getattr(s, what) is not None and s.time <= second]
+        known = [s for s in observations if getattr(s, what) is not None and s.time <= second]
         return getattr(known[-1], what) if known else None
 
     live = [second for second in seconds if at(second, "is_live")]
@@ -19,21 +19,21 @@ def slow_life(sights: Sequence[Observation]) -> dict[str, float | bool | None]:
     last_live = _after(live, end)
     last_held = _after(held, end)
     t0, ta = (live[0] if live else None), (held[0] if held else None)
-    found: dict[str, float | bool | None] = {"t0": t0, "ta": ta, "tr": last_live, "tp": last_held}
-    found["ttl_c"] = None if ta is None or last_held is None else last_held - ta
-    # The last time that anything was seen of what archives hold: nothing is known of what came later.
-    last_seen = max((int(s.time) for s in sights if s.is_held is not None), default=end)
+    figures: dict[str, float | bool | None] = {"t0": t0, "ta": ta, "tr": last_live, "tp": last_held}
+    figures["ttl_c"] = None if ta is None or last_held is None else last_held - ta
+    # The last observation of the archives' holdings; later changes are unknown.
+    last_seen = max((int(s.time) for s in observations if s.is_held is not None), default=end)
     until = end if last_held is None else last_held
     retrievable = len([second for second in held if second < min(until, last_seen)])
-    found["p_r"] = retrievable / (until - ta) if ta is not None and until > ta else None
-    found["is_late"] = last_live is not None and ta is not None and last_live < ta
+    figures["p_r"] = retrievable / (until - ta) if ta is not None and until > ta else None
+    figures["is_late"] = last_live is not None and ta is not None and last_live < ta
     ends = [each for each in (ta, last_live) if each is not None]
-    found["vulnerable"] = None if t0 is None or not ends else max(0, min(ends) - t0)
+    figures["vulnerable"] = None if t0 is None or not ends else max(0, min(ends) - t0)
     is_over = last_live is not None and ta is not None and last_held is not None
-    found["endangered"] = max(0, last_held - max(last_live, ta)) if is_over else None  # type: ignore[type-var,operator]
-    return found
+    figures["endangered"] = max(0, last_held - max(last_live, ta)) if is_over else None  # type: ignore[type-var,operator]
+    return figures
 
 
 def _after(so: list[int], end: int) -> int | None:
-    """Return the second after the last at which something was so; None if it never was, or still is at the end."""
+    """Return the second after the last true one; None if it is never true, or true at the end."""
     return so[-1] + 1 if so and so[-1] < end else None

@@ -1,4 +1,4 @@
-"""The slow, obvious models of `unlost.html`: lists of candidates, CSS, refreshes, and pages that are well formed."""
+"""Python models of `unlost.html`: srcset, CSS, refresh, and well-formed pages."""
 
 import re
 from html.parser import HTMLParser
@@ -11,7 +11,7 @@ MEDIA = {"application", "audio", "font", "image", "model", "multipart", "text", 
 
 
 def srcset(value: str) -> list[str]:
-    """Return the addresses of a `srcset`, step by step as the HTML standard says."""
+    """Return the URLs of a `srcset` by the algorithm of the HTML standard."""
     found: list[str] = []
     rest = value
     while True:
@@ -21,19 +21,19 @@ def srcset(value: str) -> list[str]:
         url = re.match(rf"[^{BLANK}]+", rest)
         assert url is not None
         rest = rest[url.end() :]
-        address = url[0].rstrip(",")
-        if address:
-            found.append(address)
-        if address != url[0]:
+        url_text = url[0].rstrip(",")
+        if url_text:
+            found.append(url_text)
+        if url_text != url[0]:
             continue
-        # The sizes: letters up to a comma that is not in brackets; brackets that are not closed go to the end.
+        # Descriptors extend to a comma outside parentheses; unclosed parentheses extend to the end.
         sizes = re.match(r"(?:[^,(]|\([^)]*(?:\)|\Z))*", rest)
         assert sizes is not None
         rest = rest[sizes.end() :]
 
 
 def refresh(content: str) -> str | None:
-    """Return the address of a refresh, which is the one big pattern that the standard spells out in steps."""
+    """Return the URL of a refresh by one regular expression equivalent to the standard's steps."""
     found = re.match(
         rf"[{BLANK}]*[0-9.]+(?:[{BLANK}]*[;,][{BLANK}]*|[{BLANK}]+)(?:url[{BLANK}]*=[{BLANK}]*)?(.*)",
         content,
@@ -41,14 +41,14 @@ def refresh(content: str) -> str | None:
     )
     if found is None:
         return None
-    address = found[1]
-    if address[:1] in ("'", '"'):
-        address = address[1:].partition(address[0])[0]
-    return address or None
+    url_text = found[1]
+    if url_text[:1] in ("'", '"'):
+        url_text = url_text[1:].partition(url_text[0])[0]
+    return url_text or None
 
 
 STRING = r"""(?:"(?P<{0}d>(?:[^"\\\n]|\\.)*)"|'(?P<{0}s>(?:[^'\\\n]|\\.)*)')"""
-# In well-formed CSS without blocks in brackets, what counts is a comment, a `url()`, an import or another string.
+# In well-formed CSS without blocks in parentheses, only comments, `url()`, imports and other strings matter.
 CSS = re.compile(
     r"/\*.*?\*/"
     rf"|(?P<import>@import\s+{STRING.format('i')})"
@@ -59,7 +59,7 @@ CSS = re.compile(
 
 
 def css(text: str) -> list[str]:
-    """Return the addresses of a well-formed style sheet, by one pattern."""
+    """Return the URLs of a well-formed style sheet by one regular expression."""
     names = ("id", "is", "ud", "us", "bare")
     found = [match[name] for match in CSS.finditer(text) for name in names if match[name] is not None]
     return [re.sub(r"\\(.)", r"\1", each) for each in found]
@@ -82,13 +82,13 @@ ATTRIBUTES = {
     ("div", "data-lazy-src"): "requisite",
     ("iframe", "data-lazy-src"): "page",
 }
-# These are links only if they look like a URL, and may be CSS.
+# These are links only if the value resembles a URL; they may be CSS.
 LAZY = ("data-original", "data-bg", "data-background-image")
 SETS = {("img", "srcset"), ("source", "srcset"), ("img", "data-srcset"), ("img", "data-lazy-srcset")}
 
 
 def looks_like_url(value: str) -> bool:
-    """Whether the value of an attribute that scripts read is a URL, by its looks."""
+    """Return whether the value of an attribute read by scripts resembles a URL."""
     text = value.strip("".join(map(chr, range(33))))
     if not text or re.search(r"[\x00-\x20\"'<>\\^`{|}(]", text) or text[0] in "#?":
         return False
@@ -104,13 +104,13 @@ def looks_like_url(value: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether a name ends like that of a file."""
+    """Return whether a name has a file extension."""
     stem, _, ending = name.rpartition(".")
     return ending.lower() in ENDINGS and re.search("[A-Za-z0-9]", stem) is not None
 
 
 class Page(HTMLParser):
-    """Reads a page with Python's own parser."""
+    """Parses a page with Python's parser."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class Page(HTMLParser):
         self.base: str | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take what a tag refers to."""
+        """Collect the links of a tag."""
         for name, value in attrs:
             if tag == "base" and name == "href" and self.base is None:
                 self.base = value
@@ -133,21 +133,21 @@ class Page(HTMLParser):
 
 
 def page(text: str, base: str) -> list[tuple[str, str]]:
-    """Return address and use of the links of a page, of the attributes that the model knows; in ASCII only."""
+    """Return URL and kind of the links of a page, for the attributes of the model; ASCII only."""
     reader = Page()
     reader.feed(text)
     reader.close()
     base = urljoin(base, reader.base) if reader.base else base
     found: dict[tuple[str, str], None] = {}
     for value, use in reader.found:
-        address = urldefrag(value.strip(BLANK)).url
-        if address:
-            found[urljoin(base, address), use] = None
+        url_text = urldefrag(value.strip(BLANK)).url
+        if url_text:
+            found[urljoin(base, url_text), use] = None
     return [each for each in found if each[0].startswith(("http://", "https://"))]
 
 
 class Scripts(HTMLParser):
-    """Takes what scripts of a page may use, with Python's own parser."""
+    """Collects script candidates of a page with Python's parser."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,17 +166,17 @@ class Scripts(HTMLParser):
                 self.found.append((text, False))
 
     def handle_data(self, data: str) -> None:
-        """Take a script."""
+        """Collect a script."""
         if self._is_script:
             self.found.append((data, True))
 
     def handle_endtag(self, _: str) -> None:
-        """End it."""
+        """End a script."""
         self._is_script = False
 
 
 def script_candidates(text: str, base: str) -> list[str]:
-    """Return the URLs that scripts of a page may request: of a well-formed one, in ASCII, without `<base>`."""
+    """Return the URLs that scripts of a page may request, for well-formed ASCII pages without `<base>`."""
     reader = Scripts()
     reader.feed(text)
     reader.close()

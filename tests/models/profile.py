@@ -1,4 +1,4 @@
-"""The slow, obvious model of profiles: dictionaries of counts, and the look-up of maps, in plain steps."""
+"""Python model of profiles: dictionaries of counts, and map look-ups."""
 
 import re
 from collections import Counter
@@ -8,12 +8,12 @@ from tests.models import uri
 
 
 def profile(keys: Iterable[str], policy: str, suffixes: set[str]) -> dict[str, int]:
-    """Return how many of the captures, given by their normal keys, lie under each key of a policy."""
+    """Return how many captures, given by their canonical keys, are under each key of a policy."""
     return dict(Counter(uri.key(policy, key, suffixes) for key in keys))
 
 
 def lines(counts: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return the lines for keys with their frequency and spread."""
+    """Return the lines of keys with their frequency and spread."""
     return [
         f'{key} {{"frequency": {frequency}, "spread": {spread}}}'
         for key, (frequency, spread) in sorted(counts.items(), key=lambda item: item[0].encode())
@@ -21,7 +21,7 @@ def lines(counts: Mapping[str, tuple[int, int]]) -> list[str]:
 
 
 def merge(profiles: Iterable[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
-    """Return what several profiles have under each key, frequency and spread added."""
+    """Return the merged profile, with frequency and spread added."""
     merged: dict[str, tuple[int, int]] = {}
     for each in profiles:
         for key, (frequency, spread) in each.items():
@@ -31,7 +31,7 @@ def merge(profiles: Iterable[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[
 
 
 def candidates(key: str) -> list[str]:
-    """Return the lines of a map that may answer for a page, most specific first: no exclusions, no total."""
+    """Return the map lines that may match a page, the most specific first, without exclusions and total."""
     page = key.partition("?")[0]
     host, _, path = page.partition(")")
     segments = [segment for segment in path.split("/") if segment]

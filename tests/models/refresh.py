@@ -1,4 +1,4 @@
-"""The slow model of pairing: visits as objects, states told one by one, nothing hashed."""
+"""Python model of visit pairs: visits as objects, states computed one by one, without hashing."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -1,11 +1,11 @@
-"""The slow, obvious least squares and maximum likelihood that models must agree with."""
+"""Python model of least squares and maximum likelihood."""
 
 from collections.abc import Sequence
 from math import exp, log
 
 
-def solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """Return the solution of a system, by Gauss's elimination with the largest pivot."""
+def solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Solve a linear system by Gaussian elimination with pivoting."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     size = len(rows)
     for at in range(size):
@@ -20,10 +20,10 @@ def solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[fl
     return found
 
 
-def inverted(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+def invert(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
     """Return the inverse of a symmetric matrix, column by column."""
     size = len(matrix)
-    return [solved(matrix, [float(i == j) for i in range(size)]) for j in range(size)]
+    return [solve(matrix, [float(i == j) for i in range(size)]) for j in range(size)]
 
 
 def least_squares(xs: Sequence[Sequence[float]], ys: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -31,9 +31,9 @@ def least_squares(xs: Sequence[Sequence[float]], ys: Sequence[float]) -> tuple[l
     rows = [[1.0, *row] for row in xs]
     size = len(rows[0])
     matrix = [[sum(row[i] * row[j] for row in rows) for j in range(size)] for i in range(size)]
-    found = solved(matrix, [sum(row[i] * y for row, y in zip(rows, ys, strict=True)) for i in range(size)])
+    found = solve(matrix, [sum(row[i] * y for row, y in zip(rows, ys, strict=True)) for i in range(size)])
     left = sum((y - sum(a * b for a, b in zip(row, found, strict=True))) ** 2 for row, y in zip(rows, ys, strict=True))
-    inverse = inverted(matrix)
+    inverse = invert(matrix)
     return found, [(inverse[i][i] * left / (len(rows) - size)) ** 0.5 for i in range(size)]
 
 
@@ -49,7 +49,7 @@ def most_likely(xs: Sequence[Sequence[float]], ys: Sequence[float]) -> tuple[lis
             for i in range(size)
         ]
         right = [sum((y - p) * row[i] for row, y, p in zip(rows, ys, likely, strict=True)) for i in range(size)]
-        found = [value + step for value, step in zip(found, solved(matrix, right), strict=True)]
-    inverse = inverted(matrix)
+        found = [value + step for value, step in zip(found, solve(matrix, right), strict=True)]
+    inverse = invert(matrix)
     deviance = -2 * sum(log(p if y else 1 - p) for y, p in zip(ys, likely, strict=True))
     return found, [inverse[i][i] ** 0.5 for i in range(size)], deviance

@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.html.rewrite`: pages that are made of links with known places."""
+"""Python model of `unlost.html.rewrite`: pages built from links at known positions."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from urllib.parse import quote, urljoin
 
 @dataclass(frozen=True)
 class Place:
-    """A place for an address: what is before and behind it, what it is for, and how it is written there."""
+    """A position for a URL: the text before and after it, its kind, and its escaping."""
 
     before: str
     after: str
@@ -17,7 +17,7 @@ class Place:
 
 
 def entities(text: str, quotes: str) -> str:
-    """Return a text as it is written in a value between quotes."""
+    """Escape a text for a quoted attribute value."""
     text = text.replace("&", "&amp;").replace("<", "&lt;")
     for mark, entity in (('"', "&quot;"), ("'", "&#39;")):
         if mark in quotes:
@@ -26,25 +26,25 @@ def entities(text: str, quotes: str) -> str:
 
 
 def backslashes(text: str, specials: str) -> str:
-    """Return a text as it is written in CSS."""
+    """Escape a text for CSS."""
     text = re.sub(r"[\\" + re.escape(specials) + "]", lambda found: "\\" + found[0], text)
     return text.replace("<", "\\3c ").replace(">", "\\3e ")
 
 
 def unquoted(text: str) -> str:
-    """Return a text as it is written in a value without quotes."""
+    """Escape a text for an unquoted attribute value."""
     text = entities(text, "'\"").replace(">", "&gt;").replace(" ", "&#32;")
     return text.replace("=", "&#61;") if text.startswith("=") else text
 
 
 def literal(text: str, quotes: str) -> str:
-    """Return a text as it is written in a string of a script, where no tag may begin or end."""
+    """Escape a text for a string in a script, without tags."""
     text = re.sub(r"[\\" + quotes + "]", lambda found: "\\" + found[0], text)
     return text.replace("<", r"\x3c").replace(">", r"\x3e")
 
 
 def commas(text: str) -> str:
-    """Return a candidate without commas around it."""
+    """Escape commas at the ends of a srcset URL."""
     inside = text.strip(",")
     before, _, after = text.partition(inside)
     return before.replace(",", "%2C") + inside + after.replace(",", "%2C")
@@ -105,7 +105,7 @@ PLACES = [
     Place('<p data-background-image="url(', ')">', "requisite", "css bare in double"),
 ]
 
-# What scripts may use: the reference must look like a URL.
+# Script candidates: the reference must resemble a URL.
 CANDIDATES = [
     Place('<p data-x="', '">', "candidate", "double"),
     Place("<p DATA-next=' ", "'>", "candidate", "single"),
@@ -142,18 +142,18 @@ WRITINGS["xml css"] = lambda text: (
 
 @dataclass(frozen=True)
 class Planted:
-    """A link in its place: a reference of letters that need no escapes, and a fragment or none."""
+    """A link at its position: a reference without escapes, and an optional fragment."""
 
     place: Place
     reference: str
     fragment: str = ""
 
     def uri(self, base: str) -> str:
-        """Return where it leads."""
+        """Return the absolute URL."""
         return urljoin(base, quote(self.reference, safe="/:?=.~-_"))
 
     def written(self, new: str | None, charset: str) -> bytes:
-        """Return it as it stands in a page, or with another address."""
+        """Return the link as in a page, optionally with a replacement."""
         if new is None:
             inside = self.reference + self.fragment
         else:
@@ -162,7 +162,7 @@ class Planted:
 
 
 def page(parts: list[Planted | bytes], charset: str, new: dict[tuple[str, str], str], base: str) -> bytes:
-    """Return a page with the new addresses in the places of those that have one."""
+    """Return a page in which the given URLs are replaced."""
     return b"".join(
         part if isinstance(part, bytes) else part.written(new.get((part.uri(base), part.place.use)), charset)
         for part in parts

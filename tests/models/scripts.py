@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.html.links`: URLs in strings of scripts, by patterns."""
+"""Python model of `unlost.html.links`: URLs in strings of scripts, by regular expressions."""
 
 import re
 from urllib.parse import urljoin
@@ -69,7 +69,7 @@ FILE = re.compile(rf"[^?#]*/(?:[^/?#]+\.(?:{'|'.join(ENDINGS)})|(?<=[^/?#]{{2}}/
 
 
 def candidates(script: str, base: str) -> list[str]:
-    """Return the addresses in the strings of a script, of ASCII."""
+    """Return the URLs in the strings of an ASCII script."""
     found: dict[str, None] = {}
     targets = navigations(script)
     for match in re.finditer("[\"'`]", script):
@@ -78,19 +78,19 @@ def candidates(script: str, base: str) -> list[str]:
             if address:
                 found[urljoin(base, address)] = None
         else:
-            found.update(dict.fromkeys(by_looks(script, match.start(), base)))
+            found.update(dict.fromkeys(urls_by_pattern(script, match.start(), base)))
     return list(found)
 
 
-def by_looks(script: str, start: int, base: str) -> list[str]:
-    """Return the URL that the string which begins here is, in a list; none if it is not."""
+def urls_by_pattern(script: str, start: int, base: str) -> list[str]:
+    """Return the URL of the string at this position as a list, empty if it is not one."""
     match = STRING.match(script, start)
     if match is None:
         return []
     text = match[2].replace("\\", "")
     before = script[: match.start()].rstrip(" \t\n\r\f")
     after = script[match.start() + len(match[2]) + 2 :].lstrip(" \t\n\r\f")
-    if before.endswith("+") or after.startswith("+") or not looks_right(text, base):
+    if before.endswith("+") or after.startswith("+") or not resembles_url(text, base):
         return []
     return [urljoin(base, text.partition("#")[0])]
 
@@ -101,7 +101,7 @@ NAVIGATION = re.compile(
 
 
 def navigations(script: str) -> dict[int, str]:
-    """Return the strings that a script navigates to, by where they begin, without those inside of others."""
+    """Return the strings that a script navigates to, by position, without nested ones."""
     found: dict[int, str] = {}
     end = 0
     for match in NAVIGATION.finditer(script):
@@ -113,12 +113,12 @@ def navigations(script: str) -> dict[int, str]:
     return found
 
 
-def looks_right(text: str, base: str) -> bool:
-    """Whether a string may be an address that a script asks for."""
+def resembles_url(text: str, base: str) -> bool:
+    """Return whether a string may be a URL requested by a script."""
     absolute = re.match(r"(?:https?:)?//([^/?#]*)(.*)", text, re.IGNORECASE)
     path = re.split("[?#]", text)[0]
     if not absolute and not text.startswith("/"):
-        return is_nearby(path)
+        return is_relative_file(path)
     if not absolute:
         return text.startswith("/") and FILE.fullmatch(text) is not None and "//" not in re.split("[?#]", text)[0]
     host = absolute[1].lower()
@@ -129,8 +129,8 @@ def looks_right(text: str, base: str) -> bool:
     return host == re.split("[/:]+", base)[1] or (is_host and host not in NAMES)
 
 
-def is_nearby(path: str) -> bool:
-    """Whether a path without a root is the name of a file, perhaps in folders."""
+def is_relative_file(path: str) -> bool:
+    """Return whether a relative path is the name of a file, perhaps in folders."""
     stem, _, ending = path.rsplit("/", maxsplit=1)[-1].rpartition(".")
     is_named = ending.lower() in ENDINGS and re.search("[A-Za-z0-9]", stem) is not None
     return is_named and re.match(r"[-.\w~%]", path, re.ASCII) is not None and not re.search(r"[:*]|//", path)

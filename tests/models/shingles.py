@@ -1,12 +1,11 @@
-"""The slow, obvious model of `unlost.html.text`: sets of tuples of words.
+"""Python model of text resemblance: sets of word tuples.
 
-Marks that are written above or below letters are not in it: some of them count as letters, and Python's tables do not
-say which.
+Combining marks are not supported: some of them count as letters, and Python's tables do not identify them.
 """
 
 import unicodedata
 
-# Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar: by the names that Unicode gives to their characters.
+# Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar, by Unicode character name.
 UNSPACED = (
     "CJK ",
     "HIRAGANA ",
@@ -21,7 +20,7 @@ UNSPACED = (
 
 
 def is_letter(character: str) -> bool:
-    """Return whether a character is a letter or digit; those in circles and squares are letters, too."""
+    """Return whether a character is a letter or digit, including enclosed ones."""
     around = unicodedata.name(character, "").startswith(
         ("CIRCLED LATIN", "SQUARED LATIN", "NEGATIVE CIRCLED LATIN", "NEGATIVE SQUARED LATIN")
     )
@@ -42,7 +41,7 @@ def words(text: str) -> list[str]:
 
 
 def shingles(text: str, size: int) -> set[tuple[str, ...]]:
-    """Return all runs of so many words; all words, if there are fewer."""
+    """Return all sequences of `size` words; all words if there are fewer."""
     every = words(text)
     if not every:
         return set()
@@ -50,6 +49,6 @@ def shingles(text: str, size: int) -> set[tuple[str, ...]]:
 
 
 def resemblance(first: str, second: str, size: int) -> float:
-    """Return the share of shingles that both texts have."""
+    """Return the share of common shingles."""
     one, other = shingles(first, size), shingles(second, size)
     return len(one & other) / len(one | other) if one | other else 1.0

@@ -1,15 +1,15 @@
-"""The slow, obvious model of the statistics of an index: everything in dictionaries, nothing from `unlost`."""
+"""Python model of index statistics: everything in dictionaries, independent of `unlost`."""
 
 from collections import Counter, defaultdict
 
-from tests.models.holdings import host_labels
+from tests.models.mementomap import host_labels
 
 Capture = tuple[str, str]
-"""The normal key of a capture, and its date."""
+"""The canonical key of a capture, and its date."""
 
 
 def host_of(key: str) -> str:
-    """Return what stands before the `)`."""
+    """Return the part before `)`."""
     return key.split(")", maxsplit=1)[0]
 
 
@@ -32,7 +32,7 @@ def path_nodes(page: str) -> list[str]:
 
 
 def levels(rows: list[Capture]) -> dict[str, tuple[Counter[int], Counter[int]]]:
-    """Return of each depth how many prefixes have how many pages, and how many parents how many children."""
+    """Return per depth how many prefixes have how many pages, and how many parents have how many children."""
     below: dict[str, Counter[str]] = defaultdict(Counter)
     children: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for page in {page_of(key) for key, _ in rows}:
@@ -54,7 +54,7 @@ def captures_by_uri(rows: list[Capture]) -> Counter[int]:
 
 
 def years(rows: list[Capture]) -> dict[str, tuple[int, int, int]]:
-    """Return of each year its URI-Rs, those that are new, and its captures."""
+    """Return per year the URI-Rs, the new URI-Rs, and the captures."""
     first: dict[str, str] = {}
     for key, date in rows:
         first[key] = min(first.get(key, "9999"), date[:4])

@@ -1,8 +1,7 @@
-"""The slow, obvious models of `unlost.html.text`: Python's own parsers, for pages and XML that are well formed.
+"""Python models of text extraction for well-formed pages and XML, based on Python's parsers.
 
-Of pages they know only what Python's parser and browsers read alike: every tag is whole and spelled in letters, every
-element that hides something is closed and nested as it should be, comments end with `-->`, and there are no tags in
-titles, scripts and styles.
+Pages are limited to markup that Python's parser and browsers read alike: tags are complete, hidden elements are closed
+and properly nested, comments end with `-->`, and titles, scripts and styles contain no tags.
 """
 
 import re
@@ -22,7 +21,7 @@ BREAK = "\1"
 
 
 class Page(HTMLParser):
-    """Reads a page with Python's own parser."""
+    """Parses a page with Python's parser."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,21 +29,21 @@ class Page(HTMLParser):
         self.hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        """Part words, or hide what comes."""
+        """Insert a break, or hide the following text."""
         self.hidden += tag in HIDES | RAW
-        self.part(tag)
+        self.separate(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """Part words, or show what comes."""
-        self.part(tag)
+        """Insert a break, or show the following text."""
+        self.separate(tag)
         self.hidden -= tag in HIDES | RAW
 
-    def part(self, tag: str) -> None:
-        """Part words where a tag does."""
+    def separate(self, tag: str) -> None:
+        """Insert a break or space according to the tag."""
         self.handle_data(BREAK if tag in BREAKS else " " if tag in BLANKS else "")
 
     def handle_data(self, data: str) -> None:
-        """Take text."""
+        """Collect text."""
         if not self.hidden:
             self.parts.append(data)
 
@@ -54,14 +53,14 @@ def page(text: str) -> str:
     reader = Page()
     reader.feed(text)
     reader.close()
-    return flowing("".join(reader.parts))
+    return collapse_white_space("".join(reader.parts))
 
 
 def xml(text: str) -> str:
     """Return the text of a well-formed document, with a break at every tag."""
-    return flowing(BREAK.join(ET.fromstring(text).itertext()))  # noqa: S314
+    return collapse_white_space(BREAK.join(ET.fromstring(text).itertext()))  # noqa: S314
 
 
-def flowing(text: str) -> str:
-    """Return text with one space, or one line end where there is a break, for all white space in a row."""
+def collapse_white_space(text: str) -> str:
+    """Return text in which each white space run is one space, or one line end if it contains a break."""
     return re.sub(rf"[ \t\n\f\r{BREAK}]+", lambda gap: "\n" if BREAK in gap[0] else " ", text).strip(" \n")

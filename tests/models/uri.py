@@ -1,7 +1,7 @@
-"""The slow, obvious model of `unlost.uri`: one plain step after the other, nothing from `unlost._core`.
+"""Python model of `unlost.uri`: simple consecutive steps, independent of `unlost._core`.
 
-It reads http and https addresses as docs/uri.md describes, by string operations and the standard library only. It
-leaves out what docs/uri.md leaves to the URL parser: which hosts are refused. Feed it good ones.
+It reads http and https URLs as described in docs/uri.md, by string operations and the standard library. It does not
+reject invalid hosts.
 """
 
 import ipaddress
@@ -9,7 +9,7 @@ import re
 
 
 def surt(uri: str, rules: str = "wayback", *, as_key: bool = False) -> str:
-    """Return the SURT of an address; with `as_key`, its key."""
+    """Return the SURT of a URL; with `as_key`, its key."""
     scheme, host, port, tail = split(uri)
     labels = host_labels(host)
     written = [label if label.startswith("[") else escape_label(label, as_key=as_key) for label in labels]
@@ -19,14 +19,14 @@ def surt(uri: str, rules: str = "wayback", *, as_key: bool = False) -> str:
 
 
 def split(uri: str) -> tuple[str, str, int | None, str]:
-    """Cut an address into scheme, host, port, and path with query, as the URL standard does."""
-    scheme, host, port, tail = cut(uri)
+    """Split a URL into scheme, host, port, and path with query, as the URL standard does."""
+    scheme, host, port, tail = split_unresolved(uri)
     path, mark, query = tail.partition("?")
     return scheme, host, port, resolve_dots(path) + mark + query
 
 
-def cut(uri: str) -> tuple[str, str, int | None, str]:
-    """Do the same, with dots in the path as they are."""
+def split_unresolved(uri: str) -> tuple[str, str, int | None, str]:
+    """Split a URL without resolving dots in the path."""
     uri = re.sub(r"[\t\n\r]", "", uri.strip("".join(map(chr, range(33)))))
     found = re.match(r"(?i)(https?):[/\\]*", uri)
     scheme, rest = (found[1].lower(), uri[found.end() :]) if found else ("http", uri.removeprefix("//"))
@@ -38,13 +38,13 @@ def cut(uri: str) -> tuple[str, str, int | None, str]:
 
 
 def bracketed(text: str) -> tuple[str, str, str]:
-    """Cut an IPv6 address in brackets from its port."""
+    """Split a bracketed IPv6 address from its port."""
     end = text.index("]") + 1
     return text[:end], ":", text[end + 1 :]
 
 
 def resolve_dots(path: str) -> str:
-    """Resolve `.` and `..`, also where they are escaped, as the URL standard does before anything is decoded."""
+    """Resolve `.` and `..`, also escaped ones, before decoding, as the URL standard does."""
     segments: list[str] = []
     parts = re.split(r"[/\\]", path)[1:]
     for i, part in enumerate(parts):
@@ -73,7 +73,7 @@ def host_labels(host: str) -> list[str]:
 
 
 def ipv6(text: str) -> str:
-    """Return an IPv6 address as the URL standard writes it: never with dots, as Python does from 3.13 on."""
+    """Return an IPv6 address in the notation of the URL standard, without dots (unlike Python from 3.13)."""
     address = ipaddress.IPv6Address(text)
     if address.ipv4_mapped is None:
         return str(address)
@@ -92,7 +92,7 @@ def ipv4(parts: list[str]) -> int:
 
 
 def escape_label(label: str, *, as_key: bool) -> str:
-    """Escape what has a meaning in SURTs and map files."""
+    """Escape characters with a meaning in SURTs and map files."""
     special = ",()!%" + ("*+" if as_key else "")
     return "".join(f"%{ord(char):02x}" if char in special else char for char in label)
 
@@ -125,7 +125,7 @@ def canonical_tail(tail: str, rules: str, *, as_key: bool) -> str:
 
 
 def decode(text: str) -> str:
-    """Decode percent escapes until nothing changes."""
+    """Decode percent escapes repeatedly until nothing changes."""
     while True:
         decoded = re.sub("%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
         if decoded == text:
@@ -134,19 +134,19 @@ def decode(text: str) -> str:
 
 
 def escape(text: str, *, lower: bool, as_key: bool) -> str:
-    """Escape control characters, space, everything that is not ASCII, `#` and `%`."""
+    """Escape control characters, space, non-ASCII characters, `#` and `%`."""
     digits = "02x" if lower else "02X"
     special = "#%" + ("*" if as_key else "")
     return "".join(f"%{ord(c):{digits}}" if not "!" <= c <= "~" or c in special else c for c in text)
 
 
 def ascii_lower(text: str) -> str:
-    """Lower-case the letters of ASCII only."""
+    """Convert ASCII letters to lower case."""
     return "".join(char.lower() if char.isascii() else char for char in text)
 
 
 def without_asp_sessions(segments: list[str]) -> list[str]:
-    """Drop ASP.NET session segments before the last `.aspx` page."""
+    """Remove ASP.NET session segments before the last `.aspx` page."""
     pages = [i for i, segment in enumerate(segments) if ".aspx" in segment]
     token = "[0-9a-z]{24}"
     pattern = rf"\((?:{token}|(?:[a-z]\({token}\))+)\)"
@@ -155,7 +155,7 @@ def without_asp_sessions(segments: list[str]) -> list[str]:
 
 
 def without_sessions(query: str) -> str:
-    """Drop session ids with the `&` behind them, the last one first, each pattern in its turn, until none is left."""
+    """Remove session ids with the following `&`, the last first, pattern by pattern, until none is left."""
     patterns = [
         "jsessionid=[0-9a-z]{32}",
         "phpsessid=[0-9a-z]{32}",
@@ -173,26 +173,30 @@ def without_sessions(query: str) -> str:
 
 
 def parameter_order(parameter: str) -> tuple[str, bool, str]:
-    """Sort by name, then those without a value, then by value."""
+    """Sort by name, then parameters without a value, then by value."""
     name, equals, value = parameter.partition("=")
     return name, bool(equals), value
 
 
 def alternative_keys(uri: str, rules: str = "wayback") -> set[str]:
-    """Return the keys that other tools give a URL, with its own; not for hosts that IDNA 2003 maps otherwise.
+    """Return the keys that other tools give a URL, including its own; not for hosts that IDNA 2003 maps differently.
 
-    Others write default ports, drop port 0, and decode escapes before they resolve `..`.
+    Other tools write default ports, drop port 0, and decode escapes before they resolve `..`.
     """
     scheme, _, port, _ = split(uri)
     host, _, resolved = surt(uri, rules, as_key=True).partition(")")
     hosts = {host, host.removesuffix(":0")}
     if port == {"http": 80, "https": 443}[scheme]:
         hosts.add(f"{host}:{port}")
-    return {f"{host}){tail}" for host in hosts for tail in (resolved, canonical_tail(cut(uri)[3], rules, as_key=True))}
+    return {
+        f"{host}){tail}"
+        for host in hosts
+        for tail in (resolved, canonical_tail(split_unresolved(uri)[3], rules, as_key=True))
+    }
 
 
 def key(policy: str, surt: str, suffixes: set[str]) -> str:
-    """Return the URI-Key of a normal key under a policy, with a list of dotted suffixes without wildcards."""
+    """Return the URI-Key of a canonical key under a policy; `suffixes` are dotted and without wildcards."""
     host_port, tail = surt.split(")", 1)
     path, mark, query = tail.partition("?")
     del mark
@@ -216,6 +220,6 @@ def key(policy: str, surt: str, suffixes: set[str]) -> str:
 
 
 def registered_length(labels: list[str], suffixes: set[str]) -> int:
-    """Return how many labels make the registered domain."""
+    """Return the number of labels of the registered domain."""
     longest = max([1, *(n for n in range(1, len(labels) + 1) if ".".join(labels[:n][::-1]) in suffixes)])
     return min(longest + 1, len(labels))

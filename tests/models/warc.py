@@ -1,7 +1,7 @@
-"""The slow, obvious model of the scanner of archive files: everything in memory, nothing from `unlost._core`.
+"""Python model of the scanner of archive files: everything in memory, independent of `unlost._core`.
 
-It tells records (offset, skip, length, type, address, date, digest, status, media type, whether short) and problems
-(kind, offset) of plain and gzipped WARCs. Limits on the length of headers, zstd and ARC are left to tests by example.
+It returns records (offset, skip, length, type, URI, date, digest, status, media type, whether truncated) and problems
+(kind, offset) of plain and gzipped WARCs. Header size limits, zstd and ARC are covered by tests by example.
 """
 
 import base64
@@ -17,7 +17,7 @@ _WITHOUT_DIGEST = {"revisit", "request", "warcinfo"}
 
 @dataclass(frozen=True)
 class Record:
-    """What the model knows of a record."""
+    """A record as read by the model."""
 
     offset: int
     skip: int
@@ -33,7 +33,7 @@ class Record:
 
 @dataclass
 class Member:
-    """The text of a gzip member, or of a whole plain file: from where to where it is stored, and what is wrong."""
+    """The text of a gzip member, or of a whole plain file, with its position and damage."""
 
     start: int
     end: int | None
@@ -44,14 +44,14 @@ class Member:
 
 @dataclass
 class Model:
-    """Reads a file. `records` and `problems` have what it found."""
+    """Reads a file and collects `records` and `problems`."""
 
     data: bytes
     records: list[Record] = field(default_factory=list)
     problems: list[tuple[str, int]] = field(default_factory=list)
 
     def read(self) -> "Model":
-        """Read it all."""
+        """Read the whole file."""
         self.is_plain = not self.data.startswith(b"\x1f\x8b")
         self.members = [Member(0, len(self.data), self.data)] if self.is_plain else self._gzip_members()
         self.at, self.position, self.count = 0, 0, 0
@@ -117,8 +117,8 @@ class Model:
         self.problems.append(("garbage", self._offset()))
         self._skip_to_record()
 
-    def _goes_on(self) -> bool:
-        """Step into the next member if what is being read goes on in it."""
+    def _enter_continuation(self) -> bool:
+        """Enter the next member if the current record continues in it."""
         before = self.members[self.at]
         self.is_past_the_end = False
         if before.damage or self.is_plain or self.at + 1 == len(self.members):
@@ -131,7 +131,7 @@ class Model:
         return goes_on
 
     def _take(self, count: int) -> tuple[bytes, bool]:
-        """Take that many bytes of text; tell whether they are cut off."""
+        """Consume `count` bytes of text; return whether they are incomplete."""
         taken = self._rest()[:count]
         self.position += len(taken)
         while len(taken) < count:
@@ -139,7 +139,7 @@ class Model:
                 more = self._rest()[: count - len(taken)]
                 self.position += len(more)
                 taken += more
-            elif not self._goes_on():
+            elif not self._enter_continuation():
                 return taken, True
         return taken, False
 
@@ -177,7 +177,7 @@ class Model:
         if is_short:
             self.problems.append(("short-block", offset))
         length = self._length(offset, is_alone=is_alone, is_short=is_short)
-        uri = address(fields.get("warc-target-uri", b"")) or None
+        uri = normalize_target_uri(fields.get("warc-target-uri", b"")) or None
         status, mime, digest = self._payload(kind, uri, fields, block, offset, is_short=is_short)
         date = fields["warc-date"].decode("utf-8", "replace") if "warc-date" in fields else None
         self.records.append(Record(offset, skip, length, kind, uri, date, digest, status, mime, is_short))
@@ -186,7 +186,7 @@ class Model:
         if self.is_plain:
             return self.position - offset
         ended = self.members[self.at]
-        # Of a member without text it is the record's if it is sound.
+        # A valid member without text belongs to the record.
         if is_short and (self.is_past_the_end or (self.position == 0 and ended.damage)):
             ended = self.members[self.at - 1]
         if not is_short:
@@ -248,7 +248,7 @@ def gzip_header(data: bytes) -> int | None:
 
 
 def inflate(data: bytes, start: int, header: int) -> Member:
-    """Decompress one member byte by byte, so that everything before the damage is there."""
+    """Decompress one member byte by byte, so that everything before the damage is returned."""
     stream, text, at = zlib.decompressobj(-15), b"", start + header
     while not stream.eof:
         if at == len(data):
@@ -265,7 +265,7 @@ def inflate(data: bytes, start: int, header: int) -> Member:
 
 
 def read_fields(lines: bytes) -> tuple[dict[str, bytes], int]:
-    """Return the fields of a header, the first of each name, and how many lines are none."""
+    """Return the first value of each header field, and the number of invalid lines."""
     fields: list[tuple[str, bytes]] = []
     bad_lines = 0
     for line in lines.split(b"\n"):
@@ -282,8 +282,8 @@ def read_fields(lines: bytes) -> tuple[dict[str, bytes], int]:
     return dict(reversed(fields)), bad_lines
 
 
-def address(value: bytes) -> str:
-    """Return an address without brackets, with escapes for what cannot stand in an index."""
+def normalize_target_uri(value: bytes) -> str:
+    """Return a URI without angle brackets, with invalid characters escaped."""
     value = value.strip(b" \t\n\r\f")
     if value.startswith(b"<") and value.endswith(b">") and len(value) > 1:
         value = value[1:-1]
@@ -301,5 +301,5 @@ def media_type(value: bytes) -> str | None:
 
 
 def ascii_lower(text: str) -> str:
-    """Lower ASCII letters and nothing else."""
+    """Convert ASCII letters to lower case."""
     return "".join(char.lower() if char.isascii() else char for char in text)

@@ -1,8 +1,8 @@
-"""Pages labelled by hand, and what was known of their sites.
+"""Pages labelled by hand, with reference pages of their sites.
 
-One folder a label: an `index.toml` that describes each example, and its pages. The pages are kept in UTF-8, so that
-they can be read and reviewed; they are served in the `charset` that their index names, which is what their own
-`<meta>` says. All of them are written for this purpose, with hosts that cannot exist.
+There is one folder per label, with an `index.toml` that describes each example, and its pages. The pages are stored in
+UTF-8 so that they can be read and reviewed. They are served in the `charset` of the index, as declared in their
+`<meta>`. All pages are invented, with hosts that cannot exist.
 """
 
 import tomllib
@@ -16,24 +16,24 @@ FOLDER = Path(__file__).parent
 
 BAD = ("soft-404", "parked", "hijacked", "login-wall", "consent-wall", "archive-error")
 GOOD = "good"
-UNCLEAR = "unclear"  # reasonable people differ: read, but not counted
+UNCLEAR = "unclear"  # ambiguous: read, but not counted
 LABELS = (*BAD, GOOD, UNCLEAR)
 
-# What a page of the context is to the example.
+# The role of a context page.
 ROLES = {
-    "earlier": "a good page of the same site before it, at the same or another address",
-    "other": "a page of the same site and about the same time that is known to be good",
-    "home": "what the site's root answers at about the same time",
-    "random": "what the site answers at about the same time for an address that never was",
+    "earlier": "an earlier good page of the same site, at the same or another URL",
+    "other": "a good page of the same site from about the same time",
+    "home": "the site's response for its root at about the same time",
+    "random": "the site's response for a URL that never existed, at about the same time",
 }
 
 
 @dataclass(frozen=True)
 class Page:
-    """One answer: its address, when it was captured (UTC), and what came back.
+    """One response: its URL, capture time (UTC) and content.
 
-    `headers` are only those that matter. `body` is in `charset`, a name that Python knows; `language` is that of the
-    text, two letters.
+    `headers` contains only relevant headers. `body` is encoded in `charset`, a name known to Python; `language` is the
+    two-letter code of the text.
     """
 
     uri: str
@@ -47,18 +47,14 @@ class Page:
 
 @dataclass(frozen=True)
 class Context(Page):
-    """A page of the same site, and what it is to the example: one of `ROLES`."""
+    """A page of the same site with its role, one of `ROLES`."""
 
     role: str
 
 
 @dataclass(frozen=True)
 class Example(Page):
-    """A page with the verdict that it deserves.
-
-    `label` is one of `LABELS`, `also` are labels that would be just as right; `origin` says in general terms where
-    pages like it are met. `context` is in order of time.
-    """
+    """The labels that are right for the page."""
 
     name: str
     label: str
@@ -67,24 +63,24 @@ class Example(Page):
     context: tuple[Context, ...]
 
     @property
-    def deserved(self) -> frozenset[str]:
+    def accepted_labels(self) -> frozenset[str]:
         """The labels that are right for it."""
         return frozenset((self.label, *self.also))
 
 
 @cache
 def examples() -> tuple[Example, ...]:
-    """Return all examples, label by label in the order of `LABELS`, each as its index orders them."""
-    return tuple(example for label in LABELS for example in _read(label))
+    """Return all examples by label in the order of `LABELS`, then in index order."""
+    return tuple(example for label in LABELS for example in _read_examples(label))
 
 
 @cache
 def held_out() -> tuple[Example, ...]:
-    """Return the pages that were written when the rules were done, by somebody who had not run them on any page.
+    """Return the held-out pages, which were written after the rules by an author who had not run them.
 
-    They are in one folder, each with its label. Whoever changes a rule for one of them has used it up.
+    They are in one folder, each with its label. A page is used up once a rule is changed for it.
     """
-    return tuple(_read("held-out"))
+    return tuple(_read_examples("held-out"))
 
 
 def labelled(*labels: str) -> tuple[Example, ...]:
@@ -92,20 +88,20 @@ def labelled(*labels: str) -> tuple[Example, ...]:
     return tuple(example for example in examples() if example.label in labels)
 
 
-def _read(folder: str) -> list[Example]:
-    """Return the examples of one folder; their label is its name, unless they have one of their own."""
+def _read_examples(folder: str) -> list[Example]:
+    """Return the examples of one folder; the default label is the folder's name."""
     index = tomllib.loads((FOLDER / folder / "index.toml").read_text(encoding="utf-8"))
     return [
         Example(
-            **_page(folder, entry),
+            **_read_page(folder, entry),
             name=entry["name"],
             label=entry.get("label", folder),
             also=tuple(entry.get("also", ())),
             origin=entry["origin"],
             context=tuple(
                 sorted(
-                    (Context(**_page(folder, known), role=known["role"]) for known in entry.get("context", ())),
-                    key=lambda known: known.when,
+                    (Context(**_read_page(folder, page), role=page["role"]) for page in entry.get("context", ())),
+                    key=lambda page: page.when,
                 )
             ),
         )
@@ -113,8 +109,8 @@ def _read(folder: str) -> list[Example]:
     ]
 
 
-def _page(folder: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `Page`: the body is read, and encoded as it was served."""
+def _read_page(folder: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Page`, with the body encoded as served."""
     text = (FOLDER / folder / entry["body"]).read_text(encoding="utf-8")
     return {
         "uri": entry["uri"],

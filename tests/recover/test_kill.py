@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.archives.sampling.killable import Commands, commands
-from tests.killing import Killer
+from tests.process_killer import ProcessKiller
 from tests.recover.assertions import assert_recovered
 from tests.recover.command import Command
 from tests.recover.expected import Run
@@ -39,7 +39,7 @@ def starting() -> Iterator[Commands]:
         yield ready
 
 
-class Killing(Killer):
+class RequestKiller(ProcessKiller):
     """Kills a command at a point: when a request comes, or some time after it was answered.
 
     after: how many requests. size: how many bytes must be kept, too. delay: seconds.
@@ -52,10 +52,10 @@ class Killing(Killer):
         self._is_done = False
         lost.watch = self._watch
 
-    def ended(self) -> None:
-        """Say that it is gone."""
+    def finish(self) -> None:
+        """Stop watching requests after the process has ended."""
         self._is_done = True
-        self.gone()
+        self.cancel()
 
     def _watch(self, count: int) -> None:
         if self._is_done or count < self._end or _size(self._folder) < self._size:
@@ -112,10 +112,10 @@ def test_killed_at_any_point_it_goes_on(
         delay = random_.choice([None, None, random_.uniform(0, 0.005)])
         print(f"round {round_}, kill {kills}: request {after}, {size} bytes kept, {delay} s later")
         lost.asked.clear()
-        killing = Killing(lost, command.folder, after, size, delay)
-        killing.of(starting.start(command.home, arguments))
+        killer = RequestKiller(lost, command.folder, after, size, delay)
+        killer.set_process(starting.start(command.home, arguments))
         code = starting.ended()
-        killing.ended()
+        killer.finish()
         assert asked_again(lost.asked, have) == []
         if code == 0:  # on a busy machine a kill may come so late that little is left: then it was done before the next
             assert_recovered(SITE, Run(), command.folder, command.summary)
@@ -147,10 +147,10 @@ def test_killed_before_it_has_anything(lost: Village, starting: Commands, tmp_pa
     """Killed while it asks for the first list, it leaves a folder that the same command goes on with."""
     command = Command(lost.registry(tmp_path), tmp_path / "village.recovery", tmp_path / "home")
     arguments = command.arguments(ROOT)
-    killing = Killing(lost, command.folder, 1, 0, None)
-    killing.of(starting.start(command.home, arguments))
+    killer = RequestKiller(lost, command.folder, 1, 0, None)
+    killer.set_process(starting.start(command.home, arguments))
     assert starting.ended() == -signal.SIGKILL
-    killing.ended()
+    killer.finish()
     lost.watch = None
     starting.start(command.home, arguments)
     assert starting.ended() == 0

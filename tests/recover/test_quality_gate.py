@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.html.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
-from tests.quality.judged import is_labelled_bad, real_pages
+from tests.quality.classified import is_labelled_bad, real_pages
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.recover import SiteContext

@@ -10,7 +10,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.neighbours import pywb
-from tests.quality.judged import is_labelled_bad
+from tests.quality.classified import is_labelled_bad
 from tests.real_data import DATA
 from tests.recover.command import Command
 from tests.recover.reading import kept, summary

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.models import naming as model
+from tests.models import page_names as model
 from tests.uri import strategies
 from unlost.errors import ForeignSchemeError, UriError
 from unlost.uri import default_page_names, fold_case, folder_of_default_page, page_name, page_names, url_from_name

@@ -1,4 +1,4 @@
-"""WACZ files: the WARCs in them are read where they are; tricks are refused."""
+"""WARCs inside WACZ files are read; malformed WACZ files are rejected."""
 
 import struct
 import zipfile
@@ -22,35 +22,35 @@ from unlost.warc import read_warc_captures as read_warc
 WARC = b"".join(member(record(number=number)) for number in range(3))
 
 
-def read(path: Path) -> tuple[list[Capture], dict[str, int]]:
-    """Return the captures of a WACZ and the count of its problems."""
+def read_wacz(path: Path) -> tuple[list[Capture], dict[str, int]]:
+    """Return the captures of a WACZ and the problem counts."""
     problems = Problems()
     return list(read_wacz_captures(path, problems)), problems.counts
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
-def test_all_warcs_are_read(compression: int, tmp_path: Path) -> None:
-    """Offsets are those within each WARC, names have no `archive/` in front, other members are left alone."""
+def test_all_warcs_of_wacz_are_read(compression: int, tmp_path: Path) -> None:
+    """Offsets are relative to each WARC, file names lack `archive/`, and other members are ignored."""
     members = {"archive/a.warc.gz": WARC, "archive/sub/b.warc": record(number=7), "pages/pages.jsonl": b"{}"}
-    found, kinds = read(wacz(tmp_path / "a.wacz", members, compression))
-    assert pages(found) == [0, 1, 2, 7]
-    assert [capture.filename for capture in found] == ["a.warc.gz"] * 3 + ["sub/b.warc"]
-    assert [capture.offset for capture in found] == [0, len(WARC) // 3, 2 * len(WARC) // 3, 0]
+    actual, kinds = read_wacz(wacz(tmp_path / "a.wacz", members, compression))
+    assert pages(actual) == [0, 1, 2, 7]
+    assert [capture.filename for capture in actual] == ["a.warc.gz"] * 3 + ["sub/b.warc"]
+    assert [capture.offset for capture in actual] == [0, len(WARC) // 3, 2 * len(WARC) // 3, 0]
     assert kinds == {}
 
 
-def test_records_are_opened_where_they_are(tmp_path: Path) -> None:
-    """By the name and the offset that captures have, as if each WARC were a file of its own."""
+def test_wacz_records_are_opened_by_name_and_offset(tmp_path: Path) -> None:
+    """Each capture's file name and offset open its record."""
     members = {"archive/a.warc.gz": WARC, "archive/sub/b.warc": record(number=7), "archive/c.warc": record(length=999)}
     path = wacz(tmp_path / "a.wacz", members)
-    found, kinds = read(path)
-    assert (len(found), kinds) == (5, {"short-block": 1})
-    for capture in found:
+    actual, kinds = read_wacz(path)
+    assert (len(actual), kinds) == (5, {"short-block": 1})
+    for capture in actual:
         opened = open_wacz_record(path, capture.filename or "", capture.offset or 0)
         assert opened.header("WARC-Target-URI") == capture.uri
         assert opened.body.read().startswith(b"<p>hello</p>")
-        places = [(problem.kind, problem.file) for problem in opened.problems()]
-        assert places == [("short-block", f"{path}/archive/c.warc")] * (capture.filename == "c.warc")
+        problem_files = [(problem.kind, problem.file) for problem in opened.problems()]
+        assert problem_files == [("short-block", f"{path}/archive/c.warc")] * (capture.filename == "c.warc")
 
 
 @pytest.mark.parametrize(
@@ -63,56 +63,58 @@ def test_records_are_opened_where_they_are(tmp_path: Path) -> None:
         ("a.warc", 0, zipfile.ZIP_BZIP2, "found compression 12"),
     ],
 )
-def test_records_that_cannot_be_opened(name: str, offset: int, compression: int, message: str, tmp_path: Path) -> None:
-    """The message names the file, the member and what is wrong."""
+def test_unreadable_wacz_record_raises_error(
+    name: str, offset: int, compression: int, message: str, tmp_path: Path
+) -> None:
+    """The message names the file, the member and the cause."""
     path = wacz(tmp_path / "a.wacz", {"archive/a.warc": record(), "archive/z.warc": record()}, compression)
     with pytest.raises(ArchiveFileError, match=message):
         open_wacz_record(path, name, offset)
 
 
 @pytest.mark.real_data
-def test_a_real_crawl_in_a_wacz(tmp_path: Path) -> None:
+def test_real_warc_in_wacz_yields_same_captures(tmp_path: Path) -> None:
     """The 58 captures of iana-2021 are the same from a WACZ as from the WARC."""
     path = DATA / "warc" / "iana-2021.warc.gz"
-    found, kinds = read(wacz(tmp_path / "a.wacz", {f"archive/{path.name}": path.read_bytes()}))
-    assert found == list(read_warc(path, Problems()))
-    assert (len(found), kinds) == (58, {})
-    for capture in found:
-        place = capture.offset or 0
-        stored, inside = open_warc(path, place), open_wacz_record(tmp_path / "a.wacz", path.name, place)
-        assert (inside.headers, inside.http_headers) == (stored.headers, stored.http_headers)
-        assert inside.body.read() == stored.body.read()
+    actual, kinds = read_wacz(wacz(tmp_path / "a.wacz", {f"archive/{path.name}": path.read_bytes()}))
+    assert actual == list(read_warc(path, Problems()))
+    assert (len(actual), kinds) == (58, {})
+    for capture in actual:
+        offset = capture.offset or 0
+        stored, in_wacz = open_warc(path, offset), open_wacz_record(tmp_path / "a.wacz", path.name, offset)
+        assert (in_wacz.headers, in_wacz.http_headers) == (stored.headers, stored.http_headers)
+        assert in_wacz.body.read() == stored.body.read()
 
 
 @pytest.mark.parametrize(
     "name", ["archive/../../etc/a.warc", "/archive/a.warc", "x/archive/a.warc", "archive/..\\a.warc"]
 )
-def test_names_that_lead_elsewhere(name: str, tmp_path: Path) -> None:
-    """A member whose name leads out of `archive/` is not read, and told."""
-    found, kinds = read(wacz(tmp_path / "a.wacz", {name: WARC, "archive/b.warc.gz": WARC}))
-    assert len(found) == 3
+def test_wacz_member_outside_archive_folder_is_rejected(name: str, tmp_path: Path) -> None:
+    """A member whose path leaves `archive/` is counted and not read."""
+    actual, kinds = read_wacz(wacz(tmp_path / "a.wacz", {name: WARC, "archive/b.warc.gz": WARC}))
+    assert len(actual) == 3
     assert kinds == {"bad-member": 1}
 
 
-def test_odd_compression(tmp_path: Path) -> None:
-    """A member in a compression that WACZ does not know is told."""
-    found, kinds = read(wacz(tmp_path / "a.wacz", {"archive/a.warc": WARC}, zipfile.ZIP_BZIP2))
-    assert (found, kinds) == ([], {"bad-member": 1})
+def test_wacz_member_with_unknown_compression_is_rejected(tmp_path: Path) -> None:
+    """A member with an unsupported compression is counted."""
+    actual, kinds = read_wacz(wacz(tmp_path / "a.wacz", {"archive/a.warc": WARC}, zipfile.ZIP_BZIP2))
+    assert (actual, kinds) == ([], {"bad-member": 1})
 
 
-def test_overlapping_members(tmp_path: Path) -> None:
-    """A ZIP whose members overlap, as in bombs, is refused."""
+def test_wacz_with_overlapping_members_is_rejected(tmp_path: Path) -> None:
+    """Overlapping members are typical of ZIP bombs."""
     path = wacz(tmp_path / "a.wacz", {"archive/a.warc.gz": WARC, "archive/b.warc.gz": WARC})
     data = bytearray(path.read_bytes())
     first, second = (data.find(b"PK\x01\x02", at) for at in (0, data.rfind(b"PK\x01\x02")))
     data[second + 42 : second + 46] = data[first + 42 : first + 46]
     path.write_bytes(data)
     with pytest.raises(ArchiveFileError, match="overlapping"):
-        read(path)
+        read_wacz(path)
 
 
-def test_damaged_member(tmp_path: Path) -> None:
-    """Where a deflated member is corrupt, what comes before is kept, and the damage is told."""
+def test_corrupt_wacz_member_yields_records_before_damage(tmp_path: Path) -> None:
+    """Records before the damage are read, and the damage is counted."""
     warc = b"".join(
         record(number=number, block=b"HTTP/1.1 200 OK\r\n\r\n" + bytes(range(256)) * 99) for number in range(9)
     )
@@ -121,16 +123,16 @@ def test_damaged_member(tmp_path: Path) -> None:
     middle = len(data) // 2
     data[middle : middle + 40] = b"\xff" * 40
     path.write_bytes(data)
-    found, kinds = read(path)
-    assert pages(found)[:2] == [0, 1]
+    actual, kinds = read_wacz(path)
+    assert pages(actual)[:2] == [0, 1]
     assert kinds["corrupt-member"] == 1
 
 
 @given(st.integers(0, 2_000), st.binary(min_size=1, max_size=4), st.integers(0, 2_000), st.booleans())
-def test_no_change_stops_the_reader(
+def test_modified_wacz_raises_only_archive_file_error(
     tmp_path_factory: pytest.TempPathFactory, place: int, new: bytes, end: int, deflated: bool
 ) -> None:
-    """A WACZ that is cut or changed anywhere is read as far as it goes, or is said to be none."""
+    """A truncated or modified WACZ is read as far as possible or rejected."""
     path = tmp_path_factory.getbasetemp() / "changed.wacz"
     data = bytearray(
         wacz(path, {"archive/a.warc.gz": WARC}, zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED).read_bytes()
@@ -139,25 +141,25 @@ def test_no_change_stops_the_reader(
     path.write_bytes(data[: len(data) - end] if end < len(data) // 2 else data)
     problems = Problems()
     with suppress(ArchiveFileError):
-        found = list(read_wacz_captures(path, problems))
-        assert len(found) <= 3
-        for capture in found:
+        actual = list(read_wacz_captures(path, problems))
+        assert len(actual) <= 3
+        for capture in actual:
             assert capture.offset is not None
             with suppress(ArchiveFileError):
                 open_wacz_record(path, capture.filename or "", capture.offset).body.read(99)
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", WARC], ids=["nothing", "text", "a WARC"])
-def test_no_zip(data: bytes, tmp_path: Path) -> None:
-    """What is no ZIP raises an error that says so."""
+def test_non_zip_file_as_wacz_is_rejected(data: bytes, tmp_path: Path) -> None:
+    """The error names the expected format."""
     path = tmp_path / "a.wacz"
     path.write_bytes(data)
     with pytest.raises(ArchiveFileError, match="ZIP"):
-        read(path)
+        read_wacz(path)
 
 
-def test_a_deflated_member_without_end(tmp_path: Path) -> None:
-    """What comes before the end of its data is kept, and so are the members behind it."""
+def test_wacz_member_without_deflate_end_yields_records(tmp_path: Path) -> None:
+    """Records before the missing end and all other members are read."""
     warc = b"".join(record(number=number) for number in range(9))
     path = wacz(tmp_path / "a.wacz", {"archive/a.warc": warc, "archive/b.warc": warc}, zipfile.ZIP_DEFLATED)
     data = bytearray(path.read_bytes())
@@ -165,14 +167,14 @@ def test_a_deflated_member_without_end(tmp_path: Path) -> None:
     (length,) = struct.unpack_from("<I", data, entry + 20)
     struct.pack_into("<I", data, entry + 20, length - 20)
     path.write_bytes(data)
-    found, kinds = read(path)
-    assert pages(found)[-9:] == list(range(9))
-    assert len(found) > 9
+    actual, kinds = read_wacz(path)
+    assert pages(actual)[-9:] == list(range(9))
+    assert len(actual) > 9
     assert kinds["corrupt-member"] == 1
 
 
-def test_an_offset_that_no_file_has(tmp_path: Path) -> None:
-    """A member that is said to begin behind the end of the world is a bad one."""
+def test_wacz_member_with_offset_beyond_file_is_rejected(tmp_path: Path) -> None:
+    """The member is counted as `bad-member`."""
     path = wacz(tmp_path / "a.wacz", {"archive/a.warc": WARC})
     data = bytearray(path.read_bytes())
     end, entry = data.rfind(b"PK\5\6"), data.rfind(b"PK\1\2")
@@ -183,12 +185,12 @@ def test_an_offset_that_no_file_has(tmp_path: Path) -> None:
     struct.pack_into("<I", data, end + 12, length + len(extra))
     data[end:end] = extra
     path.write_bytes(data)
-    assert read(path) == ([], {"bad-member": 1})
+    assert read_wacz(path) == ([], {"bad-member": 1})
 
 
 @pytest.mark.parametrize("is_large", [False, True], ids=["zip", "zip64"])
-def test_a_directory_made_to_fill_memory(tmp_path: Path, is_large: bool) -> None:
-    """It is refused before it is read: each of its entries would take ten times its length."""
+def test_wacz_with_oversized_directory_is_rejected(tmp_path: Path, is_large: bool) -> None:
+    """The directory is rejected before it is read, since entries in memory are ten times as large."""
     path = tmp_path / "a.wacz"
     size = 17 << 20
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 65535, 65535, 2**32 - 1 if is_large else size, 0, 0)
@@ -197,4 +199,4 @@ def test_a_directory_made_to_fill_memory(tmp_path: Path, is_large: bool) -> None
         end = large + struct.pack("<4sIQI", b"PK\6\7", 0, size, 1) + end
     path.write_bytes(b"\0" * size + end)
     with pytest.raises(ArchiveFileError, match="directory of at most"):
-        read(path)
+        read_wacz(path)

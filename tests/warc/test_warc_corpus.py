@@ -1,4 +1,4 @@
-"""What fuzzing starts from, and what it once found, is read."""
+"""The corpus of the fuzz target is read."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ CORPUS = sorted((Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "warc"
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
-def test_every_record_found_can_be_opened(path: Path) -> None:
-    """Records lie in the file and open again, and are short or not, as the scan said."""
+def test_scanned_record_of_corpus_can_be_opened(path: Path) -> None:
+    """Each record opens at its offset and is truncated or not as the scan reported."""
     records, _ = scan(path)
     for record in records:
         opened = open_warc_record(path, record.offset, record.skip)

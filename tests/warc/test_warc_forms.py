@@ -1,4 +1,4 @@
-"""The forms in which archive files come: ARC, zstd, what another writer wrote; and single records with their bodies."""
+"""Formats of archive files: ARC, zstd, warcio's output; single records with their bodies."""
 
 import io
 import subprocess
@@ -20,7 +20,7 @@ ARC_2 += b"URL IP-address Archive-date Content-type Result-code Checksum Locatio
 
 
 def arc_record(number: int, fields: bytes) -> bytes:
-    """Return a record of an ARC with a page in it."""
+    """Return an ARC record that contains a page."""
     line = b"http://example.com/%d 1.2.3.4 20010203040506 text/html %b%d\n" % (number, fields, len(PAGE))
     return line + PAGE + b"\n"
 
@@ -28,26 +28,26 @@ def arc_record(number: int, fields: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("first", "fields"), [(ARC_1, b""), (ARC_2, b"200 - - 0 a.arc ")], ids=["version 1", "version 2"]
 )
-@pytest.mark.parametrize("pack", [member, bytes], ids=["gzip", "plain"])
-def test_arc(first: bytes, fields: bytes, pack: type, tmp_path: Path) -> None:
-    """Both versions of ARC are read, gzipped or not, and go on after rubbish."""
+@pytest.mark.parametrize("compress", [member, bytes], ids=["gzip", "plain"])
+def test_arc_file_of_both_versions_is_read(first: bytes, fields: bytes, compress: type, tmp_path: Path) -> None:
+    """Both versions are read, gzipped or not, also after garbage."""
     parts = [first, arc_record(0, fields), arc_record(1, fields)]
-    data = b"".join(pack(part) for part in parts)
+    data = b"".join(compress(part) for part in parts)
     path = tmp_path / "a.arc"
-    found, kinds = captures(path, data)
-    assert [(c.datetime, c.status, c.mime, c.key) for c in found] == [
+    actual, kinds = captures(path, data)
+    assert [(c.datetime, c.status, c.mime, c.key) for c in actual] == [
         ("20010203040506", 200, "text/html", f"com,example)/{number}") for number in (0, 1)
     ]
     assert kinds == {}
-    opened = open_warc_record(path, found[1].offset or 0)
+    opened = open_warc_record(path, actual[1].offset or 0)
     assert (opened.http_line, opened.body.read()) == ("HTTP/1.1 200 OK", b"<p>hello</p>")
-    found, kinds = captures(path, data + b"rubbish\n" * 9 + pack(arc_record(2, fields)))
-    assert pages(found) == [0, 1, 2]
+    actual, kinds = captures(path, data + b"garbage\n" * 9 + compress(arc_record(2, fields)))
+    assert pages(actual) == [0, 1, 2]
     assert kinds == {"garbage": 1}
 
 
 @pytest.mark.parametrize(
-    ("date", "moment"),
+    ("date", "expected"),
     [
         (b"1996", "19960101000000"),
         (b"199610011234", "19961001123400"),
@@ -56,17 +56,17 @@ def test_arc(first: bytes, fields: bytes, pack: type, tmp_path: Path) -> None:
         (b"199613", None),
     ],
 )
-def test_arc_dates_of_other_lengths(date: bytes, moment: str | None, tmp_path: Path) -> None:
-    """They are padded or cut like all dates; what is none costs its record only."""
-    odd = arc_record(1, b"").replace(b"20010203040506", date)
-    found, kinds = captures(tmp_path / "a.arc", ARC_1 + arc_record(0, b"") + odd + arc_record(2, b""))
-    assert [c.datetime for c in found] == ["20010203040506", *([moment] if moment else []), "20010203040506"]
-    assert kinds == ({} if moment else {"bad-date": 1})
+def test_arc_date_of_unusual_length_is_normalized(date: bytes, expected: str | None, tmp_path: Path) -> None:
+    """Dates are padded or truncated to 14 digits; an invalid date affects only its record."""
+    unusual = arc_record(1, b"").replace(b"20010203040506", date)
+    actual, kinds = captures(tmp_path / "a.arc", ARC_1 + arc_record(0, b"") + unusual + arc_record(2, b""))
+    assert [c.datetime for c in actual] == ["20010203040506", *([expected] if expected else []), "20010203040506"]
+    assert kinds == ({} if expected else {"bad-date": 1})
 
 
 @pytest.mark.parametrize("dictionary", [False, True], ids=["plain frames", "with a dictionary"])
-def test_zstd(dictionary: bool, tmp_path: Path) -> None:
-    """Records in zstd frames are read, also those that need the dictionary at the start of the file."""
+def test_zstd_warc_with_and_without_dictionary_is_read(dictionary: bool, tmp_path: Path) -> None:
+    """Records in zstd frames are read; frames may need the dictionary at the start of the file."""
     texts = [record(number=number, block=PAGE + bytes(range(number, number + 90))) for number in range(8)]
     (tmp_path / "dictionary").write_bytes(b"".join(texts))
     with_dictionary = ["-D", str(tmp_path / "dictionary")] if dictionary else []
@@ -77,13 +77,13 @@ def test_zstd(dictionary: bool, tmp_path: Path) -> None:
     for text in texts:
         data += subprocess.run(["zstd", "-c", *with_dictionary], input=text, capture_output=True, check=True).stdout
     path = tmp_path / "a.warc.zst"
-    found, kinds = captures(path, data)
-    assert pages(found) == list(range(8))
+    actual, kinds = captures(path, data)
+    assert pages(actual) == list(range(8))
     assert kinds == {}
-    assert sum(capture.length or 0 for capture in found) + (found[0].offset or 0) == len(data)
-    assert open_warc_record(path, found[5].offset or 0).body.read() == b"<p>hello</p>" + bytes(range(5, 95))
-    found, kinds = captures(path, data[:-20])
-    assert pages(found)[:7] == list(range(7))
+    assert sum(capture.length or 0 for capture in actual) + (actual[0].offset or 0) == len(data)
+    assert open_warc_record(path, actual[5].offset or 0).body.read() == b"<p>hello</p>" + bytes(range(5, 95))
+    actual, kinds = captures(path, data[:-20])
+    assert pages(actual)[:7] == list(range(7))
     assert kinds["truncated-zstd"] == 1
 
 
@@ -91,8 +91,8 @@ def test_zstd(dictionary: bool, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("gzip", [True, False], ids=["gzip", "plain"])
-def test_what_warcio_writes(gzip: bool, tmp_path: Path) -> None:
-    """Responses, revisits and resources from another writer are read with their digests, and no problem."""
+def test_warc_written_by_warcio_is_read(gzip: bool, tmp_path: Path) -> None:
+    """Responses, revisits and resources are read with their digests and without problems."""
     path = tmp_path / "a.warc.gz"
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=gzip, warc_version="1.1")
@@ -106,20 +106,20 @@ def test_what_warcio_writes(gzip: bool, tmp_path: Path) -> None:
         )
         for each in (file_info, page, again, file_only):
             writer.write_record(each)
-    found, kinds = captures(path)
+    actual, kinds = captures(path)
     assert kinds == {}
-    assert [(c.uri, c.status, c.mime, c.redirect, c.revisit) for c in found] == [
+    assert [(c.uri, c.status, c.mime, c.redirect, c.revisit) for c in actual] == [
         ("http://a.com/", 301, "text/html", "/b", False),
         ("http://a.com/", None, None, None, True),
         ("urn:x:log", None, "text/plain", None, False),
     ]
-    assert found[1].revisit_of == ("http://a.com/", "20140210000001")
-    assert found[0].digest == page.rec_headers.get_header("WARC-Payload-Digest")
+    assert actual[1].revisit_of == ("http://a.com/", "20140210000001")
+    assert actual[0].digest == page.rec_headers.get_header("WARC-Payload-Digest")
     assert [record.type for record in scan(path)[0]] == ["warcinfo", "response", "revisit", "resource"]
 
 
-def test_other_records_on_demand(tmp_path: Path) -> None:
-    """Requests, metadata and warcinfo are captures only where they are asked for."""
+def test_record_types_option_selects_other_records(tmp_path: Path) -> None:
+    """Requests, metadata and warcinfo are captures only if they are requested."""
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(record(kind=kind) for kind in ("warcinfo", "request", "metadata", "response")))
     assert len(list(read_warc_captures(path, Problems()))) == 1
@@ -127,8 +127,8 @@ def test_other_records_on_demand(tmp_path: Path) -> None:
     assert len(list(read_warc_captures(path, Problems(), record_types=everything))) == 4
 
 
-def test_a_short_record_is_opened_as_far_as_it_goes(tmp_path: Path) -> None:
-    """The body of a clipped record comes up to the damage, which is told after it."""
+def test_truncated_record_is_opened_up_to_damage(tmp_path: Path) -> None:
+    """The body ends at the damage, which is reported afterwards."""
     block = PAGE + bytes(range(256)) * 40
     path = tmp_path / "a.warc.gz"
     path.write_bytes(member(record(block))[:-30])
@@ -138,19 +138,20 @@ def test_a_short_record_is_opened_as_far_as_it_goes(tmp_path: Path) -> None:
     assert {problem.kind for problem in opened.problems()} >= {"truncated-gzip"}
 
 
-def test_records_of_a_shared_member_can_be_opened(tmp_path: Path) -> None:
-    """What the scanner says of a record's place in its member leads to it."""
+def test_record_in_shared_gzip_member_is_opened_by_skip(tmp_path: Path) -> None:
+    """Offset and skip reported by the scanner open the record."""
     path = tmp_path / "a.warc.gz"
     path.write_bytes(member(b"".join(record(number=number) for number in range(3))))
-    for number, found in enumerate(scan(path)[0]):
+    for number, actual in enumerate(scan(path)[0]):
         assert (
-            open_warc_record(path, found.offset, found.skip).header("warc-target-uri") == f"http://example.com/{number}"
+            open_warc_record(path, actual.offset, actual.skip).header("warc-target-uri")
+            == f"http://example.com/{number}"
         )
 
 
 @pytest.mark.parametrize("offset", [1, 10, 10_000])
-def test_no_record_there(offset: int, tmp_path: Path) -> None:
-    """Where no record begins, an error says so."""
+def test_open_at_invalid_offset_raises_error(offset: int, tmp_path: Path) -> None:
+    """The error names the offset at which no record begins."""
     path = tmp_path / "a.warc"
     path.write_bytes(record())
     with pytest.raises(ArchiveFileError, match=f"expected a record at byte {offset}"):

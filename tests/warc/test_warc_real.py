@@ -52,25 +52,25 @@ FILES: dict[str, tuple[dict[str, int], int, dict[str, int]]] = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", FILES)
-def test_every_record_and_every_problem_is_counted(name: str) -> None:
-    """Records by type, captures and problems of a file are those that were counted by hand."""
+def test_real_warc_has_expected_records_and_problems(name: str) -> None:
+    """Record types, captures and problems equal the numbers counted by hand."""
     types, count, problems = FILES[name]
     records, _ = scan(WARCS / name)
     assert Counter(record.type for record in records) == types
-    found, kinds = captures(WARCS / name)
-    assert (len(found), kinds) == (count, problems)
+    actual, kinds = captures(WARCS / name)
+    assert (len(actual), kinds) == (count, problems)
 
 
 @pytest.mark.real_data
-def test_no_file_is_left_out() -> None:
-    """The table has every WARC of the folder."""
-    there = {str(path.relative_to(WARCS)) for path in WARCS.rglob("*.warc*") if path.is_file()}
-    assert there == set(FILES)
+def test_table_lists_all_real_warcs() -> None:
+    """The table contains every WARC of the folder."""
+    on_disk = {str(path.relative_to(WARCS)) for path in WARCS.rglob("*.warc*") if path.is_file()}
+    assert on_disk == set(FILES)
 
 
 @pytest.mark.real_data
-def test_damage_is_told_with_its_place() -> None:
-    """Offsets of short blocks and of rubbish between records are those of the file."""
+def test_problems_of_real_warcs_have_offsets() -> None:
+    """Offsets of short blocks and garbage are positions in the file."""
     assert sorted(scan(WARCS / "odd/ipwb-HTTP204.warc")[1]) == [("garbage", 458), ("garbage", 884)]
     assert sorted(scan(WARCS / "odd/ipwb-broken.warc")[1]) == [("bad-http", 3058), ("garbage", 3321)]
     assert scan(WARCS / "odd/ipwb-redirect.warc")[1] == [("short-block", 453)]
@@ -78,57 +78,59 @@ def test_damage_is_told_with_its_place() -> None:
 
 
 @pytest.mark.real_data
-def test_places_are_those_of_a_published_index() -> None:
-    """All 822 offsets and lengths of archive-org-2008 are those of the index that came with it."""
+def test_offsets_agree_with_published_index() -> None:
+    """All 822 offsets and lengths of archive-org-2008 equal those of the index published with it."""
     rows = [line.split(" ") for line in (DATA / "cdx" / "archive-org-2008.cdx").read_text().splitlines()[1:]]
     records, _ = scan(WARCS / "archive-org-2008.warc.gz")
     assert [(str(r.offset), str(r.length)) for r in records] == [(row[9], row[8]) for row in rows]
-    answered = [(str(r.status), f"sha1:{row[5]}") for r, row in zip(records, rows, strict=True) if r.status]
-    assert answered == [(row[4], f"sha1:{row[5]}") for row in rows if row[4] != "-"]
+    statuses = [(str(r.status), f"sha1:{row[5]}") for r, row in zip(records, rows, strict=True) if r.status]
+    assert statuses == [(row[4], f"sha1:{row[5]}") for row in rows if row[4] != "-"]
 
 
 @pytest.mark.real_data
-def test_odd_dates_are_read() -> None:
-    """Months, fractions, and days of the year all become 14 digits."""
-    found, _ = captures(WARCS / "odd/ipwb-variableSizedDates.warc")
-    assert [capture.datetime for capture in found] == ["20140101000000"] + ["20140210000001"] * 3
-    found, _ = captures(WARCS / "odd/clueweb-quirk.warc.gz")
-    assert {capture.datetime[:8] for capture in found} == {"20081020"}
+def test_warc_dates_of_unusual_format_are_normalized() -> None:
+    """Months, fractions and ordinal dates become 14 digits."""
+    actual, _ = captures(WARCS / "odd/ipwb-variableSizedDates.warc")
+    assert [capture.datetime for capture in actual] == ["20140101000000"] + ["20140210000001"] * 3
+    actual, _ = captures(WARCS / "odd/clueweb-quirk.warc.gz")
+    assert {capture.datetime[:8] for capture in actual} == {"20081020"}
 
 
 @pytest.mark.real_data
-def test_revisits_find_their_originals() -> None:
-    """In iana-2021 every revisit names a capture of the same digest, although the file spells them in two ways."""
-    found, _ = captures(WARCS / "iana-2021.warc.gz")
-    bodies = {(capture.uri, capture.digest) for capture in found if not capture.revisit}
-    revisits = [capture for capture in found if capture.revisit]
+def test_revisits_of_real_warc_refer_to_originals() -> None:
+    """In iana-2021 every revisit refers to a capture with the same digest, in either notation."""
+    actual, _ = captures(WARCS / "iana-2021.warc.gz")
+    bodies = {(capture.uri, capture.digest) for capture in actual if not capture.revisit}
+    revisits = [capture for capture in actual if capture.revisit]
     assert len(revisits) == 34
     assert all(capture.revisit_of and (capture.revisit_of[0], capture.digest) in bodies for capture in revisits)
 
 
 @pytest.mark.real_data
-def test_what_is_no_web_page_has_no_key() -> None:
-    """The 38 `dns:` records of archive-org-2008 are captures without a key and with a digest."""
-    found, _ = captures(WARCS / "archive-org-2008.warc.gz")
-    names = [capture for capture in found if capture.key is None]
+def test_dns_records_have_no_key() -> None:
+    """The 38 `dns:` records of archive-org-2008 have no key but a digest."""
+    actual, _ = captures(WARCS / "archive-org-2008.warc.gz")
+    names = [capture for capture in actual if capture.key is None]
     assert len(names) == 38
     assert {(capture.mime, capture.status) for capture in names} == {("text/dns", None)}
-    assert all((capture.digest or "").startswith("sha1:") for capture in found)
+    assert all((capture.digest or "").startswith("sha1:") for capture in actual)
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["archive-org-2008", "iana-2020", "magazine"])
-def test_computed_digests_are_those_of_the_writer(name: str, tmp_path: Path) -> None:
-    """Without their digest headers, records get the digests that they had."""
+def test_computed_digests_equal_recorded_digests(name: str, tmp_path: Path) -> None:
+    """Without digest headers, records get the same digests."""
     import gzip
 
     data = gzip.decompress((WARCS / f"{name}.warc.gz").read_bytes())
-    told = {(c.uri, c.datetime, c.offset): c.digest for c in captures(tmp_path / "told", data)[0] if not c.revisit}
+    recorded = {
+        (c.uri, c.datetime, c.offset): c.digest for c in captures(tmp_path / "recorded", data)[0] if not c.revisit
+    }
     data = data.replace(b"\nWARC-Payload-Digest:", b"\nWARC-Pay1oad-Digest:").replace(
         b"\nWARC-Block-D", b"\nWARC-B1ock-D"
     )
-    found, kinds = captures(tmp_path / "computed", data)
-    assert {(c.uri, c.datetime, c.offset): c.digest for c in found if not c.revisit} == told
+    actual, kinds = captures(tmp_path / "computed", data)
+    assert {(c.uri, c.datetime, c.offset): c.digest for c in actual if not c.revisit} == recorded
     assert kinds == {}
 
 
@@ -136,8 +138,8 @@ def test_computed_digests_are_those_of_the_writer(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "name", ["archive-org-2008.warc.gz", "iana-2021.warc.gz", "odd/ipwb-2mementos_queryString.warc"]
 )
-def test_every_capture_can_be_opened(name: str) -> None:
-    """At each capture's offset is the record that it was read from, with a body of the length that is left."""
+def test_real_captures_can_be_opened(name: str) -> None:
+    """The record at each capture's offset is the capture's, with a body that fits its length."""
     path = WARCS / name
     for capture in read_warc_captures(path, Problems()):
         assert capture.offset is not None

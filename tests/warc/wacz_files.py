@@ -1,4 +1,4 @@
-"""WACZ files, made of whatever members."""
+"""WACZ files with given members."""
 
 import zipfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bodies of records come without codings, as they are where they are in none, and never beyond a limit."""
+"""Bodies of records are decoded within a limit."""
 
 import gzip
 import io
@@ -24,8 +24,8 @@ def chunked(data: bytes, size: int = 50) -> bytes:
     return b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
 
 
-def undone(data: bytes, transfer: str = "", content: str = "", limit: int = LIMIT) -> tuple[bytes, bool]:
-    """Return a body without codings, and whether it broke off."""
+def decode(data: bytes, transfer: str = "", content: str = "", limit: int = LIMIT) -> tuple[bytes, bool]:
+    """Return a decoded body, and whether it is damaged."""
     headers = [("transfer-encoding", transfer), ("Content-Encoding", content)]
     body, is_broken = decode_payload(io.BytesIO(data), headers, limit)
     with body:
@@ -46,15 +46,15 @@ def undone(data: bytes, transfer: str = "", content: str = "", limit: int = LIMI
     ],
 )
 def test_codings_are_decoded(data: bytes, transfer: str, content: str) -> None:
-    """Whatever a server did to a page, alone or in layers, the page comes out."""
-    assert undone(data, transfer, content) == (PAGE, False)
+    """Single and nested codings are decoded."""
+    assert decode(data, transfer, content) == (PAGE, False)
 
 
 @pytest.mark.parametrize(("transfer", "content"), [("chunked", ""), ("chunked", "gzip"), ("", "br"), ("", "none")])
 @pytest.mark.parametrize("data", [PAGE, b"", b"5\r\nis how many", b"2\r\nab\r\nand text"])
 def test_uncoded_body_is_unchanged(transfer: str, content: str, data: bytes) -> None:
-    """A page under the header of a coding that it is not in comes out as it is."""
-    assert undone(data, transfer, content) == (data, False)
+    """A body that is not in the declared coding is returned unchanged."""
+    assert decode(data, transfer, content) == (data, False)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_uncoded_body_is_unchanged(transfer: str, content: str, data: bytes) -> 
     ],
 )
 def test_truncated_body_is_returned_as_far_as_it_goes(data: bytes, transfer: str, content: str) -> None:
-    """Of a coding that ends in the middle all that can be had is given, and said to be broken."""
-    body, is_broken = undone(data, transfer, content)
+    """The available part is returned and marked as damaged."""
+    body, is_broken = decode(data, transfer, content)
     assert is_broken
     assert body
     assert PAGE.startswith(body)
 
 
 def test_bomb_is_decoded_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a hundred megabytes in a hundred kilobytes, no more than the limit is ever written, a little at a time."""
+    """At most the limit is written, in small steps."""
     written: list[int] = []
     bomb = gzip.compress(bytes(100 << 20), 1)
 
@@ -85,17 +85,17 @@ def test_bomb_is_decoded_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("unlost.http.body.new_body", Counted)
     with pytest.raises(BodyTooLargeError):
-        undone(bomb, "", "gzip")
+        decode(bomb, "", "gzip")
     assert sum(written) <= LIMIT + len(bomb)
     assert max(written) <= 1 << 16
 
 
 def test_unknown_coding_raises() -> None:
-    """Its bytes are never handed out as a page; nor is it tried how many layers there are."""
+    """Encoded bytes are never returned as a page, and the number of codings is limited."""
     with pytest.raises(UndecodableError):
-        undone(b"\x1f\x9d\x90" * 9, "", "compress")
+        decode(b"\x1f\x9d\x90" * 9, "", "compress")
     with pytest.raises(UndecodableError):
-        undone(PAGE, "chunked" + ", chunked" * 999)
+        decode(PAGE, "chunked" + ", chunked" * 999)
 
 
 @given(
@@ -104,6 +104,6 @@ def test_unknown_coding_raises() -> None:
     st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "dcb"]), max_size=3),
 )
 def test_arbitrary_bodies_do_not_crash(data: bytes, transfer: list[str], content: list[str]) -> None:
-    """Any bytes under any codings give a body or one of the two errors."""
+    """Any bytes with any codings yield a body or one of two errors."""
     with suppress(BodyTooLargeError, UndecodableError):
-        undone(data, ", ".join(transfer), ", ".join(content))
+        decode(data, ", ".join(transfer), ", ".join(content))

@@ -18,7 +18,7 @@ from tests.neighbours.common_crawl import Crawl, rows_of, serving
 from unlost.archives import CommonCrawlClient
 from unlost.registry import Archive, ArchiveKind
 
-# warcio leaves its temporary files to the garbage collector.
+# warcio relies on the garbage collector to close its temporary files.
 UNCOLLECTED = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -34,12 +34,12 @@ NEW = {"from": "2016-05-01T00:00:00", "to": "2016-05-20T00:00:00"}
 def warcs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a WARC of each of two crawls."""
     top = tmp_path_factory.mktemp("data")
-    packed = gzip.compress(b"packed")
+    compressed = gzip.compress(b"packed")
     write(
         top / "crawl-data" / "old.warc.gz",
         page(HOME, "2014-02-10T00:00:01Z", b"first"),
         page("http://example.com/a/", "2014-02-10T00:00:02Z", b"folder"),
-        page("http://example.com/a/b", "2014-02-10T00:00:03Z", packed, [("Content-Encoding", "gzip")]),
+        page("http://example.com/a/b", "2014-02-10T00:00:03Z", compressed, [("Content-Encoding", "gzip")]),
         page("http://example.com/ab", "2014-02-10T00:00:04Z", b"cut", fields={"WARC-Truncated": "length"}),
         page("http://shop.example.com/", "2014-02-11T00:00:00Z", b"shop"),
     )
@@ -55,7 +55,7 @@ def warcs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data_port(warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Return the port at which nginx has the WARCs."""
+    """Return the port at which nginx serves the WARCs."""
     with nginx.serving(warcs, tmp_path_factory.mktemp("nginx")) as port:
         yield port
 
@@ -74,19 +74,19 @@ async def _client(
 
 @pytest.fixture
 def ask(warcs: Path, data_port: int) -> Callable[..., Any]:
-    """Return what asks a client that has the fake index before it, and nginx with real ranges behind."""
+    """Return a function that runs a scenario with a client, the fake index, and nginx with byte ranges."""
     crawls = [
         Crawl("CC-MAIN-2016-22", rows_of(warcs / "crawl-data" / "new.warc.gz", "crawl-data/new.warc.gz"), NEW),
         Crawl("CC-MAIN-2014-10", rows_of(warcs / "crawl-data" / "old.warc.gz", "crawl-data/old.warc.gz"), OLD),
     ]
 
-    def run(question: Asked[T], data: str = "/{filename}", **options: Any) -> T:  # noqa: ANN401  those of the class
-        async def asking() -> T:
+    def run(scenario: Asked[T], data: str = "/{filename}", **options: Any) -> T:  # noqa: ANN401  options of the class
+        async def run_with_server() -> T:
             async with serving([replace(crawl, rows=[*crawl.rows]) for crawl in crawls]) as fake:
-                address = data if data.startswith("http") else f"http://127.0.0.1:{data_port}{data}"
-                async with _client(fake, address, **options) as client:
-                    return await question(client, fake)
+                url = data if data.startswith("http") else f"http://127.0.0.1:{data_port}{data}"
+                async with _client(fake, url, **options) as client:
+                    return await scenario(client, fake)
 
-        return asyncio.run(asking())
+        return asyncio.run(run_with_server())
 
     return run

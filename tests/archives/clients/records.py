@@ -1,4 +1,4 @@
-"""Small crawls of one site, made by hand, in which every record is a trap for whoever asks an archive for it."""
+"""Small crawls of one site in which every record is an edge case for archive clients."""
 
 import gzip
 
@@ -6,13 +6,13 @@ from tests.warc import warcs
 from tests.warc.warcs import member
 
 PAGE = "text/html; charset=utf-8"
-PACKED = gzip.compress(b"<p>packed</p>", mtime=0)
+COMPRESSED = gzip.compress(b"<p>packed</p>", mtime=0)
 
 
 def response(
     uri: str, date: str, body: bytes = b"<p>hello</p>", status: str = "200 OK", *headers: str, kind: str = "response"
 ) -> bytes:
-    """Return a record of a WARC, in a gzip member. date: as WARCs have it."""
+    """Return a WARC record in a gzip member. date: as in WARCs."""
     fields = [f"HTTP/1.1 {status}", *(headers or (f"Content-Type: {PAGE}",)), "", ""]
     block = "\r\n".join(fields).encode() + body
     return record(uri, date, block, kind)

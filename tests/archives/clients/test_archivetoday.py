@@ -1,4 +1,4 @@
-"""archive.today: one archive under many names, lists of copies, migrated pages, captchas."""
+"""archive.today: one archive under many domains, TimeMaps, migrated pages, captchas."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -28,11 +28,11 @@ COPIES = [
 PAGES = {HOME: COPIES}
 
 
-class Loopback:
-    """Finds the archive's names on this machine."""
+class LoopbackResolver:
+    """Resolves the archive's domains to this machine."""
 
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
-        """Return one address for all."""
+        """Resolve every name to this machine."""
         assert host.startswith("archive.")
         return [literal_address_info(HostPort("127.0.0.1", port))]
 
@@ -40,11 +40,13 @@ class Loopback:
 Asked = Callable[[ArchiveTodayClient, FakeArchiveToday], Coroutine[Any, Any, T]]
 
 
-def ask(question: Asked[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True) -> T:
-    """Ask a client of the small archive."""
+def run_scenario(
+    scenario: Asked[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True
+) -> T:
+    """Run a scenario with a client of the fake archive."""
     time = clock or VirtualClock()
 
-    async def asking() -> T:
+    async def run_with_server() -> T:
         async with serving(PAGES) as fake:
             base = f"http://archive.today:{fake.port}"
             archive = Archive(
@@ -57,23 +59,23 @@ def ask(question: Asked[T], *, clock: VirtualClock | None = None, patience: floa
                 migrated=("*",),
             )
             http_client = ArchiveHttpClient(
-                MemoryLimitStore(), time, "https://example.com/", max_wait=patience, resolver=Loopback()
+                MemoryLimitStore(), time, "https://example.com/", max_wait=patience, resolver=LoopbackResolver()
             )
             async with http_client:
-                return await question(ArchiveTodayClient(archive, http_client, clock=time), fake)
+                return await scenario(ArchiveTodayClient(archive, http_client, clock=time), fake)
 
-    return asyncio.run(asking())
+    return asyncio.run(run_with_server())
 
 
 def test_captures_under_any_domain() -> None:
-    """All copies of its list count, with the very address of each; the name that it sends to is remembered."""
+    """All listed captures are returned with their URI-Ms, and the redirect target's domain is remembered."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        found = await listed(client.captures(HOME))
-        assert [(c.datetime, c.uri, c.migrated, c.archive) for c in found] == [
-            (moment, address, True, "today") for moment, address, _ in COPIES
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+        results = await listed(client.captures(HOME))
+        assert [(c.datetime, c.uri, c.migrated, c.archive) for c in results] == [
+            (moment, url_text, True, "today") for moment, url_text, _ in COPIES
         ]
-        assert (found[0].urim or "").startswith("http://archive.md:")
+        assert (results[0].urim or "").startswith("http://archive.md:")
         assert await listed(client.captures("http://nowhere.example/")) == []
         assert fake.asked == [
             "archive.today/timemap/http://example.com/",
@@ -82,21 +84,21 @@ def test_captures_under_any_domain() -> None:
         ]
         assert client.problems.total == 0
 
-    ask(question)
+    run_scenario(scenario)
 
 
 def test_capture_is_migrated() -> None:
-    """A copy is found behind its short address, with its date, and said to be no longer in its format."""
+    """A capture is fetched by its short URL, with its date, and marked as migrated."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        copy = await client.get(HOME, "2014")
-        assert copy is not None
-        assert (copy.capture.datetime, copy.capture.migrated, copy.capture.mime) == (
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+        fetched = await client.get(HOME, "2014")
+        assert fetched is not None
+        assert (fetched.capture.datetime, fetched.capture.migrated, fetched.capture.mime) == (
             "20140101030405",
             True,
             "text/html",
         )
-        assert b"second" in body_of(copy)
+        assert b"second" in body_of(fetched)
         last = await client.get(HOME)
         assert b"third" in body_of(last)
         assert await client.get("http://nowhere.example/") is None
@@ -105,43 +107,43 @@ def test_capture_is_migrated() -> None:
         assert not [path for path in fake.asked if "/timegate/" in path]
         assert len([path for path in fake.asked if path.startswith("archive.today/")]) == 1
 
-    ask(question)
+    run_scenario(scenario)
 
 
-def test_fetch() -> None:
-    """A capture is fetched by its address under any name; one of another archive is refused."""
+def test_capture_is_fetched_under_any_domain() -> None:
+    """A capture of another archive is rejected."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        found = await listed(client.captures(HOME))
-        moved = replace(found[0], urim=(found[0].urim or "").replace("archive.md", "archive.li"))
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+        results = await listed(client.captures(HOME))
+        moved = replace(results[0], urim=(results[0].urim or "").replace("archive.md", "archive.li"))
         assert b"first" in body_of(await client.fetch(moved))
         assert b"third" in body_of(await client.fetch(Capture(HOME, "com,example)/", "20170101000000")))
-        gone = replace(found[0], urim=f"http://archive.md:{fake.port}/20000101000000/http://example.com/")
+        gone = replace(results[0], urim=f"http://archive.md:{fake.port}/20000101000000/http://example.com/")
         assert await client.fetch(gone) is None
         with pytest.raises(FailedError) as raised:
-            await client.fetch(replace(found[0], urim="http://web.archive.org/web/2014/http://example.com/"))
+            await client.fetch(replace(results[0], urim="http://web.archive.org/web/2014/http://example.com/"))
         assert raised.value.kind == "foreign"
 
-    ask(question)
+    run_scenario(scenario)
 
 
 def test_prefix_listing_is_unsupported() -> None:
-    """There is no lister."""
+    """The client has no prefix listing."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         with pytest.raises(UnsupportedError):
             await listed(client.list_prefix("http://example.com"))
         assert fake.asked == []
 
-    ask(question)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("status", [200, 403, 404])
 def test_captcha_is_reported_and_pauses_requests(status: int) -> None:
-    """A captcha is an error that says what to do, never an empty list; nothing is sent for an hour after it."""
+    """The error suggests what to do, and no request is sent for an hour."""
     clock = VirtualClock()
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha, fake.captcha_status = ("/timemap/",), status
         with pytest.raises(FailedError, match=r"captcha.*browser") as raised:
             await listed(client.captures(HOME))
@@ -156,24 +158,24 @@ def test_captcha_is_reported_and_pauses_requests(status: int) -> None:
         clock.advance(601)
         assert len(await listed(client.captures(HOME))) == 3
 
-    ask(question, clock=clock)
+    run_scenario(scenario, clock=clock)
 
 
 def test_captcha_before_a_capture() -> None:
-    """Copies are behind captchas more often than lists: the list is there, the copy is an error."""
+    """The listing succeeds although the capture raises an error."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha = ("/2", "/short")
         with pytest.raises(FailedError, match="captcha"):
             await client.get(HOME)
 
-    ask(question)
+    run_scenario(scenario)
 
 
 def test_429_message_gives_advice() -> None:
-    """Who is too fast is told when to come back, that it may be a captcha, and what helps; at its present name, too."""
+    """The error has the time to resume, mentions captchas, and applies to all domains."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha, fake.captcha_status = ("/timemap/",), 429
         with pytest.raises(NotNowError, match=r"captcha.*browser") as raised:
             await listed(client.captures(HOME))
@@ -183,23 +185,23 @@ def test_429_message_gives_advice() -> None:
             await listed(client.captures(HOME))
         assert len(fake.asked) == before
 
-    ask(question, patience=0.5)
+    run_scenario(scenario, patience=0.5)
 
 
 def test_page_about_captchas_is_not_a_captcha() -> None:
-    """A copy that has the word in it is a copy."""
+    """A capture may contain the word."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.pages = {HOME: [("20140101030405", HOME, b"how captcha works, and one more step")]}
         assert b"how captcha works" in body_of(await client.get(HOME))
 
-    ask(question)
+    run_scenario(scenario)
 
 
 def test_captures_on_other_hosts_are_skipped() -> None:
-    """A list that names copies at other hosts is not believed in these, and they are counted."""
+    """Mementos at foreign hosts are counted and omitted."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         own = b'<http://archive.fo/20140101030405/http://example.com/>; rel="memento"'
         fake.timemap = (
             b'<http://example.com/>; rel="original",\n' + own + b",\n" + own.replace(b"archive.fo", b"a.example")
@@ -207,47 +209,47 @@ def test_captures_on_other_hosts_are_skipped() -> None:
         assert len(await listed(client.captures(HOME))) == 1
         assert client.problems.counts == {"other-host": 1}
 
-    ask(question)
+    run_scenario(scenario)
 
 
-@pytest.mark.parametrize("place", ["http://[b", "http://a.example/", "ftp://archive.ph/"])
-def test_endless_redirects_end(place: str) -> None:
-    """What is no address, or not one of its own, is an error of the archive and not of ours."""
+@pytest.mark.parametrize("position", ["http://[b", "http://a.example/", "ftp://archive.ph/"])
+def test_endless_redirects_end(position: str) -> None:
+    """Invalid and foreign redirect targets are errors of the archive."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        fake.leads = place
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+        fake.leads = position
         with pytest.raises(FailedError) as raised:
             await listed(client.captures(HOME))
         assert raised.value.kind == "redirects"
 
-    ask(question)
+    run_scenario(scenario)
 
 
 def test_invalid_timemap_is_malformed() -> None:
-    """A page that is neither a list nor a captcha is an error, and nobody stays away for it."""
+    """A page that is neither a TimeMap nor a captcha is an error without a pause."""
 
-    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.timemap = b"<!DOCTYPE html><html>welcome</html>"
         for _ in range(2):
             with pytest.raises(FailedError) as raised:
                 await client.get(HOME)
             assert raised.value.kind == "malformed"
 
-    ask(question)
+    run_scenario(scenario)
 
 
 def test_without_timemap_the_timegate_is_queried() -> None:
-    """An entry that has only a TimeGate works as far as that goes."""
+    """A registry entry with only a TimeGate is supported."""
 
-    async def question(client: ArchiveTodayClient, _: FakeArchiveToday) -> None:
+    async def scenario(client: ArchiveTodayClient, _: FakeArchiveToday) -> None:
         assert b"third" in body_of(await client.get(HOME))
         assert await client.last_capture_date(HOME) == "20160810200921"
-        found, error = await collected(client.captures(HOME))
-        assert [capture.datetime for capture in found] == [moment for moment, _, _ in COPIES]
+        results, error = await collected(client.captures(HOME))
+        assert [capture.datetime for capture in results] == [moment for moment, _, _ in COPIES]
         assert error is None
         assert await client.get("http://nowhere.example/") is None
 
-    ask(question, has_timemap=False)
+    run_scenario(scenario, has_timemap=False)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_without_timemap_the_timegate_is_queried() -> None:
         ("", False),
     ],
 )
-def test_own_domains(url: str, is_own: bool) -> None:
-    """Its seven names are its own, and what only looks like one is not."""
+def test_only_known_domains_are_accepted(url: str, is_own: bool) -> None:
+    """Similar names are rejected."""
     archive = Archive("today", "Archive.today", ArchiveKind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
     assert ArchiveTodayDomains(archive).is_own(url) == is_own

@@ -1,4 +1,4 @@
-"""Common Crawl: what is listed of all its crawls, and copies from them."""
+"""Common Crawl: listings over all crawls, and captures by byte range."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,17 +19,17 @@ pytestmark = UNCOLLECTED
 
 
 def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
-    """All crawls are asked, newest first, one request each; the list of crawls is asked for once."""
+    """All crawls are queried, newest first, with one request each; the list of crawls is requested once."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         for _ in range(2):
-            found = await listed(client.captures("https://www.example.com"))
-            assert [(c.datetime, c.status, c.revisit, c.archive) for c in found] == [
+            results = await listed(client.captures("https://www.example.com"))
+            assert [(c.datetime, c.status, c.revisit, c.archive) for c in results] == [
                 ("20160505000000", 200, False, "cc"),
                 ("20160506000000", 304, True, "cc"),
                 ("20140210000001", 200, False, "cc"),
             ]
-            assert found[0].filename == "crawl-data/new.warc.gz"
+            assert results[0].filename == "crawl-data/new.warc.gz"
         assert [path.partition("?")[0] for path in fake.asked] == [
             "/collinfo.json",
             *["/CC-MAIN-2016-22-index", "/CC-MAIN-2014-10-index"] * 2,
@@ -37,13 +37,13 @@ def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
         assert await listed(client.captures("http://nowhere.example/")) == []
         assert client.problems.total == 0
 
-    ask(question)
+    ask(scenario)
 
 
-def test_list_prefix(ask: Callable[..., Any]) -> None:
-    """Folders, hosts and domains are listed over all pages; crawls of other times are not asked."""
+def test_prefix_is_listed_over_all_pages(ask: Callable[..., Any]) -> None:
+    """Folders, hosts and domains are listed; crawls outside the period are not queried."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.page_rows = 2
         folder = [c.uri async for c in client.list_prefix("http://example.com/a/", "2014", "2014")]
         assert folder == ["http://example.com/a/", "http://example.com/a/b"]
@@ -56,13 +56,13 @@ def test_list_prefix(ask: Callable[..., Any]) -> None:
         assert domain[-1] == "http://shop.example.com/"
         assert [c async for c in client.list_prefix("http://example.com", "2015", "2015")] == []
 
-    ask(question)
+    ask(scenario)
 
 
 def test_captures_are_fetched_by_range(ask: Callable[..., Any]) -> None:
-    """One record is taken out of the WARC, its coding undone; what the crawler cut says so; what is gone is None."""
+    """One record is read from the WARC and decoded; truncation is marked, a missing record is None."""
 
-    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         assert body_of(await client.get(HOME)) == b"second"
         assert body_of(await client.get(HOME, "2014")) == b"first"
         assert body_of(await client.get("http://example.com/a/b")) == b"packed"
@@ -79,13 +79,13 @@ def test_captures_are_fetched_by_range(ask: Callable[..., Any]) -> None:
         assert await client.fetch(replace(capture, filename="crawl-data/lost.warc.gz")) is None
         assert body_of(await client.fetch(replace(capture, filename=None))) == b"second"
 
-    ask(question)
+    ask(scenario)
 
 
 def test_closest_crawl_is_queried_first(ask: Callable[..., Any]) -> None:
-    """Crawls that cannot have a closer copy are not asked."""
+    """Crawls that cannot have a closer capture are not queried."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         body_of(await client.get(HOME, "20140210"))
         assert await client.last_capture_date("http://example.com/gone") == "20160505000001"
         assert await client.last_capture_date(HOME) == "20160506000000", "a revisit is a visit"
@@ -97,50 +97,50 @@ def test_closest_crawl_is_queried_first(ask: Callable[..., Any]) -> None:
         ]
         assert await client.last_capture_date("http://nowhere.example/") is None
 
-    ask(question)
+    ask(scenario)
 
 
-def test_revisits(ask: Callable[..., Any]) -> None:
-    """A revisit has the body of the record that it names; one that names none is an error."""
+def test_revisit_has_body_of_named_record(ask: Callable[..., Any]) -> None:
+    """A revisit that names no record raises an error."""
 
-    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         _, again, _ = await listed(client.captures(HOME))
-        copy = await client.fetch(again)
-        assert copy is not None
-        assert (copy.capture.datetime, copy.capture.status) == ("20160506000000", 200)
-        assert copy.capture.revisit_of == (HOME, "20140210000001")
-        assert body_of(copy) == b"first"
+        fetched = await client.fetch(again)
+        assert fetched is not None
+        assert (fetched.capture.datetime, fetched.capture.status) == ("20160506000000", 200)
+        assert fetched.capture.revisit_of == (HOME, "20140210000001")
+        assert body_of(fetched) == b"first"
         other = (await listed(client.captures("http://example.com/a/")))[0]
         with pytest.raises(FailedError, match="as before"):
             await client.fetch(other)
         assert body_of(await client.get("http://example.com/a/")) == b"folder", "revisits are not chosen"
 
-    ask(question)
+    ask(scenario)
 
 
 def test_max_crawls_limits_the_crawls(ask: Callable[..., Any]) -> None:
-    """A list of fewer crawls than there are says so at its end."""
+    """A limited listing raises at its end."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        found, error = await collected(client.captures(HOME))
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+        results, error = await collected(client.captures(HOME))
         assert isinstance(error, ListCutError)
         assert "1 of 2 crawls" in str(error)
-        assert len(found) == 2
+        assert len(results) == 2
         assert not [path for path in fake.asked if "2014" in path]
         assert len([c async for c in client.list_prefix("http://example.com", "2014", "2014")]) == 4, (
             "there is but one then"
         )
 
-    ask(question, crawls=1)
+    ask(scenario, crawls=1)
 
 
 def test_registry_entry_without_urls_is_rejected() -> None:
-    """Without the address of the list or of the data there is no client."""
+    """The URLs of the list of crawls and of the data are required."""
     entry = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx="http://127.0.0.1/collinfo.json")
 
-    class Nobody:
+    class UnusedHttpClient:
         async def send(self, *_: object) -> Any:  # noqa: ANN401  never called
             raise AssertionError
 
     with pytest.raises(UsageError, match="filename"):
-        CommonCrawlClient(entry, Nobody())
+        CommonCrawlClient(entry, UnusedHttpClient())

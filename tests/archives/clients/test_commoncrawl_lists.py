@@ -1,4 +1,4 @@
-"""Lists of Common Crawl, of captures and of crawls, that are wrong, cut or too long."""
+"""Invalid, cut and overlong lists of captures and crawls of Common Crawl."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ pytestmark = UNCOLLECTED
 @pytest.mark.parametrize(
     ("instead", "kind"),
     [
-        ((200, b"<html>" + b"rubbish\n" * 650_000), "malformed"),
+        ((200, b"<html>" + b"garbage\n" * 650_000), "malformed"),
         ((200, b"\0" * 5_000_000), "malformed"),
         ((200, b"[" * 5_000_000), "malformed"),
         ((404, b"<html>no such page</html>"), "status"),
@@ -29,24 +29,24 @@ pytestmark = UNCOLLECTED
     ],
 )
 def test_invalid_index_response_fails(ask: Callable[..., Any], instead: tuple[int, bytes], kind: str) -> None:
-    """Rubbish, other people's 404s and refusals are errors, not empty lists."""
+    """Garbage, foreign 404s and refusals are errors, not empty listings."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.instead["-index"] = instead
-        for asked in (client.captures(HOME), client.list_prefix("http://example.com")):
+        for requested in (client.captures(HOME), client.list_prefix("http://example.com")):
             with pytest.raises(FailedError) as raised:
-                await listed(asked)
+                await listed(requested)
             assert raised.value.kind == kind
         with pytest.raises(FailedError):
             await client.get(HOME)
 
-    ask(question)
+    ask(scenario)
 
 
 def test_invalid_rows_are_skipped(ask: Callable[..., Any]) -> None:
-    """Rows that cannot be read, or of pages that were not asked for, are counted; the others are listed."""
+    """Unreadable rows and rows of other pages are counted; the others are listed."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         good = json.dumps(fake.crawls[0].rows[0]).encode()
         half = b'{"url": "\\ud800", "urlkey": "com,example)/", "timestamp": "2014"}'
         rows = [
@@ -60,76 +60,76 @@ def test_invalid_rows_are_skipped(ask: Callable[..., Any]) -> None:
             good.replace(b'"offset": "', b'"offset": "-'),
         ]
         fake.instead["2016-22-index"] = (200, b"\n".join(rows))
-        found = await listed(client.captures(HOME))
-        assert [capture.datetime[:4] for capture in found] == ["2016", "2014"]
+        results = await listed(client.captures(HOME))
+        assert [capture.datetime[:4] for capture in results] == ["2016", "2014"]
         assert client.problems.counts == {"bad-json": 3, "other-page": 1, "bad-date": 1, "bad-number": 1}
 
-    ask(question)
+    ask(scenario)
 
 
 def test_repeated_page_cuts_the_list(ask: Callable[..., Any]) -> None:
-    """It is not followed, its rows are listed once, and the list says at its end that it is cut."""
+    """Its rows are listed once, and the listing raises at its end."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
         fake.instead["2016-22-index?url=example.com&matchType=host&output=json&showNumPages"] = (
             200,
             b'{"pages": 1000000000, "pageSize": 5, "blocks": 1}',
         )
         fake.instead["2016-22-index"] = (200, row)
-        found, error = await collected(client.list_prefix("http://example.com"))
+        results, error = await collected(client.list_prefix("http://example.com"))
         assert isinstance(error, ListCutError)
         assert "repeats" in str(error)
-        assert [capture.datetime[:4] for capture in found] == ["2016", *["2014"] * 4], "the other crawl is asked"
+        assert [capture.datetime[:4] for capture in results] == ["2016", *["2014"] * 4], "the other crawl is asked"
         assert len([path for path in fake.asked if "2016-22" in path]) == 3
 
-    ask(question)
+    ask(scenario)
 
 
-def test_server_without_paging(ask: Callable[..., Any]) -> None:
-    """A server that answers the question for pages with rows is asked for one page."""
+def test_server_without_paging_is_requested_once(ask: Callable[..., Any]) -> None:
+    """A server that ignores `showNumPages` is requested for one page."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
         fake.instead["2016-22-index"] = (200, row)
         assert len(await listed(client.list_prefix("http://example.com", "2016"))) == 1
 
-    ask(question)
+    ask(scenario)
 
 
 @pytest.mark.parametrize(
-    "answer", [b'{"pages": -1}', b'{"pages": "many"}', b'{"pages": true}', b"<html>", b"{}", b"[[1]]"]
+    "response", [b'{"pages": -1}', b'{"pages": "many"}', b'{"pages": true}', b"<html>", b"{}", b"[[1]]"]
 )
-def test_invalid_number_of_pages_fails(ask: Callable[..., Any], answer: bytes) -> None:
-    """It is an error, not an empty list."""
+def test_invalid_number_of_pages_fails(ask: Callable[..., Any], response: bytes) -> None:
+    """It is an error, not an empty listing."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        fake.instead["showNumPages"] = (200, answer)
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+        fake.instead["showNumPages"] = (200, response)
         with pytest.raises(FailedError) as raised:
             await listed(client.list_prefix("http://example.com"))
         assert raised.value.kind == "malformed"
 
-    ask(question)
+    ask(scenario)
 
 
 def test_more_pages_than_the_limit_cut_the_list(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list that is longer than anybody reads says so at its end."""
+    """The listing raises at its end."""
     monkeypatch.setattr("unlost.archives.common_crawl.MAX_INDEX_PAGES", 1)
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.page_rows = 2
-        found, error = await collected(client.list_prefix("http://example.com", "2014", "2014"))
+        results, error = await collected(client.list_prefix("http://example.com", "2014", "2014"))
         assert isinstance(error, ListCutError)
         assert "of which 1" in str(error)
-        assert len(found) == 2
+        assert len(results) == 2
 
-    ask(question)
+    ask(scenario)
 
 
 def test_full_first_page_has_a_second_one(ask: Callable[..., Any]) -> None:
-    """Captures of one address are listed to their end, however many there are."""
+    """All captures of a URL are listed."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = fake.crawls[0].rows[0]
         fake.crawls[0].rows = [
             {**row, "timestamp": f"2016050500{number // 60:02d}{number % 60:02d}"} for number in range(2400)
@@ -137,11 +137,11 @@ def test_full_first_page_has_a_second_one(ask: Callable[..., Any]) -> None:
         fake.page_rows = 1000
         assert len({c.datetime for c in await listed(client.captures(HOME)) if c.datetime > "2016"}) == 2400
 
-    ask(question)
+    ask(scenario)
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("response", "kind"),
     [
         ((200, b"<html>"), "malformed"),
         ((200, b"{}"), "malformed"),
@@ -149,24 +149,24 @@ def test_full_first_page_has_a_second_one(ask: Callable[..., Any]) -> None:
         ((404, b""), "status"),
     ],
 )
-def test_invalid_list_of_crawls_fails(ask: Callable[..., Any], answer: tuple[int, bytes], kind: str) -> None:
-    """It is an error, and asked for again by the next question."""
+def test_invalid_list_of_crawls_fails(ask: Callable[..., Any], response: tuple[int, bytes], kind: str) -> None:
+    """The next query requests it again."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        fake.instead["collinfo"] = answer
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+        fake.instead["collinfo"] = response
         with pytest.raises(FailedError) as raised:
             await listed(client.captures(HOME))
         assert raised.value.kind == kind
         fake.instead.clear()
         assert len(await listed(client.captures(HOME))) == 3
 
-    ask(question)
+    ask(scenario)
 
 
 def test_crawls_on_other_hosts_are_skipped(ask: Callable[..., Any]) -> None:
-    """An index server of another host than the list's is not asked, and counted."""
+    """Index servers of foreign hosts are counted and not queried."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         entries = [
             {"id": "CC-MAIN-2016-22", "cdx-api": f"{fake.url}/CC-MAIN-2016-22-index"},
             {"id": "CC-MAIN-2014-10", "cdx-api": "http://10.0.0.1/CC-MAIN-2014-10-index"},
@@ -178,16 +178,16 @@ def test_crawls_on_other_hosts_are_skipped(ask: Callable[..., Any]) -> None:
         assert len(await listed(client.captures(HOME))) == 2
         assert client.problems.counts == {"bad-crawl": 4}
 
-    ask(question)
+    ask(scenario)
 
 
 def test_slow_down_is_obeyed(ask: Callable[..., Any]) -> None:
-    """After 503 nothing is asked again before it is time; whoever does not want to wait so long is told."""
+    """After 503 no request is sent before the given time; without patience an error is raised."""
 
-    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
+    async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.instead["-index"] = (503, b"slow down")
         with pytest.raises(NotNowError):
             await listed(client.captures(HOME))
         assert len([path for path in fake.asked if "-index" in path]) == 1
 
-    ask(question, max_wait=0.5)
+    ask(scenario, max_wait=0.5)

@@ -32,14 +32,14 @@ timemap = "{base}timemap/link/"
 
 
 def documented_entry(port: int) -> str:
-    """Return the entry of a pywb as docs/archives.md shows it, for the collection `t` at a port."""
+    """Return the entry of docs/archives.md for a pywb with the collection `t` at a port."""
     page = (ROOT / "docs" / "archives.md").read_text()
     (entry,) = re.findall(r"^(\[\[archive\]\] +# a pywb of your own\n.*?)\n\n", page, re.DOTALL | re.MULTILINE)
     return str(entry).replace("http://localhost:8080/coll", f"http://127.0.0.1:{port}/t")
 
 
 def loaded(folder: Path, text: str) -> Archive:
-    """Return the archive that a registry file with one entry describes."""
+    """Return the archive of a registry file with one entry."""
     file = folder / "archives.toml"
     file.write_text(text)
     (archive,) = load_registry(file)
@@ -47,7 +47,7 @@ def loaded(folder: Path, text: str) -> Archive:
 
 
 def listing(archive: Archive, prefix: str) -> list[Capture]:
-    """Return what an archive lists below a prefix."""
+    """Return the listing of an archive below a prefix."""
 
     async def run() -> list[Capture]:
         async with make_http_client() as http_client:
@@ -56,8 +56,8 @@ def listing(archive: Archive, prefix: str) -> list[Capture]:
     return asyncio.run(run())
 
 
-def a_warc(folder: Path) -> Path:
-    """Write a WARC with a home page and 60 pages that nothing links to."""
+def write_warc(folder: Path) -> Path:
+    """Write a WARC with a home page and 60 unlinked pages."""
     warc = folder / "site.warc.gz"
     records = [response(SITE, "2014-02-10T00:00:01Z", b"<p>home")]
     records += [response(f"{SITE}p/{number}", "2014-02-10T00:00:01Z", b"<p>page %d" % number) for number in range(60)]
@@ -66,52 +66,52 @@ def a_warc(folder: Path) -> Path:
 
 
 def test_documented_pywb_lists_everything(tmp_path: Path) -> None:
-    """The entry of docs/archives.md gives the whole listing, and a recovery fetches all of it."""
-    with pywb.serving_warcs([a_warc(tmp_path)], tmp_path) as (server,):
+    """The documented entry lists everything, and a recovery fetches it."""
+    with pywb.serving_warcs([write_warc(tmp_path)], tmp_path) as (server,):
         archive = loaded(tmp_path, documented_entry(server.port))
         assert len(listing(archive, SITE)) == 61
         assert len(listing(archive, "*.lost.example")) == 61
         words = ("--archives", str(tmp_path / "archives.toml"), "-o", str(tmp_path / "r"), "--policy", "exhaustive")
-        done = unlost("recover", SITE, *words)
-        assert (done.returncode, b"61 recovered" in done.stderr) == (0, True), done.stderr
+        result = unlost("recover", SITE, *words)
+        assert (result.returncode, b"61 recovered" in result.stderr) == (0, True), result.stderr
 
 
 @pytest.mark.real_data
 def test_documented_pywb_lists_a_real_site(tmp_path: Path) -> None:
-    """Every response of a WARC that wget wrote is listed, by the entry of docs/archives.md."""
+    """Every response of a WARC written by wget is listed."""
     warc = DATA / "sites" / "academic.warc.gz"
     with warc.open("rb") as file:
         held = {record.rec_headers.get_header("WARC-Target-URI") for record in ArchiveIterator(file)}
     with pywb.serving_warcs([warc], tmp_path) as (server,):
         archive = loaded(tmp_path, documented_entry(server.port))
-        found = {capture.uri for capture in listing(archive, "https://dahrse-midlands.github.io/")}
+        results = {capture.uri for capture in listing(archive, "https://dahrse-midlands.github.io/")}
     assert len(held) == 74
-    assert found == held
+    assert results == held
 
 
 def test_memento_archive_with_pywb_cdx_server_lists(tmp_path: Path) -> None:
-    """Objects per line are read as pywb's dialect; a capture without a replay URL is fetched by way of the TimeMap."""
-    with pywb.serving_warcs([a_warc(tmp_path)], tmp_path) as (server,):
+    """JSON Lines are read as pywb's dialect; captures without a replay URL are fetched via the TimeMap."""
+    with pywb.serving_warcs([write_warc(tmp_path)], tmp_path) as (server,):
         base = f"http://127.0.0.1:{server.port}/t/"
         archive = loaded(tmp_path, MEMENTO.replace("{base}", base) + f'cdx = "{base}cdx"\n')
 
         async def run() -> None:
             async with make_http_client() as http_client:
                 client = create_client(archive, http_client)
-                found = await listed(client.list_prefix(SITE))
-                assert len(found) == 61
-                assert {capture.status for capture in found} == {200}
-                copy = await client.fetch(found[-1])
-                assert copy is not None
-                with copy.body:
-                    assert b"<p>page 9" in copy.body.read()
+                results = await listed(client.list_prefix(SITE))
+                assert len(results) == 61
+                assert {capture.status for capture in results} == {200}
+                fetched = await client.fetch(results[-1])
+                assert fetched is not None
+                with fetched.body:
+                    assert b"<p>page 9" in fetched.body.read()
                 assert await listed(client.list_prefix("http://other.example/")) == []
 
         asyncio.run(run())
 
 
 def test_memento_archive_with_wayback_cdx_server_lists(tmp_path: Path) -> None:
-    """An array of arrays is read as the Wayback dialect, beyond the cap of one query, with one request to tell it."""
+    """A JSON array is read as the Wayback dialect, beyond the cap of one query, after one detecting request."""
     pages = [Stored(f"{SITE}{number}", "20140210000001") for number in range(25)]
 
     async def run() -> None:
@@ -134,14 +134,14 @@ def test_timegate_with_cdx_server_lists_single_pages(tmp_path: Path) -> None:
         async with fake_wayback([Stored(SITE, "20140210000001")]) as server, make_http_client() as http_client:
             text = MEMENTO.replace("timemap =", "timegate =").replace("{base}timemap/link/", f"{server.base}/web/")
             archive = loaded(tmp_path, text + f'cdx = "{server.base}/cdx/search/cdx"\n')
-            (found,) = await listed(create_client(archive, http_client).captures(SITE))
-            assert (found.datetime, found.status) == ("20140210000001", 200)
+            (results,) = await listed(create_client(archive, http_client).captures(SITE))
+            assert (results.datetime, results.status) == ("20140210000001", 200)
 
     asyncio.run(run())
 
 
 def test_cdx_server_with_other_text_fails(tmp_path: Path) -> None:
-    """An error page is not taken for an empty listing, and an archive without a CDX URL still lists nothing."""
+    """An error page is not an empty listing, and an archive without a CDX URL lists nothing."""
 
     async def run() -> None:
         async with make_http_client() as http_client, scripted({}) as server:

@@ -1,4 +1,4 @@
-"""What clients make of every fault of an archive: a proxy before it injects them, one by one and mixed."""
+"""Clients and all faults of archives, injected by a proxy, separately and combined."""
 
 import asyncio
 import tracemalloc
@@ -30,7 +30,7 @@ BODIES = {date: f"<p>{date}</p>".encode() for date in DATES}
 
 @dataclass(frozen=True)
 class Origins:
-    """Where two copies of a page are: a WARC, a real pywb that replays it, a real nginx that gives ranges of it."""
+    """Servers with two captures of a page: a WARC, a real pywb that replays it, a real nginx with byte ranges."""
 
     warc: Path
     pywb: pywb.Pywb
@@ -76,8 +76,8 @@ async def _commoncrawl(origins: Origins) -> AsyncIterator[Archive]:
 
 
 @dataclass(frozen=True)
-class Client:
-    """A client, the archive that it asks, and in how many requests it has a page's list."""
+class ClientUnderTest:
+    """A client, its archive, and the number of requests for a page's listing."""
 
     make: Callable[[Archive, HttpClient], ArchiveClient]
     origin: Callable[[Origins], AbstractAsyncContextManager[Archive]]
@@ -85,16 +85,16 @@ class Client:
 
 
 CLIENTS = {
-    "pywb": Client(PywbClient, _pywb),
-    "memento": Client(MementoClient, _memento),
-    "wayback": Client(WaybackClient, _wayback),
-    "commoncrawl": Client(CommonCrawlClient, _commoncrawl, requests=2),
+    "pywb": ClientUnderTest(PywbClient, _pywb),
+    "memento": ClientUnderTest(MementoClient, _memento),
+    "wayback": ClientUnderTest(WaybackClient, _wayback),
+    "commoncrawl": ClientUnderTest(CommonCrawlClient, _commoncrawl, requests=2),
 }
 
 
 @dataclass
-class Before:
-    """A client before an archive, with a proxy between them."""
+class ProxiedClient:
+    """A client and an archive with a proxy between them."""
 
     proxy: Proxy
     client: ArchiveClient
@@ -102,16 +102,16 @@ class Before:
 
     async def dates(self) -> list[str]:
         """Return the dates that it lists; raise what it raises."""
-        found, error = await collected(self.client.captures(PAGE))
+        results, error = await collected(self.client.captures(PAGE))
         if error is not None:
-            assert found == []
+            assert results == []
             raise error
-        return sorted(capture.datetime for capture in found)
+        return sorted(capture.datetime for capture in results)
 
 
 @asynccontextmanager
-async def before(origins: Origins, name: str, *faults: str, for_ever: bool = False) -> AsyncIterator[Before]:
-    """Put the proxy between them."""
+async def proxied(origins: Origins, name: str, *faults: str, for_ever: bool = False) -> AsyncIterator[ProxiedClient]:
+    """Start the proxy between client and archive."""
     clock = VirtualClock()
     client = CLIENTS[name]
     async with (
@@ -119,7 +119,7 @@ async def before(origins: Origins, name: str, *faults: str, for_ever: bool = Fal
         proxying(_port(archive), clock, faults, for_ever=for_ever) as proxy,
         make_http_client(clock, timeouts=HASTY) as http_client,
     ):
-        yield Before(proxy, client.make(proxy.before(archive), http_client), clock)
+        yield ProxiedClient(proxy, client.make(proxy.before(archive), http_client), clock)
 
 
 def _port(archive: Archive) -> int:
@@ -146,11 +146,11 @@ FOR_EVER = {
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", FOR_EVER)
 def test_permanent_fault_is_reported_by_kind(origins: Origins, client: str, fault: str) -> None:
-    """Whatever is asked; with as many requests as help, bounded memory, and the archive's next answer unspoilt."""
+    """For all queries, with a bounded number of requests and bounded memory; the next response is unaffected."""
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with before(origins, client, fault, for_ever=True) as it:
+        async with proxied(origins, client, fault, for_ever=True) as it:
             tracemalloc.start()
             with pytest.raises(FailedError) as failed:
                 await it.dates()
@@ -181,10 +181,10 @@ def test_permanent_fault_is_reported_by_kind(origins: Origins, client: str, faul
     ],
 )
 def test_transient_fault_is_retried(origins: Origins, client: str, faults: list[str], waited: float) -> None:
-    """Then everything comes, asked for once more for each fault, and not sooner than the archive said."""
+    """Everything succeeds after one more request per fault, not before the time given by the archive."""
 
     async def run() -> None:
-        async with before(origins, client, *faults) as it:
+        async with proxied(origins, client, *faults) as it:
             begun = it.clock.now()
             assert await it.dates() == DATES
             assert len(it.proxy.server.asked) == len(faults) + CLIENTS[client].requests
@@ -195,29 +195,29 @@ def test_transient_fault_is_retried(origins: Origins, client: str, faults: list[
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_permanent_throttling_raises_with_a_date(origins: Origins, client: str) -> None:
-    """After as much patience as there is, it is not asked until it may be, whatever else it is to be asked."""
+    """After the wait budget is used up, no request is sent before that time."""
 
     async def run() -> None:
-        async with before(origins, client, "429", for_ever=True) as it:
+        async with proxied(origins, client, "429", for_ever=True) as it:
             with pytest.raises(NotNowError) as refused:
                 await it.dates()
-            asked = len(it.proxy.server.asked)
+            requested = len(it.proxy.server.asked)
             assert (refused.value.reason, refused.value.until > it.clock.now()) == ("told-to-wait", True)
             with pytest.raises(NotNowError):
                 await it.client.get(PAGE)
-            assert all(time >= refused.value.until for time in it.proxy.server.times[asked:])
+            assert all(time >= refused.value.until for time in it.proxy.server.times[requested:])
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_refused_connection_is_a_block(origins: Origins, client: str) -> None:
-    """While the network works otherwise, it is reported once, and then nothing is sent for an hour."""
+    """If other hosts are reachable, it is reported once, and nothing is sent for an hour."""
 
     async def run() -> None:
         clock = VirtualClock()
         async with CLIENTS[client].origin(origins) as archive, make_http_client(clock, timeouts=HASTY) as http_client:
-            # One without limits is a server of one's own, which may only have been restarted.
+            # An archive without limits is the user's own server, which may only have been restarted.
             limited = replace(archive, limits=(RateLimit(600, 60, (RequestKind.INDEX, RequestKind.REPLAY), "a test"),))
             assert await CLIENTS[client].make(archive, http_client).get(PAGE) is not None
             repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), http_client)
@@ -234,26 +234,26 @@ def test_refused_connection_is_a_block(origins: Origins, client: str) -> None:
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("charset", ["utf-16", "no-such-charset"])
 def test_wrong_charset_is_ignored(origins: Origins, client: str, charset: str) -> None:
-    """Lists are read as what they are, and copies come byte by byte."""
+    """Listings are decoded by their format, and captures are returned byte for byte."""
 
     async def run() -> None:
-        async with before(origins, client) as it:
+        async with proxied(origins, client) as it:
             it.proxy.charset = charset
             assert await it.dates() == DATES
-            copy = await it.client.get(PAGE, "2016")
-            assert copy is not None
-            assert (copy.capture.datetime, copy.body.read()) == (DATES[1], BODIES[DATES[1]])
+            fetched = await it.client.get(PAGE, "2016")
+            assert fetched is not None
+            assert (fetched.capture.datetime, fetched.body.read()) == (DATES[1], BODIES[DATES[1]])
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("fault", FOR_EVER)
 def test_failing_index_of_a_crawl_fails_the_list(origins: Origins, fault: str) -> None:
-    """Behind a list of crawls that came, too."""
+    """Also after a successful list of crawls."""
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with before(origins, "commoncrawl") as it:
+        async with proxied(origins, "commoncrawl") as it:
             assert isinstance(it.client, CommonCrawlClient)
             assert [crawl.id for crawl in await it.client.list_crawls()] == ["CC-MAIN-2016-07"]
             it.proxy.faults, it.proxy.for_ever = [fault], True

@@ -1,4 +1,4 @@
-"""Whatever archives answer, the clients return or raise what they promise, after few questions."""
+"""For any response, clients return or raise only what they document, after few requests."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from unlost.registry import Archive, ArchiveKind, PrefixListing, SourcedNumber
 T = TypeVar("T")
 PAGE = "http://example.com/a"
 DATE = "20140210000001"
-MOST = 1_100  # questions of one call: the pages of a TimeMap, of which there may be a thousand
+MAX_REQUESTS = 1_100  # requests of one call; a TimeMap may have a thousand pages
 _LISTER = PrefixListing(("exact", "prefix", "host", "domain"), SourcedNumber(2, "a test"), SourcedNumber(40, "a test"))
 _places = st.sampled_from(
     [
@@ -40,7 +40,7 @@ _places = st.sampled_from(
 )  # fmt: skip
 _dates = st.sampled_from(["", "never", "Mon, 10 Feb 2014 00:00:01 GMT", "Mon, 99 Feb 99999 00:00:01 GMT", "\udcff"])
 _links = st.builds(
-    lambda place, rel, date: f'<{place}>; rel="{rel}"; datetime="{date}"; from="{date}"',
+    lambda position, rel, date: f'<{position}>; rel="{rel}"; datetime="{date}"; from="{date}"',
     _places, st.sampled_from(["original", "memento", "timemap", "last memento", "self", "x"]), _dates,
 )  # fmt: skip
 _headers = st.lists(
@@ -74,23 +74,23 @@ _statuses = st.sampled_from([200, 200, 200, 301, 302, 303, 304, 307, 400, 403, 4
 
 
 @dataclass
-class Anything:
-    """An HTTP client that brings any answers, over and over."""
+class ArbitraryHttpClient:
+    """An HTTP client that repeats arbitrary responses."""
 
-    answers: list[tuple[int, list[tuple[str, str]], bytes]]
-    asked: list[str] = field(default_factory=list)
+    responses: list[tuple[int, list[tuple[str, str]], bytes]]
+    requested: list[str] = field(default_factory=list)
 
-    async def send(self, _: Archive, question: HttpRequest) -> HttpResponse:
-        """Return the next answer."""
-        status, headers, body = self.answers[len(self.asked) % len(self.answers)]
-        self.asked.append(question.url)
-        assert len(self.asked) < MOST
-        question.url.encode("utf-8", "surrogateescape")
-        return HttpResponse(question.url, status, tuple(headers), BytesIO(body), len(body))
+    async def send(self, _: Archive, request: HttpRequest) -> HttpResponse:
+        """Return the next response."""
+        status, headers, body = self.responses[len(self.requested) % len(self.responses)]
+        self.requested.append(request.url)
+        assert len(self.requested) < MAX_REQUESTS
+        request.url.encode("utf-8", "surrogateescape")
+        return HttpResponse(request.url, status, tuple(headers), BytesIO(body), len(body))
 
 
-def clients(http_client: Anything, raw: bool) -> list[ArchiveClient]:
-    """Return one of each kind."""
+def clients(http_client: ArbitraryHttpClient, raw: bool) -> list[ArchiveClient]:
+    """Return one client of each kind."""
     archive = Archive(
         "a", "A", ArchiveKind.MEMENTO, timemap="http://a.org/map/", timegate="http://a.org/web/", cdx="http://a.org/cdx",
         replay="http://a.org/web/{datetime}id_/{uri}" if raw else None, lister=_LISTER,
@@ -105,44 +105,44 @@ def clients(http_client: Anything, raw: bool) -> list[ArchiveClient]:
     ]
 
 
-async def ends(call: Callable[[], Awaitable[T]]) -> T | None:
-    """Return what a call returns; None if it raises what it may."""
+async def result_of(call: Callable[[], Awaitable[T]]) -> T | None:
+    """Return the result of a call; None if it raises an allowed error."""
     try:
         return await call()
     except ArchiveError:
         return None
 
 
-def is_sound(capture: Capture) -> None:
-    """Check what everybody relies on."""
+def assert_valid(capture: Capture) -> None:
+    """Check the documented properties of a capture."""
     dates.to_datetime(capture.datetime)
     assert capture.key is not None
     assert capture.key.startswith("com,example)")
     capture.uri.encode()
 
 
-@given(answers=st.lists(st.tuples(_statuses, _headers, _bodies), min_size=1, max_size=4), raw=st.booleans())
+@given(responses=st.lists(st.tuples(_statuses, _headers, _bodies), min_size=1, max_size=4), raw=st.booleans())
 def test_arbitrary_responses_raise_only_archive_errors(
-    answers: list[tuple[int, list[tuple[str, str]], bytes]], raw: bool
+    responses: list[tuple[int, list[tuple[str, str]], bytes]], raw: bool
 ) -> None:
-    """Captures are of the page that was asked for and have dates; whatever is raised says which archive failed."""
+    """Captures belong to the requested page and have dates; errors name the archive."""
 
     async def run() -> None:
-        http_client = Anything(answers)
+        http_client = ArbitraryHttpClient(responses)
         for client in clients(http_client, raw):
             for captures in (client.captures(PAGE), client.list_prefix("http://example.com", "2014")):
-                http_client.asked.clear()
-                found, _ = await collected(captures)
-                for capture in found:
-                    is_sound(capture)
+                http_client.requested.clear()
+                results, _ = await collected(captures)
+                for capture in results:
+                    assert_valid(capture)
             listed = Capture(PAGE, "com,example)/a", DATE, urim=f"http://a.org/web/{DATE}/{PAGE}")
             for call in (lambda: client.get(PAGE, "2014"), lambda: client.fetch(listed), lambda: client.get(PAGE)):  # noqa: B023
-                http_client.asked.clear()
-                copy = await ends(call)
-                if copy is not None:
-                    is_sound(copy.capture)
-                    copy.body.close()
-            http_client.asked.clear()
-            await ends(lambda: client.last_capture_date(PAGE))  # noqa: B023
+                http_client.requested.clear()
+                fetched = await result_of(call)
+                if fetched is not None:
+                    assert_valid(fetched.capture)
+                    fetched.body.close()
+            http_client.requested.clear()
+            await result_of(lambda: client.last_capture_date(PAGE))  # noqa: B023
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""Rows of an array of arrays, read one at a time."""
+"""Rows of a JSON array of arrays are read one at a time."""
 
 import json
 import tracemalloc
@@ -19,7 +19,7 @@ _values = st.one_of(
 _tables = st.lists(st.lists(_values, max_size=4), max_size=6)
 
 
-def read(body: bytes) -> tuple[list[list[object]], JsonRowReader, Problems]:
+def read_rows(body: bytes) -> tuple[list[list[object]], JsonRowReader, Problems]:
     """Return the rows of a body."""
     problems = Problems()
     rows = JsonRowReader(BytesIO(body), problems, "test")
@@ -28,55 +28,55 @@ def read(body: bytes) -> tuple[list[list[object]], JsonRowReader, Problems]:
 
 @given(table=_tables, indent=st.sampled_from([None, 0, 2]), is_ascii=st.booleans(), chunk=st.integers(1, 9))
 def test_rows_match_the_json(table: list[list[object]], indent: int | None, is_ascii: bool, chunk: int) -> None:
-    """However they are spaced, and wherever what was read so far ends, the rows are the same."""
+    """For any white space and chunk boundaries."""
     text = json.dumps(table, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cdx, "_CHUNK", chunk)
-        found, rows, problems = read(text)
-    assert found == json.loads(text.decode("utf-8", "surrogateescape"))
+        results, rows, problems = read_rows(text)
+    assert results == json.loads(text.decode("utf-8", "surrogateescape"))
     assert (rows.is_list, rows.is_whole, rows.bad_rows, problems.counts) == (True, True, 0, {})
 
 
 @given(body=st.lists(st.sampled_from([b"[", b"]", b'"', b"{", b"}", b",", b"\\", b"a", b"\n", b"\xff"])).map(b"".join))
 def test_any_bytes_are_read_to_the_end(body: bytes) -> None:
-    """Nothing that an archive says makes the reader fail or stand still."""
-    read(body)
-    found, rows, _ = read(b'[["a"],\n' + body)
-    assert found[0] == ["a"]
+    """No bytes raise an exception or block the reader."""
+    read_rows(body)
+    results, rows, _ = read_rows(b'[["a"],\n' + body)
+    assert results[0] == ["a"]
     assert rows.is_list
 
 
 def test_invalid_row_is_skipped_alone() -> None:
-    """A quote too many or too few costs one row of those on lines of their own."""
+    """A wrong number of quotes affects only its own line."""
     lines = [b'["a","b"]', b'["a","b"c","d"]', b'["a","b","c]', b'["\\u12"]', b"[1 2]", b'["e"]']
-    found, rows, problems = read(b"[" + b",\n".join(lines) + b"]")
-    assert found == [["a", "b"], ["e"]]
+    results, rows, problems = read_rows(b"[" + b",\n".join(lines) + b"]")
+    assert results == [["a", "b"], ["e"]]
     assert rows.is_whole
     assert problems.counts["bad-json"] >= 4
 
 
 def test_other_text_is_not_read_to_the_end() -> None:
-    """After many bad rows the rest is not looked at."""
-    found, rows, _ = read(b"[" + b"{}," * (2 * MAX_BAD_ROWS) + b"[1]]")
-    assert (found, rows.bad_rows, rows.is_whole) == ([], MAX_BAD_ROWS, False)
+    """Reading stops after many invalid rows."""
+    results, rows, _ = read_rows(b"[" + b"{}," * (2 * MAX_BAD_ROWS) + b"[1]]")
+    assert (results, rows.bad_rows, rows.is_whole) == ([], MAX_BAD_ROWS, False)
 
 
 def test_numbers_are_text() -> None:
-    """Large numbers stay as they are written, and cost no time."""
-    found, _, _ = read(b"[[1, 1e400, NaN, -5, " + b"9" * 100_000 + b"]]")
-    assert found == [["1", "1e400", "NaN", "-5", "9" * 100_000]]
+    """Large numbers are returned as written, in bounded time."""
+    results, _, _ = read_rows(b"[[1, 1e400, NaN, -5, " + b"9" * 100_000 + b"]]")
+    assert results == [["1", "1e400", "NaN", "-5", "9" * 100_000]]
 
 
 def test_row_without_end_uses_bounded_memory() -> None:
-    """What is longer than any row is left out, up to the end of its line."""
-    found, rows, problems = read(b'[["a"],\n["' + b"x" * (2 * MAX_ROW_BYTES) + b'"],\n["b"]]')
-    assert found == [["a"], ["b"]]
+    """An overlong row is skipped to the end of its line."""
+    results, rows, problems = read_rows(b'[["a"],\n["' + b"x" * (2 * MAX_ROW_BYTES) + b'"],\n["b"]]')
+    assert results == [["a"], ["b"]]
     assert rows.is_whole
     assert problems.counts == {"too-long": 1}
 
 
-class Table:
-    """A body of very many rows that is made while it is read."""
+class GeneratedTable:
+    """A body of many rows, generated while it is read."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -97,8 +97,8 @@ class Table:
 
 
 def test_memory_does_not_grow_with_the_rows() -> None:
-    """Four megabytes of rows, without ends of lines, are read in a twentieth of it."""
-    rows = JsonRowReader(cast("BinaryIO", Table(60_000)), Problems(), "test")
+    """Four megabytes of rows without line ends are read in a twentieth of that."""
+    rows = JsonRowReader(cast("BinaryIO", GeneratedTable(60_000)), Problems(), "test")
     tracemalloc.start()
     try:
         assert sum(1 for _ in rows) == 60_000

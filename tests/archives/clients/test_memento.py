@@ -1,4 +1,4 @@
-"""The client for archives with TimeMaps and TimeGates, against one that says what it is told to."""
+"""The client for TimeMaps and TimeGates, against a scripted archive."""
 
 import threading
 from dataclasses import replace
@@ -13,8 +13,8 @@ from tests.archives.clients.timemaps import (
     NEW,
     OLD,
     PAGE,
-    further,
     memento,
+    next_page,
     timemap,
     with_archive,
 )
@@ -36,23 +36,23 @@ RAW = {
 
 
 def with_raw(server: Scripted, archive: Archive) -> Archive:
-    """Return the archive as one that gives raw copies."""
+    """Return the archive with raw mementos."""
     return replace(archive, replay=f"{server.base}/{{datetime}}id_/{{uri}}")
 
 
-async def text(client: MementoClient, date: str | None = None) -> tuple[str, bytes] | None:
-    """Return the date and the body of what is got for a date."""
-    copy = await client.get(PAGE, date)
-    if copy is None:
+async def fetch_text(client: MementoClient, date: str | None = None) -> tuple[str, bytes] | None:
+    """Return date and body of the capture for a date."""
+    fetched = await client.get(PAGE, date)
+    if fetched is None:
         return None
-    with copy.body:
-        return copy.capture.datetime, copy.body.read()
+    with fetched.body:
+        return fetched.capture.datetime, fetched.body.read()
 
 
 def test_timemap_lists_captures() -> None:
-    """Addresses are made absolute, repeated entries come once, what is not told is not guessed."""
+    """URLs are made absolute, repeated entries are listed once, missing fields are None."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         assert await listed(client.captures(PAGE)) == [
             Capture(PAGE, "com,example)/page", NEW, archive="a", urim=f"{server.base}/{NEW}/{PAGE}"),
@@ -61,11 +61,11 @@ def test_timemap_lists_captures() -> None:
         assert client.problems.counts == {}
         assert "link-format" in server.sent[0]["accept"]
 
-    with_archive({MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW))}, talk)
+    with_archive({MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW))}, scenario)
 
 
 def test_long_timemap_is_complete_and_does_not_block() -> None:
-    """A TimeMap of 40,000 copies is read beside the event loop, which turns all the time."""
+    """A TimeMap of 40,000 mementos is parsed without blocking the event loop."""
     seconds = [f"{minute:02d}:{second:02d}" for minute in range(60) for second in range(60)]
     entries = [
         f'<{{base}}/20140210{hour:02d}{second.replace(":", "")}/{PAGE}>; rel="memento"; '
@@ -74,7 +74,7 @@ def test_long_timemap_is_complete_and_does_not_block() -> None:
         for second in seconds
     ]
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         read: list[bool] = []
         threads: list[str] = []
 
@@ -85,18 +85,18 @@ def test_long_timemap_is_complete_and_does_not_block() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(archives_timemap, "read_timemap", noticed)
-            found = await listed(MementoClient(archive, http_client).captures(PAGE))
-        assert len({capture.datetime for capture in found}) == len(entries) == 43_200
+            results = await listed(MementoClient(archive, http_client).captures(PAGE))
+        assert len({capture.datetime for capture in results}) == len(entries) == 43_200
         assert read == [True, True], "in pieces"
         assert threads != [threading.main_thread().name]
 
-    with_archive({MAP: timemap(*entries)}, talk)
+    with_archive({MAP: timemap(*entries)}, scenario)
 
 
-def test_no_captures() -> None:
-    """404 of TimeMap and TimeGate, and a list without copies, are an answer."""
+def test_missing_timemap_is_an_empty_list() -> None:
+    """404 of TimeMap and TimeGate, and a TimeMap without mementos, are valid responses."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         assert await listed(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
@@ -106,11 +106,11 @@ def test_no_captures() -> None:
         with pytest.raises(UriError):
             await listed(client.captures("dns:example.com"))
 
-    with_archive({}, talk)
+    with_archive({}, scenario)
 
 
 def test_invalid_entries_are_counted_and_skipped() -> None:
-    """A flaw costs the entry that has it."""
+    """Other entries are listed."""
     entries = [
         '<no end; rel="memento"',
         f'<http://[x>; rel="memento"; datetime="{DATES[OLD]}"',
@@ -118,16 +118,16 @@ def test_invalid_entries_are_counted_and_skipped() -> None:
         memento(OLD),
     ]
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
         assert client.problems.counts == {"bad-uri": 3}
 
-    with_archive({MAP: timemap(*entries)}, talk)
+    with_archive({MAP: timemap(*entries)}, scenario)
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         Answer(200, {"Content-Type": "text/html"}, b"<!DOCTYPE html><html>please log in</html>"),
         Answer(200, {"Content-Type": "application/link-format"}, b"<html><a href=x>y</a></html>"),
@@ -136,25 +136,25 @@ def test_invalid_entries_are_counted_and_skipped() -> None:
         Answer(200, {}, b"[" * 5_000_000),
         Answer(200, {}, b'{"mementos": []}'),
     ],
-    ids=lambda answer: repr(answer.body[:8]),
+    ids=lambda response: repr(response.body[:8]),
 )
-def test_invalid_timemap_is_malformed(answer: Answer) -> None:
-    """An error page with status 200 is not mistaken for `nothing held`."""
+def test_invalid_timemap_is_malformed(response: Answer) -> None:
+    """An error page with status 200 is not an empty TimeMap."""
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        found, error = await collected(MementoClient(archive, http_client).captures(PAGE))
-        assert found == []
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        results, error = await collected(MementoClient(archive, http_client).captures(PAGE))
+        assert results == []
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
 
-    with_archive({MAP: answer}, talk)
+    with_archive({MAP: response}, scenario)
 
 
 def test_exclusion_is_reported() -> None:
-    """403 with the name of an exception, or a body of nothing else, is a rule of the archive."""
+    """403 with the name of an exclusion in header or body is a rule of the archive."""
     body = b"org.archive.wayback.exception.RobotAccessControlException: no"
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         for status in (200, 403):
             server.answers[MAP] = Answer(status, {}, body)
@@ -164,70 +164,71 @@ def test_exclusion_is_reported() -> None:
         _, error = await collected(client.captures(PAGE))
         assert isinstance(error, FailedError)
 
-    with_archive({}, talk)
+    with_archive({}, scenario)
 
 
 def test_pages_of_a_timemap_are_followed() -> None:
-    """Links with dates of their own lead on; the same place, other formats and the list itself do not."""
+    """Linked TimeMaps with their own period are followed; other formats and the TimeMap itself are not."""
     link_format = '; type="application/link-format"'
-    answers = {
+    responses = {
         MAP: timemap(
-            f'<{{base}}{MAP}>; rel="self"; from="{DATES[NEW]}"', further("/2"), further("{base}/2"),
-            further(f"{{base}}{MAP}", NEW), further("/itself", NEW), further("/json", OLD, '; type="application/json"'),
+            f'<{{base}}{MAP}>; rel="self"; from="{DATES[NEW]}"', next_page("/2"), next_page("{base}/2"),
+            next_page(f"{{base}}{MAP}", NEW), next_page("/itself", NEW),
+            next_page("/json", OLD, '; type="application/json"'),
             f'<{{base}}/html>; rel="timemap"{link_format}',
         ),
-        "/2": timemap(memento(NEW), further(MAP), further("/2"), further("/3", OLD, link_format)),
+        "/2": timemap(memento(NEW), next_page(MAP), next_page("/2"), next_page("/3", OLD, link_format)),
         "/3": timemap(memento(OLD)),
     }  # fmt: skip
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        found = await listed(MementoClient(archive, http_client).captures(PAGE))
-        assert [capture.datetime for capture in found] == [NEW, OLD]
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        results = await listed(MementoClient(archive, http_client).captures(PAGE))
+        assert [capture.datetime for capture in results] == [NEW, OLD]
         assert server.asked == [MAP, "/2", "/3"]
 
-    with_archive(answers, talk)
+    with_archive(responses, scenario)
 
 
 def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
+    """Pages without new mementos are not followed, and the number of pages is limited."""
     monkeypatch.setattr(archives_timemap, "MAX_PAGES", 5)
-    same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
-    other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
+    same = {f"/{n}": timemap(memento(OLD), next_page(f"/{n + 1}")) for n in range(99)}
+    other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), next_page(f"/o{n + 1}")) for n in range(99)}
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        server.answers[MAP] = timemap(memento(OLD), further("/1"))
+        server.answers[MAP] = timemap(memento(OLD), next_page("/1"))
         assert len(await listed(client.captures(PAGE))) == 1
         assert len(server.asked) == 2
         server.asked.clear()
-        server.answers[MAP] = timemap(memento(OLD), further("/o1"))
-        found, error = await collected(client.captures(PAGE))
-        assert len(found) == len(server.asked) == 5
+        server.answers[MAP] = timemap(memento(OLD), next_page("/o1"))
+        results, error = await collected(client.captures(PAGE))
+        assert len(results) == len(server.asked) == 5
         assert isinstance(error, ListCutError)
 
-    with_archive(same | other, talk)
+    with_archive(same | other, scenario)
 
 
 def test_missing_page_fails_after_the_listed_captures() -> None:
-    """What the first page had has been given; that there is more is not hidden."""
+    """Captures of earlier pages are yielded before the error."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        found, error = await collected(client.captures(PAGE))
-        assert len(found) == 1
+        results, error = await collected(client.captures(PAGE))
+        assert len(results) == 1
         assert isinstance(error, FailedError)
-        # Elsewhere is nobody's to send us.
-        server.answers[MAP] = timemap(memento(OLD), further("http://127.0.0.2:1/"))
-        found, error = await collected(client.captures(PAGE))
-        assert len(found) == 1
+        # Foreign hosts are not followed.
+        server.answers[MAP] = timemap(memento(OLD), next_page("http://127.0.0.2:1/"))
+        results, error = await collected(client.captures(PAGE))
+        assert len(results) == 1
         assert isinstance(error, ListCutError)
 
-    with_archive({MAP: timemap(memento(OLD), further("/gone"))}, talk)
+    with_archive({MAP: timemap(memento(OLD), next_page("/gone"))}, scenario)
 
 
 @pytest.mark.parametrize("style", ["302", "302 relative", "302 with a date", "200", "302 to 302"])
 def test_timegate_returns_the_closest(style: str) -> None:
-    """It redirects to a copy, or is one itself and says where it is; the date that came back is the copy's."""
+    """It redirects to a memento or returns one with Content-Location; the capture has the memento's date."""
     gates = {
         "302": {GATE: Answer(302, {"Location": f"{{base}}/{OLD}/{PAGE}", "Vary": "accept-datetime"})},
         "302 with a date": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": DATES[OLD]})},
@@ -245,61 +246,64 @@ def test_timegate_returns_the_closest(style: str) -> None:
         },
     }[style]
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        copy = await client.get(PAGE, "2012")
-        assert copy is not None
-        with copy.body:
-            assert copy.body.read() == OLD.encode()
-        assert (copy.capture.datetime, copy.capture.urim) == (OLD, f"{server.base}/{OLD}/{PAGE}")
-        assert copy.capture.migrated is True
+        fetched = await client.get(PAGE, "2012")
+        assert fetched is not None
+        with fetched.body:
+            assert fetched.body.read() == OLD.encode()
+        assert (fetched.capture.datetime, fetched.capture.urim) == (OLD, f"{server.base}/{OLD}/{PAGE}")
+        assert fetched.capture.migrated is True
         assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.sent)
-        # Raw, where the archive can: the copy with the banner is not taken.
+        # Raw if the archive supports it: the memento with the banner is not fetched.
         server.asked.clear()
-        assert await text(MementoClient(with_raw(server, archive), http_client), "2012") == (OLD, f"raw {OLD}".encode())
+        assert await fetch_text(MementoClient(with_raw(server, archive), http_client), "2012") == (
+            OLD,
+            f"raw {OLD}".encode(),
+        )
         assert f"/{OLD}/{PAGE}" not in server.asked
         server.sent.clear()
         assert await client.last_capture_date(PAGE) == OLD
         assert "accept-datetime" not in server.sent[0]
 
-    with_archive({**COPIES, **RAW, **gates}, talk)
+    with_archive({**COPIES, **RAW, **gates}, scenario)
 
 
 def test_last_capture_is_the_link_named_last() -> None:
-    """A TimeGate that answers with any copy still names the last one."""
+    """The TimeGate's links name the last memento, whatever memento it returns."""
     link = f'<{{base}}/{NEW}/{PAGE}>; rel="last memento"; datetime="{DATES[NEW]}"'
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         assert await MementoClient(archive, http_client).last_capture_date(PAGE) == NEW
 
-    with_archive({GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, talk)
+    with_archive({GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, scenario)
 
 
 @pytest.mark.parametrize(
     ("date", "expected"), [("2013", OLD), ("2014", OLD), ("2015", NEW), ("20141231", OLD), ("201503", NEW), (None, NEW)]
 )
 def test_without_timegate_the_timemap_selects_the_closest(date: str | None, expected: str) -> None:
-    """The distance is that of time, not of digits."""
+    """The distance is measured in time, not in digits."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(replace(archive, timegate=None), http_client)
-        assert await text(client, date) == (expected, expected.encode())
+        assert await fetch_text(client, date) == (expected, expected.encode())
         assert await client.last_capture_date(PAGE) == NEW
         raw = replace(with_raw(server, archive), timegate=None)
-        assert await text(MementoClient(raw, http_client), date) == (expected, f"raw {expected}".encode())
+        assert await fetch_text(MementoClient(raw, http_client), date) == (expected, f"raw {expected}".encode())
 
-    with_archive({**COPIES, **RAW, MAP: timemap(memento(NEW), memento(OLD))}, talk)
+    with_archive({**COPIES, **RAW, MAP: timemap(memento(NEW), memento(OLD))}, scenario)
 
 
 def test_without_timemap_the_timegate_names_captures() -> None:
-    """It links to a list, or at least to some copies; then the list says that it is not all."""
+    """It links to a TimeMap or to some mementos; then the listing is marked as incomplete."""
     links = [memento(OLD, "", "first memento"), memento(NEW, "", "last memento")]
     gate = {"Location": f"/{NEW}/{PAGE}", "Link": ", ".join(links)}
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(replace(archive, timemap=None), http_client)
-        found, error = await collected(client.captures(PAGE))
-        assert [(capture.datetime, capture.urim) for capture in found] == [
+        results, error = await collected(client.captures(PAGE))
+        assert [(capture.datetime, capture.urim) for capture in results] == [
             (date, f"{server.base}/{date}/{PAGE}") for date in (OLD, NEW)
         ]
         assert isinstance(error, ListCutError)
@@ -308,13 +312,13 @@ def test_without_timemap_the_timegate_names_captures() -> None:
         del server.answers[GATE]
         assert await listed(client.captures(PAGE)) == []
 
-    with_archive({GATE: Answer(302, gate), "/list": timemap(memento(NEW))}, talk)
+    with_archive({GATE: Answer(302, gate), "/list": timemap(memento(NEW))}, scenario)
 
 
 def test_unsupported_queries_raise() -> None:
-    """No list below a prefix, nothing at all without addresses, no copy without a place."""
+    """Prefix listings, missing endpoints and captures without a URI-M are unsupported."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         _, error = await collected(client.list_prefix("http://example.com/", "2014", "2015"))
         assert isinstance(error, UnsupportedError)
@@ -329,34 +333,38 @@ def test_unsupported_queries_raise() -> None:
         assert server.asked == []
         raw = MementoClient(replace(with_raw(server, archive), timemap=None, timegate=None), http_client)
         server.answers[f"/29991231235959id_/{PAGE}"] = Answer(302, {"Location": f"/{NEW}id_/{PAGE}"})
-        assert await text(raw) == (NEW, f"raw {NEW}".encode())
+        assert await fetch_text(raw) == (NEW, f"raw {NEW}".encode())
 
-    with_archive(RAW, talk)
+    with_archive(RAW, scenario)
 
 
 def test_listed_capture_is_fetched_from_its_urim() -> None:
-    """Without raw copies it comes as the archive shows it, and is marked by its type."""
+    """Without raw mementos it is fetched as replayed, and marked as migrated."""
     image = Answer(200, {"Memento-Datetime": DATES[NEW], "Content-Type": "image/png"}, b"png")
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        copies = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
-        shown = [(copy.capture.datetime, copy.capture.mime, copy.capture.migrated) for copy in copies if copy]
+        fetched_captures = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
+        shown = [
+            (fetched.capture.datetime, fetched.capture.mime, fetched.capture.migrated)
+            for fetched in fetched_captures
+            if fetched
+        ]
         assert shown == [(OLD, "text/html", True), (NEW, "image/png", False)]
-        for copy in copies:
-            assert copy is not None
-            copy.body.close()
+        for fetched in fetched_captures:
+            assert fetched is not None
+            fetched.body.close()
         assert server.asked[1:] == [f"/{OLD}/{PAGE}", f"/{NEW}/{PAGE}"]
 
-    with_archive({**COPIES, f"/{NEW}/{PAGE}": image, MAP: timemap(memento(OLD), memento(NEW))}, talk)
+    with_archive({**COPIES, f"/{NEW}/{PAGE}": image, MAP: timemap(memento(OLD), memento(NEW))}, scenario)
 
 
 def test_timegate_that_is_not_an_archive_is_rejected() -> None:
-    """A page with status 200 and no date is the archive's own, or somebody else's."""
+    """A page with status 200 without Memento-Datetime is not a capture."""
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         with pytest.raises(FailedError) as failed:
             await MementoClient(archive, http_client).get(PAGE)
         assert failed.value.kind == "malformed"
 
-    with_archive({GATE: Answer(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, talk)
+    with_archive({GATE: Answer(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, scenario)

@@ -1,4 +1,4 @@
-"""Stored copies: what is one, of which date and page, and in which coding."""
+"""Replayed captures: recognition, date, URL and content coding."""
 
 import asyncio
 import gzip
@@ -26,41 +26,43 @@ DATED = {"Memento-Datetime": HTTP_DATE, "Content-Type": "text/html"}
 PLACE = Archive("a", "A", ArchiveKind.WAYBACK)
 
 
-def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, ReplayClient], Awaitable[None]]) -> None:
-    """Run a conversation with an archive that says what it is told to."""
+def with_archive(
+    responses: Mapping[str, Answer], scenario: Callable[[Scripted, ReplayClient], Awaitable[None]]
+) -> None:
+    """Run a scenario against a scripted archive."""
 
     async def run() -> None:
-        async with scripted(answers) as server, make_http_client() as http_client:
+        async with scripted(responses) as server, make_http_client() as http_client:
             archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
-            await talk(server, ReplayClient(archive, http_client, Problems()))
+            await scenario(server, ReplayClient(archive, http_client, Problems()))
 
     asyncio.run(run())
 
 
-async def raw(replay: ReplayClient, date: str = DATE) -> FetchedCapture | None:
-    """Return the copy of a date, with its body closed."""
-    address = raw_memento_url(replay.archive, date, PAGE)
-    assert address is not None
-    copy = await replay.fetch(PAGE, address)
-    if copy is not None:
-        copy.body.close()
-    return copy
+async def fetch_raw(replay: ReplayClient, date: str = DATE) -> FetchedCapture | None:
+    """Return the capture of a date, with its body closed."""
+    url = raw_memento_url(replay.archive, date, PAGE)
+    assert url is not None
+    fetched = await replay.fetch(PAGE, url)
+    if fetched is not None:
+        fetched.body.close()
+    return fetched
 
 
 @pytest.mark.parametrize("status", [200, 203, 301, 400, 404, 410, 451, 500])
 def test_response_with_memento_datetime_is_a_capture(status: int) -> None:
-    """Whatever its status, an answer with it is a copy."""
+    """The status does not matter."""
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
-        copy = await raw(replay)
-        assert copy is not None
-        assert (copy.capture.status, copy.capture.datetime) == (status, DATE)
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+        fetched = await fetch_raw(replay)
+        assert fetched is not None
+        assert (fetched.capture.status, fetched.capture.datetime) == (status, DATE)
 
-    with_archive({RAW: Answer(status, DATED, b"x")}, talk)
+    with_archive({RAW: Answer(status, DATED, b"x")}, scenario)
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("response", "expected"),
     [
         (Answer(404), None),
         (Answer(410), None),
@@ -80,26 +82,26 @@ def test_response_with_memento_datetime_is_a_capture(status: int) -> None:
         (Answer(302, {"Location": "http://10.0.0.1/"}), "redirects"),
     ],
 )
-def test_response_without_memento_datetime_is_the_archives_own(answer: Answer, expected: str | None) -> None:
-    """Its own error page is never content: it is nothing held, a rule, or a fault."""
+def test_response_without_memento_datetime_is_the_archives_own(response: Answer, expected: str | None) -> None:
+    """The archive's own response means not held, a rule, or a failure."""
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
         if expected == "excluded":
             with pytest.raises(ExcludedError):
-                await raw(replay)
+                await fetch_raw(replay)
         elif expected is None:
-            assert await raw(replay) is None
+            assert await fetch_raw(replay) is None
         elif expected == DATE:
-            copy = await raw(replay)
-            assert copy is not None
-            assert copy.capture.datetime == DATE
+            fetched = await fetch_raw(replay)
+            assert fetched is not None
+            assert fetched.capture.datetime == DATE
             assert replay.problems.counts == {"bad-date": 1}
         else:
             with pytest.raises(FailedError) as failed:
-                await raw(replay)
+                await fetch_raw(replay)
             assert failed.value.kind == expected
 
-    with_archive({RAW: answer}, talk)
+    with_archive({RAW: response}, scenario)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +116,9 @@ def test_response_without_memento_datetime_is_the_archives_own(answer: Answer, e
 )
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirect_to_another_date_is_followed(location: str, status: int) -> None:
-    """The closest copy comes, with its own date."""
+    """The closest capture has its own date."""
     there = Answer(200, {"Memento-Datetime": "Wed, 10 Feb 2016 00:00:01 GMT"}, b"x")
-    answers = {
+    responses = {
         RAW: Answer(status, {"Location": location}),
         "/web/20160210000001id_/http://example.com/page": there,
         "/web/20160210000001id_/https://www.example.com/page": there,
@@ -124,14 +126,18 @@ def test_redirect_to_another_date_is_followed(location: str, status: int) -> Non
         "/elsewhere": there,
     }
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
-        copy = await raw(replay)
-        assert copy is not None
-        assert (copy.capture.datetime, copy.capture.status, copy.capture.redirect) == ("20160210000001", 200, None)
-        assert copy.source is not None
-        assert copy.source.endswith(location.removeprefix("{base}"))
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+        fetched = await fetch_raw(replay)
+        assert fetched is not None
+        assert (fetched.capture.datetime, fetched.capture.status, fetched.capture.redirect) == (
+            "20160210000001",
+            200,
+            None,
+        )
+        assert fetched.source is not None
+        assert fetched.source.endswith(location.removeprefix("{base}"))
 
-    with_archive(answers, talk)
+    with_archive(responses, scenario)
 
 
 @pytest.mark.parametrize(
@@ -155,68 +161,68 @@ def test_redirect_to_another_date_is_followed(location: str, status: int) -> Non
 def test_captured_redirect_has_its_original_target(
     status: int, location: str, target: str, expected: int | None
 ) -> None:
-    """Rewritten or original, absolute or relative: the capture says where the page led. 302 may be any code."""
+    """Rewritten or original, absolute or relative targets are restored; status 302 may stand for any redirect."""
 
-    async def talk(server: Scripted, replay: ReplayClient) -> None:
-        copy = await raw(replay)
-        assert copy is not None
-        assert (copy.capture.redirect, copy.capture.status) == (target, expected)
+    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+        fetched = await fetch_raw(replay)
+        assert fetched is not None
+        assert (fetched.capture.redirect, fetched.capture.status) == (target, expected)
         assert len(server.asked) == 1
 
-    with_archive({RAW: Answer(status, {**DATED, "Location": location})}, talk)
+    with_archive({RAW: Answer(status, {**DATED, "Location": location})}, scenario)
 
 
 def test_captured_redirect_is_detected_without_its_date() -> None:
-    """An archive that leads to a copy of another page says what the page led to, and when."""
+    """A redirect to a memento of another page yields the original target and date."""
 
-    async def talk(server: Scripted, replay: ReplayClient) -> None:
-        copy = await raw(replay)
-        assert copy is not None
-        assert (copy.capture.redirect, copy.capture.datetime) == ("http://other.example/", "20160210000001")
+    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+        fetched = await fetch_raw(replay)
+        assert fetched is not None
+        assert (fetched.capture.redirect, fetched.capture.datetime) == ("http://other.example/", "20160210000001")
         assert len(server.asked) == 1
 
-    with_archive({RAW: Answer(302, {"Location": "/web/20160210000001id_/http://other.example/"})}, talk)
+    with_archive({RAW: Answer(302, {"Location": "/web/20160210000001id_/http://other.example/"})}, scenario)
 
 
 def test_endless_redirects_end() -> None:
-    """Redirects in a circle, or ever on, fail after few requests."""
+    """Cycles and endless chains fail after few requests."""
     ever_on = {f"/web/{n:014d}id_/{PAGE}": Answer(302, {"Location": f"/web/{n + 1:014d}id_/{PAGE}"}) for n in range(99)}
     circle = {RAW: Answer(302, {"Location": "/b"}), "/b": Answer(302, {"Location": RAW})}
 
-    async def talk(server: Scripted, replay: ReplayClient) -> None:
+    async def scenario(server: Scripted, replay: ReplayClient) -> None:
         for date in (DATE, "00000000000000"):
             with pytest.raises(FailedError) as failed:
-                await raw(replay, date)
+                await fetch_raw(replay, date)
             assert failed.value.kind == "redirects"
         assert len(server.asked) <= 8
 
-    with_archive(ever_on | circle, talk)
+    with_archive(ever_on | circle, scenario)
 
 
 def test_capture_of_another_page_is_foreign() -> None:
-    """What says that it is a copy of something else is not given out as the page."""
+    """A memento of another URL is not returned for the page."""
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
         with pytest.raises(FailedError) as failed:
-            await raw(replay)
+            await fetch_raw(replay)
         assert failed.value.kind == "foreign"
 
-    with_archive({RAW: Answer(200, {**DATED, "Link": '<http://other.example/>; rel="original"'})}, talk)
+    with_archive({RAW: Answer(200, {**DATED, "Link": '<http://other.example/>; rel="original"'})}, scenario)
 
 
 def test_url_is_that_of_the_capture() -> None:
-    """The archive may hold another spelling of the address that was asked for."""
+    """The archive may store another variant of the URL."""
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
-        copy = await raw(replay)
-        assert copy is not None
-        assert copy.capture.uri == "https://www.example.com/Page"
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+        fetched = await fetch_raw(replay)
+        assert fetched is not None
+        assert fetched.capture.uri == "https://www.example.com/Page"
 
-    with_archive({RAW: Answer(200, {**DATED, "Link": '<https://www.example.com/Page>; rel="original"'})}, talk)
+    with_archive({RAW: Answer(200, {**DATED, "Link": '<https://www.example.com/Page>; rel="original"'})}, scenario)
 
 
 def test_original_headers_lose_their_prefix() -> None:
-    """Prefixed headers are the original server's; others are only where the archive is known to leave them alone."""
+    """Prefixed headers are the original server's; others are used only for archives that do not change them."""
     headers = {
         **DATED,
         "X-Archive-Orig-Server": "old",
@@ -225,19 +231,19 @@ def test_original_headers_lose_their_prefix() -> None:
         "X-A": "b",
     }
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
-        copy = await raw(replay)
-        assert copy is not None
-        known = {name.lower(): value for name, value in copy.headers}
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+        fetched = await fetch_raw(replay)
+        assert fetched is not None
+        known = {name.lower(): value for name, value in fetched.headers}
         assert known == {"content-type": "text/html", "server": "old", "last-modified": HTTP_DATE}
-        assert copy.header("LAST-modified") == HTTP_DATE
-        copy = await raw(ReplayClient(replay.archive, replay.client, replay.problems, plain_headers=True))
-        assert copy is not None
-        assert copy.header("x-a") == "b"
-        assert copy.header("memento-datetime") is None
-        assert copy.header("src") is None
+        assert fetched.header("LAST-modified") == HTTP_DATE
+        fetched = await fetch_raw(ReplayClient(replay.archive, replay.client, replay.problems, plain_headers=True))
+        assert fetched is not None
+        assert fetched.header("x-a") == "b"
+        assert fetched.header("memento-datetime") is None
+        assert fetched.header("src") is None
 
-    with_archive({RAW: Answer(200, headers)}, talk)
+    with_archive({RAW: Answer(200, headers)}, scenario)
 
 
 PACKED = gzip.compress(b"<p>hello</p>" * 10)
@@ -254,58 +260,58 @@ PACKED = gzip.compress(b"<p>hello</p>" * 10)
     ],
 )
 def test_encoded_capture_is_decoded(field: str, body: bytes, mime: str, expected: bytes) -> None:
-    """The body is the page, whether the archive sends the coding on or only tells of it, rightly or not."""
+    """The body is decoded whether or not the declared coding is present."""
 
-    async def talk(_: Scripted, replay: ReplayClient) -> None:
-        address = raw_memento_url(replay.archive, DATE, PAGE)
-        assert address is not None
-        copy = await replay.fetch(PAGE, address)
-        assert copy is not None
-        with copy.body:
-            assert copy.body.read() == expected
+    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+        url = raw_memento_url(replay.archive, DATE, PAGE)
+        assert url is not None
+        fetched = await replay.fetch(PAGE, url)
+        assert fetched is not None
+        with fetched.body:
+            assert fetched.body.read() == expected
 
-    with_archive({RAW: Answer(200, {**DATED, "Content-Type": mime, field: "gzip"}, body)}, talk)
+    with_archive({RAW: Answer(200, {**DATED, "Content-Type": mime, field: "gzip"}, body)}, scenario)
 
 
 def test_truncated_capture_is_reported() -> None:
-    """Where the index has a digest, a body without it is counted, and given all the same."""
+    """A body that does not match the index's digest is counted and returned."""
 
-    async def talk(server: Scripted, replay: ReplayClient) -> None:
-        address = raw_memento_url(replay.archive, DATE, PAGE)
-        assert address is not None
-        for body, told in ((b"whole", {}), (b"who", {"other-digest": 1})):
+    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+        url = raw_memento_url(replay.archive, DATE, PAGE)
+        assert url is not None
+        for body, reported in ((b"whole", {}), (b"who", {"other-digest": 1})):
             digest = "sha256:" + hashlib.sha256(b"whole").hexdigest()
             server.answers[RAW] = Answer(200, DATED, body)
-            copy = await replay.fetch(PAGE, address, Capture(PAGE, "com,example)/page", DATE, digest=digest))
-            assert copy is not None
-            with copy.body:
-                assert copy.body.read() == body
-            assert replay.problems.counts == told
+            fetched = await replay.fetch(PAGE, url, Capture(PAGE, "com,example)/page", DATE, digest=digest))
+            assert fetched is not None
+            with fetched.body:
+                assert fetched.body.read() == body
+            assert replay.problems.counts == reported
 
-    with_archive({}, talk)
+    with_archive({}, scenario)
 
 
 def test_wrong_lengths_are_ignored_after_the_first() -> None:
-    """An archive that passes on captured lengths that are too short gets one request more, not one a capture."""
+    """An archive that passes on wrong captured lengths costs one additional request in total."""
     whole = b"a body and two bytes more"
     capture = Capture(PAGE, "com,example)/page", DATE, digest="sha256:" + hashlib.sha256(whole).hexdigest())
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, whole, content_length=str(len(whole) - 2), memento_datetime=HTTP_DATE)
+    async def answering(scenario: Talk) -> None:
+        await scenario.answer(200, whole, content_length=str(len(whole) - 2), memento_datetime=HTTP_DATE)
 
     async def run() -> None:
         async with faulty(answering) as server, make_http_client() as http_client:
             archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.url}/web/{{datetime}}id_/{{uri}}")
             replay = ReplayClient(archive, http_client, Problems())
-            address = f"{server.url}{RAW}"
+            url = f"{server.url}{RAW}"
             for number in range(12):
-                copy = await replay.fetch(PAGE, address, capture)
-                assert copy is not None
-                with copy.body:
-                    assert copy.body.read() == whole
+                fetched = await replay.fetch(PAGE, url, capture)
+                assert fetched is not None
+                with fetched.body:
+                    assert fetched.body.read() == whole
                 assert len(server.asked) == number + 2
-            without = await replay.fetch(PAGE, address, replace(capture, digest=None))
-            assert without is not None  # nothing says that its length is wrong
+            without = await replay.fetch(PAGE, url, replace(capture, digest=None))
+            assert without is not None  # its length is not known to be wrong
             with without.body:
                 assert without.body.read() == whole[:-2]
             assert replay.problems.counts == {}
@@ -314,7 +320,7 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
 
 
 def test_memento_urls_are_parsed() -> None:
-    """They are made from the registry's templates, and say their date and page."""
+    """URLs built from the registry's templates contain their date and page."""
     archive = Archive(
         "a", "A", ArchiveKind.PYWB, timemap="http://B.org/", replay="https://a.org:81/w/{datetime}id_/{uri}"
     )
@@ -343,5 +349,5 @@ def test_memento_urls_are_parsed() -> None:
     ],
 )
 def test_memento_urls_are_escaped(uri: str, expected: str) -> None:
-    """Nothing in them can end the request or climb out of the archive's folder."""
+    """A URI cannot end the request or leave the archive's path."""
     assert normalize_input_url(uri) == expected

@@ -1,4 +1,4 @@
-"""TimeMaps read straight into copies: the same pages are followed as for captures, and nothing listed is lost."""
+"""TimeMaps read as mementos: the same pages are followed as for captures, and nothing listed is lost."""
 
 import asyncio
 import threading
@@ -13,8 +13,8 @@ from tests.archives.clients.timemaps import (
     NEW,
     OLD,
     PAGE,
-    further,
     memento,
+    next_page,
     timemap,
     with_archive,
 )
@@ -32,13 +32,13 @@ from unlost.registry import Archive, ArchiveKind
 
 
 def test_mementos_match_the_captures() -> None:
-    """Either way gives the same addresses and dates; copies come sorted, and each once."""
-    answers = {
-        MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW), further("/2")),
+    """Both ways yield the same URLs and dates; mementos are sorted and unique."""
+    responses = {
+        MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW), next_page("/2")),
         "/2": timemap(memento(NEW), memento(OLD)),
     }
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         pages, error = await collected(client.pages(PAGE))
         assert error is None
@@ -52,40 +52,40 @@ def test_mementos_match_the_captures() -> None:
         assert len(expected) == 3
         assert client.problems.counts == {}
 
-    with_archive(answers, talk)
+    with_archive(responses, scenario)
 
 
 def test_mementos_before_a_failure_are_yielded() -> None:
-    """A page that is missing, malformed or elsewhere is told behind the copies of the pages before it."""
+    """A missing, malformed or foreign page is reported after the mementos of earlier pages."""
     wrong = {"/html": Answer(200, {}, b"<html>"), "/500": Answer(500, {}, b""), "/empty": timemap()}
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         for page, expected in (
             ("/gone", FailedError), ("/html", FailedError), ("/500", ArchiveError), ("/empty", type(None)),
             ("http://127.0.0.2:1/", ListCutError),
         ):  # fmt: skip
-            server.answers[MAP] = timemap(memento(OLD), further(page))
+            server.answers[MAP] = timemap(memento(OLD), next_page(page))
             pages, error = await collected(client.pages(PAGE))
-            assert [copy.datetime for copy in Mementos.merged(pages)] == [OLD]
+            assert [fetched.datetime for fetched in Mementos.merged(pages)] == [OLD]
             assert isinstance(error, expected), page
 
-    with_archive(wrong, talk)
+    with_archive(wrong, scenario)
 
 
 def test_mementos_before_a_timeout_are_yielded() -> None:
-    """Whoever stops waiting for the second page has the first."""
+    """A caller that cancels during the second page has the first one."""
 
     class Hangs(Answers):
-        async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
-            if question.url.endswith("/2"):
+        async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
+            if request.url.endswith("/2"):
                 waiting.set()
                 await asyncio.Event().wait()
-            return await super().send(archive, question)
+            return await super().send(archive, request)
 
     async def gather() -> None:
         async for page in MementoClient(archive, http_client).pages(PAGE):
-            pages.append(page)  # noqa: PERF401  what came before the end is kept
+            pages.append(page)  # noqa: PERF401  pages before the end are collected
 
     async def run() -> None:
         task = asyncio.create_task(gather())
@@ -97,29 +97,29 @@ def test_mementos_before_a_timeout_are_yielded() -> None:
     pages: list[Mementos] = []
     waiting = asyncio.Event()
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.org/map/")
-    body = f"{memento(OLD, 'http://a.org')}, {further('/2')}".encode()
+    body = f"{memento(OLD, 'http://a.org')}, {next_page('/2')}".encode()
     http_client = Hangs(reply(f"http://a.org{MAP}", body))
     asyncio.run(run())
-    assert [copy.uri for copy in Mementos.merged(pages)] == [f"http://a.org/{OLD}/{PAGE}"]
+    assert [fetched.uri for fetched in Mementos.merged(pages)] == [f"http://a.org/{OLD}/{PAGE}"]
 
 
 def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
+    """Pages without new mementos are not followed, and the number of pages is limited."""
     monkeypatch.setattr(archives_timemap, "MAX_PAGES", 5)
-    same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
-    other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
+    same = {f"/{n}": timemap(memento(OLD), next_page(f"/{n + 1}")) for n in range(99)}
+    other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), next_page(f"/o{n + 1}")) for n in range(99)}
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        server.answers[MAP] = timemap(memento(OLD), further("/1"))
+        server.answers[MAP] = timemap(memento(OLD), next_page("/1"))
         pages, error = await collected(client.pages(PAGE))
         assert (len(Mementos.merged(pages)), len(server.asked), error) == (1, 2, None)
         server.asked.clear()
-        server.answers[MAP] = timemap(memento(OLD), further("/o1"))
+        server.answers[MAP] = timemap(memento(OLD), next_page("/o1"))
         pages, error = await collected(client.pages(PAGE))
         assert len(Mementos.merged(pages)) == len(server.asked) == 5
         assert isinstance(error, ListCutError)
-        # Nor may all of them together take more memory than is set.
+        # The total memory of all pages is limited, too.
         monkeypatch.setattr(archives_timemap, "MAX_TIMEMAP_BYTES", 300)
         server.asked.clear()
         pages, error = await collected(client.pages(PAGE))
@@ -127,30 +127,30 @@ def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(pages) == len(server.asked)
         assert isinstance(error, ListCutError)
 
-    with_archive(same | other, talk)
+    with_archive(same | other, scenario)
 
 
 def test_index_of_pages_has_no_mementos() -> None:
-    """A list of lists is followed."""
-    answers = {
-        MAP: timemap(further("/2"), further("/3", NEW)),
+    """A TimeMap index is followed."""
+    responses = {
+        MAP: timemap(next_page("/2"), next_page("/3", NEW)),
         "/2": timemap(memento(OLD)),
-        "/3": timemap(memento(NEW), further("/2")),
+        "/3": timemap(memento(NEW), next_page("/2")),
     }
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         pages, error = await collected(MementoClient(archive, http_client).pages(PAGE))
-        assert [[copy.datetime for copy in page] for page in pages] == [[OLD], [NEW]]
+        assert [[fetched.datetime for fetched in page] for page in pages] == [[OLD], [NEW]]
         assert error is None
         assert server.asked == [MAP, "/2", "/3"]
 
-    with_archive(answers, talk)
+    with_archive(responses, scenario)
 
 
-def test_no_mementos_and_exclusion() -> None:
-    """404 is no copies; HTML and rubbish are failures; exclusions are told; what is no page is not asked for."""
+def test_missing_invalid_and_excluded_timemaps_are_distinguished() -> None:
+    """404 is empty, HTML and garbage are failures, exclusions are reported, invalid URLs are not requested."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         assert await collected(client.pages(PAGE)) == ([], None)
         server.answers[MAP] = timemap()
@@ -170,42 +170,42 @@ def test_no_mementos_and_exclusion() -> None:
         _, error = await collected(MementoClient(nothing, http_client).pages(PAGE))
         assert isinstance(error, UnsupportedError)
 
-    with_archive({}, talk)
+    with_archive({}, scenario)
 
 
 def test_timegate_alone_names_some_mementos() -> None:
-    """They are listed, and that there may be others is told."""
+    """They are listed as incomplete."""
     date = DATES[OLD]
     gate = {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": date})}
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         alone = Archive("g", "G", ArchiveKind.MEMENTO, timegate=archive.timegate)
         pages, error = await collected(MementoClient(alone, http_client).pages(PAGE))
         assert list(Mementos.merged(pages)) == [MementoTuple(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
         assert isinstance(error, ListCutError)
 
-    with_archive(COPIES | gate, talk)
+    with_archive(COPIES | gate, scenario)
 
 
 def test_invalid_entries_are_counted() -> None:
-    """A flaw costs the entry that has it."""
+    """Other entries are listed."""
     bad = [f'<mailto:a@b>; rel="memento"; datetime="{DATES[OLD]}"', '<no end; rel="memento"']
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         pages, error = await collected(client.pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert error is None
         assert client.problems.counts == {"bad-uri": 2}
 
-    with_archive({MAP: timemap(*bad, memento(OLD))}, talk)
+    with_archive({MAP: timemap(*bad, memento(OLD))}, scenario)
 
 
 def test_long_timemap_is_parsed_in_a_thread() -> None:
-    """More than a megabyte is read beside the event loop."""
+    """More than a megabyte is parsed outside the event loop."""
     entries = [f'<{{base}}/{n}>; rel="memento"; datetime="{DATES[OLD]}"; title="{"x" * 80}"' for n in range(10_000)]
 
-    async def talk(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         threads: list[threading.Thread] = []
 
         def noticed(body: bytes, archive: str, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
@@ -219,13 +219,13 @@ def test_long_timemap_is_parsed_in_a_thread() -> None:
         assert threads
         assert threading.main_thread() not in threads
 
-    with_archive({MAP: timemap(*entries)}, talk)
+    with_archive({MAP: timemap(*entries)}, scenario)
 
 
 def test_too_long_timemap_is_reported() -> None:
-    """Copies that were left out are not hidden, and no page behind them is asked for."""
+    """Omitted mementos are reported, and no next_page page is requested."""
 
-    async def talk(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         def cut(body: bytes, archive: str, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
             problems.add(Problem("too-large", name, 1, 0, "too much"))
             return memento_timemap.read_archive_timemap(body, archive, base, problems, name)
@@ -237,4 +237,4 @@ def test_too_long_timemap_is_reported() -> None:
         assert isinstance(error, ListCutError)
         assert server.asked == [MAP]
 
-    with_archive({MAP: timemap(memento(OLD), further("/2")), "/2": timemap(memento(NEW))}, talk)
+    with_archive({MAP: timemap(memento(OLD), next_page("/2")), "/2": timemap(memento(NEW))}, scenario)

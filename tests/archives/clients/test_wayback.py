@@ -1,4 +1,4 @@
-"""What the Wayback Machine lists, by an archive that has its habits."""
+"""Listings of the Wayback Machine, by a fake with its behaviour."""
 
 import json
 from dataclasses import replace
@@ -22,22 +22,22 @@ DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 def test_captures_have_all_fields_of_the_index() -> None:
     """Date, status, type, digest, length, URI-M and key are those of the row, normalised."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        found = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
-        assert found == [
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        results = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        assert results == [
             Capture(
                 PAGE, "com,example)/page", "20140210000001", 200, "text/html", DIGEST, 12, archive="fake.wayback",
                 urim=f"{fake.base}/web/20140210000001/{PAGE}", migrated=False,
             )
         ]  # fmt: skip
 
-    with_archive([Stored(PAGE, "20140210000001"), Stored("http://example.com/other", "20140210000001")], talk)
+    with_archive([Stored(PAGE, "20140210000001"), Stored("http://example.com/other", "20140210000001")], scenario)
 
 
-def test_no_captures_is_an_empty_list() -> None:
-    """An empty array is an answer, not an error."""
+def test_empty_response_is_an_empty_list() -> None:
+    """An empty array is a valid response."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
         assert await listed(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
@@ -45,31 +45,33 @@ def test_no_captures_is_an_empty_list() -> None:
         fake.instead = b""
         assert await collected(client.captures(PAGE)) != ([], None)
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_url_is_percent_encoded() -> None:
-    """A query of the address is no query of the index."""
-    address = "http://example.com/a b?x=1&limit=0&url=http://other.example/%26#part"
+    """The URL's query is not part of the index query."""
+    url_text = "http://example.com/a b?x=1&limit=0&url=http://other.example/%26#part"
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        assert len(await listed(WaybackClient(fake.archive(), http_client).captures(address))) == 1
-        asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
-        assert asked["url"] == ["http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26"]
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        assert len(await listed(WaybackClient(fake.archive(), http_client).captures(url_text))) == 1
+        requested = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
+        assert requested["url"] == ["http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26"]
 
-    with_archive([Stored("http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26", "2014" + "01" * 5)], talk)
+    with_archive(
+        [Stored("http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26", "2014" + "01" * 5)], scenario
+    )
 
 
 def test_fields_are_read_by_name() -> None:
-    """The first row says which column is which, and further columns do no harm."""
+    """The first row names the columns; additional columns are ignored."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = json.dumps(
             [["statuscode", "new", "original", "timestamp"], ["404", {}, PAGE, "2014"], ["404", "x", PAGE, "2014"]]
         ).encode()
         client = WaybackClient(fake.archive(), http_client)
-        found = await listed(client.captures(PAGE))
-        assert [(capture.status, capture.datetime, capture.mime) for capture in found] == [
+        results = await listed(client.captures(PAGE))
+        assert [(capture.status, capture.datetime, capture.mime) for capture in results] == [
             (404, "20140101000000", None)
         ]
         fake.instead = b'[["a", "b"], ["c", "d"]]'
@@ -77,119 +79,119 @@ def test_fields_are_read_by_name() -> None:
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 @pytest.mark.parametrize("count", [1, 9, 10, 11, 95])
 def test_pages_are_followed_by_resume_key(count: int) -> None:
-    """Every row of a list comes once, in order, by as few questions as there are pages, all of them the same query."""
+    """Every row is listed once and in order, with one request per page."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(rows_per_page=10), http_client)
-        found, error = await collected(client.list_prefix("http://example.com/"))
-        assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
-        # A first page that is full and has no key may be all, or the archive may know no keys.
+        results, error = await collected(client.list_prefix("http://example.com/"))
+        assert [capture.uri for capture in results] == [stored.original for stored in fake.stored]
+        # A full first page without a key may be complete, or the archive may not support keys.
         assert isinstance(error, ListCutError) == (count == 10)
-        asked = [parse_qs(urlsplit(path).query) for path in fake.paths(RequestKind.INDEX)]
-        assert len(asked) == -(-count // 10)
-        assert [each.pop("resumeKey", None) for each in asked] == [
+        requested = [parse_qs(urlsplit(path).query) for path in fake.paths(RequestKind.INDEX)]
+        assert len(requested) == -(-count // 10)
+        assert [each.pop("resumeKey", None) for each in requested] == [
             None,
-            *([f"r{10 * n}"] for n in range(1, len(asked))),
+            *([f"r{10 * n}"] for n in range(1, len(requested))),
         ]
-        assert all(one == other for one, other in pairwise(asked))
-        assert asked[0]["limit"] == ["10"]
-        assert asked[0]["showResumeKey"] == ["true"]
-        assert "page" not in asked[0]
+        assert all(one == other for one, other in pairwise(requested))
+        assert requested[0]["limit"] == ["10"]
+        assert requested[0]["showResumeKey"] == ["true"]
+        assert "page" not in requested[0]
 
-    with_archive(pages(count), talk)
+    with_archive(pages(count), scenario)
 
 
 @pytest.mark.parametrize("cap", [30, 33])
 def test_cut_list_raises_after_its_rows(cap: int) -> None:
-    """Where the cap of the archive is reached everything before it has been given."""
+    """Captures up to the archive's cap are yielded before the error."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.cap = cap
         client = WaybackClient(fake.archive(rows_per_page=10, cap=cap), http_client)
-        found, error = await collected(client.list_prefix("http://example.com/"))
-        assert len(found) == cap
+        results, error = await collected(client.list_prefix("http://example.com/"))
+        assert len(results) == cap
         assert isinstance(error, ListCutError)
         assert len(fake.asked) == -(-cap // 10)
 
-    with_archive(pages(35), talk)
+    with_archive(pages(35), scenario)
 
 
 def test_resume_key_continues_beyond_the_cap() -> None:
-    """A site that has more rows than one query gives is listed whole."""
+    """A site with more rows than one query returns is listed completely."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(rows_per_page=10, cap=20), http_client)
         assert len(await listed(client.list_prefix("http://example.com/"))) == 35
 
-    with_archive(pages(35), talk)
+    with_archive(pages(35), scenario)
 
 
 def test_repeated_resume_key_ends_the_list() -> None:
-    """A list that leads in a circle is malformed; nothing is asked for ever."""
+    """A cyclic listing is malformed."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.instead = array(row(), [], ["again"])
-        found, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
-        assert len(found) == 1
+        results, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        assert len(results) == 1
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
         assert len(fake.asked) == 2
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_resume_keys_without_new_captures_end_the_list() -> None:
-    """New keys to the same rows, for ever, are given up after some pages."""
+    """New keys with repeated rows are followed for a limited number of pages."""
 
     class Endless(FakeWayback):
         def _index(self, query: dict[str, str]) -> object:  # type: ignore[override]
             self.instead = array(row(), [], [f"key {len(self.asked)}"])
             return super()._index(query)
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.__class__ = Endless
-        found, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
-        assert len(found) == 1
+        results, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        assert len(results) == 1
         assert isinstance(error, FailedError)
         assert len(fake.asked) < 10
 
-    with_archive([], talk)
+    with_archive([], scenario)
 
 
 def test_revisits_are_never_dropped() -> None:
-    """A row of `warc/revisit` without a status is a capture that says `as before`."""
+    """A `warc/revisit` row without a status is a revisit capture."""
     stored = [
         Stored(PAGE, "20140210000001"),
         Stored(PAGE, "20150210000001", mimetype="warc/revisit", statuscode=None),
     ]
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        found = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
-        assert [(capture.revisit, capture.status, capture.mime) for capture in found] == [
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+        results = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        assert [(capture.revisit, capture.status, capture.mime) for capture in results] == [
             (False, 200, "text/html"),
             (True, None, None),
         ]
-        assert found[0].digest == found[1].digest
+        assert results[0].digest == results[1].digest
 
-    with_archive(stored, talk)
+    with_archive(stored, scenario)
 
 
 def test_rows_of_other_schemes_are_skipped() -> None:
-    """`mailto:` and `data:` come with a list of a site and are no pages of it."""
+    """`mailto:` and `data:` rows of a site are not pages."""
     stored = [Stored(PAGE, "20140210000001"), Stored("mailto:a@example.com", "20140210000001")]
     stored.append(Stored("data:text/plain,hello", "20140210000001"))
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
         assert [capture.uri for capture in await listed(client.list_prefix("http://example.com"))] == [PAGE]
         assert client.problems.counts == {"foreign-scheme": 2}
 
-    with_archive(stored, talk)
+    with_archive(stored, scenario)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +220,7 @@ def test_rows_of_other_schemes_are_skipped() -> None:
     ],
 )
 def test_prefix_determines_the_match_type(prefix: str, match: str, url: str, expected: list[str]) -> None:
-    """An address ends in a path, a host or begins with `*.`; what comes back beyond it is left out."""
+    """A prefix is a path, a host, or begins with `*.`; other results are filtered out."""
     stored = [
         Stored("http://example.com/a/1", "20140210000001"),
         Stored("https://www.example.com/ab", "20140210000001"),
@@ -226,24 +228,24 @@ def test_prefix_determines_the_match_type(prefix: str, match: str, url: str, exp
         Stored("http://example.company/a/1", "20140210000001"),
     ]
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
         assert [capture.uri for capture in await listed(client.list_prefix(prefix))] == expected
-        asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
-        assert (asked["matchType"], asked["url"]) == ([match], [url])
-        # An archive that gives everything, whatever it is asked.
+        requested = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
+        assert (requested["matchType"], requested["url"]) == ([match], [url])
+        # An archive that ignores the query's period.
         fake.instead = array(*(each.row() for each in stored))
         client = WaybackClient(fake.archive(), http_client)
         assert [capture.uri for capture in await listed(client.list_prefix(prefix))] == expected
         assert client.problems.counts["elsewhere"] >= 4 - len(expected)
 
-    with_archive(stored, talk)
+    with_archive(stored, scenario)
 
 
 def test_unsupported_match_type_is_not_requested() -> None:
-    """Without the kind of match that a prefix needs, and without a lister, no request is sent."""
+    """Without prefix listing no request is sent."""
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         archive = fake.archive()
         assert archive.lister is not None
         only_prefix = replace(archive, lister=replace(archive.lister, matches=("exact", "prefix")))
@@ -254,22 +256,22 @@ def test_unsupported_match_type_is_not_requested() -> None:
         _, error = await collected(WaybackClient(replace(archive, cdx=None), http_client).captures(PAGE))
         assert isinstance(error, UnsupportedError)
         assert fake.asked == []
-        # A host is what begins with its address.
+        # A host is queried as a URL prefix.
         assert len(await listed(WaybackClient(only_prefix, http_client).list_prefix("http://example.com"))) == 3
 
-    with_archive(pages(3), talk)
+    with_archive(pages(3), scenario)
 
 
 def test_dates_are_padded_and_inclusive() -> None:
-    """A year is its first to its last second, and an archive that ignores the span does not widen it."""
+    """A year extends from its first to its last second, and extra results are filtered out."""
     stored = [Stored(PAGE, date) for date in ("20131231235959", "20140101000000", "20151231235959", "20160101000000")]
 
-    async def talk(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
+    async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
         wanted = ["20140101000000", "20151231235959"]
         assert [capture.datetime for capture in await listed(client.list_prefix(PAGE, "2014", "2015"))] == wanted
-        asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
-        assert (asked["from"], asked["to"]) == (["20140101000000"], ["20151231235959"])
+        requested = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
+        assert (requested["from"], requested["to"]) == (["20140101000000"], ["20151231235959"])
         fake.instead = array(*(each.row() for each in stored))
         assert [capture.datetime for capture in await listed(client.list_prefix(PAGE, "2014", "2015"))] == wanted
         assert client.problems.counts == {"other-date": 2}
@@ -278,4 +280,4 @@ def test_dates_are_padded_and_inclusive() -> None:
         with pytest.raises(UriError):
             await listed(client.captures("mailto:a@example.com"))
 
-    with_archive(stored, talk)
+    with_archive(stored, scenario)

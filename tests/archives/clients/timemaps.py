@@ -1,4 +1,4 @@
-"""An archive of one page that says what it is told to: TimeMaps, a TimeGate, and copies."""
+"""A scripted archive of one page: TimeMaps, a TimeGate, and mementos."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,9 +19,9 @@ COPIES = {
 }
 
 
-def memento(date: str, place: str = "{base}", rel: str = "memento") -> str:
-    """Return the entry of a copy."""
-    return f'<{place}/{date}/{PAGE}>; rel="{rel}"; datetime="{DATES[date]}"'
+def memento(date: str, position: str = "{base}", rel: str = "memento") -> str:
+    """Return the link to a memento."""
+    return f'<{position}/{date}/{PAGE}>; rel="{rel}"; datetime="{DATES[date]}"'
 
 
 def timemap(*entries: str) -> Answer:
@@ -30,22 +30,22 @@ def timemap(*entries: str) -> Answer:
     return Answer(200, {"Content-Type": "application/link-format"}, text)
 
 
-def further(path: str, begin: str = OLD, more: str = "") -> str:
-    """Return the entry of another page of a list."""
+def next_page(path: str, begin: str = OLD, more: str = "") -> str:
+    """Return the link to another page of a TimeMap."""
     return f'<{path}>; rel="timemap"; from="{DATES[begin]}"{more}'
 
 
 def with_archive(
-    answers: Mapping[str, Answer], talk: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
+    responses: Mapping[str, Answer], scenario: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
 ) -> None:
-    """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
+    """Run a scenario against an archive with a TimeMap and a TimeGate, without raw mementos."""
 
     async def run() -> None:
-        async with scripted(answers) as server, make_http_client() as http_client:
+        async with scripted(responses) as server, make_http_client() as http_client:
             archive = Archive(
                 "a", "A", ArchiveKind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
                 migrated=("text/html",),
             )  # fmt: skip
-            await talk(server, archive, http_client)
+            await scenario(server, archive, http_client)
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""Conversations with an archive that has the habits of the Wayback Machine."""
+"""A fake Wayback Machine, and rows of its CDX server."""
 
 import asyncio
 import json
@@ -13,22 +13,22 @@ PAGE = "http://example.com/page"
 
 def with_archive(
     stored: list[Stored],
-    talk: Callable[[FakeWayback, ArchiveHttpClient], Awaitable[None]],
+    scenario: Callable[[FakeWayback, ArchiveHttpClient], Awaitable[None]],
 ) -> None:
-    """Run a conversation with an archive that holds something."""
+    """Run a scenario against an archive with stored captures."""
 
     async def run() -> None:
         async with fake_wayback(stored) as fake, make_http_client() as http_client:
-            await talk(fake, http_client)
+            await scenario(fake, http_client)
 
     asyncio.run(run())
 
 
 def array(*rows: object) -> bytes:
-    """Return rows as the index gives them, below the names of their fields."""
+    """Return rows as a CDX JSON array, below their field names."""
     return json.dumps([list(FIELDS), *rows]).encode()
 
 
 def row(original: str = PAGE, timestamp: str = "20140210000001") -> list[str]:
-    """Return a good row."""
+    """Return a valid row."""
     return ["com,example)/page", timestamp, original, "text/html", "200", "D", "100"]

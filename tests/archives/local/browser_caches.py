@@ -1,4 +1,4 @@
-"""Writers of what browsers keep, slow and obvious, for entries that no visit of a page makes."""
+"""Simple writers of browser caches, for entries that no page visit creates."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ HEAD = b"HTTP/1.1 200 OK\0Content-Type: text/html\0"
 
 
 def chromium_head(head: bytes = HEAD, flags: int = 3, time: int = RESPONSE_TIME, extra: int = 0) -> bytes:
-    """Return the stored head of a response, whose lines end in NUL."""
+    """Return the stored head of a response, with lines that end in NUL."""
     text = head + b"\0"
     body = struct.pack("<I", flags | (1 << 31 if extra else 0))
     body += struct.pack("<I", extra) if extra else b""
@@ -40,7 +40,7 @@ def simple_entry(key: str, body: bytes, head: bytes | None = None) -> bytes:
 
 
 def write_simple(folder: Path, key: str, body: bytes, head: bytes | None = None) -> Path:
-    """Write an entry under the name that it has in the cache."""
+    """Write an entry under its file name in the cache."""
     path = folder / f"{hashlib.sha1(key.encode()).digest()[7::-1].hex()}_0"  # noqa: S324  as Chromium does
     path.write_bytes(simple_entry(key, body, head))
     return path
@@ -56,7 +56,7 @@ def firefox_entry(
     method: bytes = b"GET",
     alternative: bytes | None = None,
 ) -> bytes:
-    """Return the file of an entry of Firefox's cache. alternative: what the browser made of the body."""
+    """Return the file of an entry of Firefox's cache. alternative: alternative data derived from the body."""
     elements = {b"request-method": method}
     if head is not None:
         elements[b"response-head"] = head
@@ -64,7 +64,8 @@ def firefox_entry(
         elements[b"alt-data"] = b"1;%d,javascript/moz-bytecode" % len(body)
     data = body + (alternative or b"")
     hashes = b"".join(
-        struct.pack(">H", jenkins(data[place : place + 262_144]) & 0xFFFF) for place in range(0, len(data), 262_144)
+        struct.pack(">H", jenkins(data[position : position + 262_144]) & 0xFFFF)
+        for position in range(0, len(data), 262_144)
     )
     metadata = hashes + struct.pack(">7I", version, 1, modified, modified, 0, 0, len(key))
     metadata += (b"" if version == 1 else bytes(4)) + key.encode() + b"\0"
@@ -74,7 +75,7 @@ def firefox_entry(
 
 
 def write_firefox(folder: Path, key: str, data: bytes) -> Path:
-    """Write an entry under the name that it has in the cache."""
+    """Write an entry under its file name in the cache."""
     path = folder / hashlib.sha1(key.encode()).hexdigest().upper()  # noqa: S324  as Firefox does
     path.write_bytes(data)
     return path
@@ -117,7 +118,7 @@ class Blockfile:
     ) -> int:
         """Add an entry and return its address. following: the next of its chain; in_chain: in no bucket of its own."""
         number = len(self._entries) // 256
-        address = 0xA0010000 | number
+        url_text = 0xA0010000 | number
         stored = self._stored(chromium_head() if head is None else head)
         self._bodies.append(body)
         long_key = self._stored(key.encode()) if len(key) > 159 else 0
@@ -127,7 +128,7 @@ class Blockfile:
             "<IIIiiiQiI4i4II16x",
             *(
                 super_fast_hash(key.encode()),
-                address if following == -1 else following or 0,
+                url_text if following == -1 else following or 0,
                 0,
                 0,
                 0,
@@ -139,8 +140,8 @@ class Blockfile:
         name = b"" if long_key else key.encode()
         self._entries += record + struct.pack("<I160s", super_fast_hash(record), name)
         if not in_chain:
-            self.buckets.append(address)
-        return address
+            self.buckets.append(url_text)
+        return url_text
 
     def _stored(self, data: bytes) -> int:
         block = len(self._data) // 4096

@@ -1,4 +1,4 @@
-"""What every archive of a browser's pages must hold to, asked of one that has the lost site."""
+"""Common checks for archives of browser pages, based on a visit to the lost site."""
 
 import asyncio
 import random
@@ -17,7 +17,7 @@ Make = Callable[[Archive], CachedResponseClient]
 
 
 def entry(kind: ArchiveKind, folder: Path) -> Archive:
-    """Return an archive on this machine."""
+    """Return a local archive."""
     return Archive("mine", "Mine", kind, folder=str(folder), deep=False)
 
 
@@ -27,83 +27,83 @@ async def listed(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
 
 
 def check_pages(repository: CachedResponseClient, without: frozenset[str] = frozenset()) -> dict[str, Capture]:
-    """Compare every page of the lost site with what the repository has of it, byte by byte; return what it lists."""
+    """Compare every page of the lost site with the archive, byte by byte; return the listed captures."""
 
     async def compare() -> dict[str, Capture]:
-        found = {capture.uri: capture for capture in await listed(repository, *HOSTS)}
-        assert set(PAGES) - without - set(found) == set()
-        assert not NOT_PAGES & set(found)
+        results = {capture.uri: capture for capture in await listed(repository, *HOSTS)}
+        assert set(PAGES) - without - set(results) == set()
+        assert not NOT_PAGES & set(results)
         for uri, page in PAGES.items():
             if uri in without:
                 continue
-            capture = found[uri]
+            capture = results[uri]
             assert (capture.status, capture.mime) == (page.status, page.mime.partition(";")[0])
             assert capture.datetime >= "2024"
-            copy = await repository.fetch(capture)
-            assert copy is not None
-            with copy.body as body:
+            fetched = await repository.fetch(capture)
+            assert fetched is not None
+            with fetched.body as body:
                 assert body.read() == (b"" if page.location else page.body), uri
-            assert copy.header("content-type") == page.mime
-            assert copy.capture == capture
+            assert fetched.header("content-type") == page.mime
+            assert fetched.capture == capture
             assert [each async for each in repository.captures(uri)] == [capture]
             assert await repository.last_capture_date(uri) == capture.datetime
-        return found
+        return results
 
-    found = asyncio.run(compare())
+    results = asyncio.run(compare())
     assert repository.problems.total == 0
-    return found
+    return results
 
 
 def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: int, *, has_checksums: bool) -> None:
-    """Change real files in random places: nothing is raised but errors of archives.
+    """Change real files at random positions; only archive errors are raised.
 
-    has_checksums: whether the format has them for bodies: then no page may come back changed.
+    has_checksums: whether the format has body checksums; then no changed page may be returned.
     """
     chance = random.Random(seed)  # noqa: S311  the same every time
     files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
 
-    async def ask(repository: CachedResponseClient) -> None:
+    async def query(repository: CachedResponseClient) -> None:
         try:
             captures = await listed(repository, *HOSTS)
         except ArchiveError:
             return
         for capture in captures:
             try:
-                copy = await repository.fetch(capture)
+                fetched = await repository.fetch(capture)
             except ArchiveError:
                 continue
-            if copy is not None:
-                with copy.body as body:
+            if fetched is not None:
+                with fetched.body as body:
                     page = PAGES.get(capture.uri)
                     if has_checksums and page is not None:
                         assert body.read() == (b"" if page.location else page.body)
 
     for number in range(30):
-        copy = work / str(number)
-        shutil.copytree(folder, copy)
+        fetched = work / str(number)
+        shutil.copytree(folder, fetched)
         for path in chance.sample(files, min(6, len(files))):
-            place = copy / path.relative_to(folder)
-            place.write_bytes(_changed(bytearray(place.read_bytes()), chance))
-        asyncio.run(ask(make(entry(kind, copy))))
-        shutil.rmtree(copy)
+            position = fetched / path.relative_to(folder)
+            position.write_bytes(_changed(bytearray(position.read_bytes()), chance))
+        asyncio.run(query(make(entry(kind, fetched))))
+        shutil.rmtree(fetched)
 
 
 def _changed(data: bytearray, chance: random.Random) -> bytes:
-    """Return some bytes with one or some of them changed, and perhaps without their end."""
+    """Return bytes with random changes, perhaps truncated."""
     for _ in range(chance.choice((1, 1, 20))):
-        # Near the ends are the structures; in the middle mostly bodies.
+        # The ends contain structures, the middle mostly bodies.
         at = chance.choice((chance.randrange(len(data)), chance.randrange(min(len(data), 700))))
         data[chance.choice((at, len(data) - 1 - at))] = chance.choice((0, 255, 128, chance.randrange(256)))
     return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
 
 
 def check_vanishing(repository: CachedResponseClient, folder: Path) -> None:
-    """Delete everything once it was listed: it is not there then, and that is no error."""
+    """Delete everything after listing; captures are then missing, without an error."""
 
-    async def ask() -> None:
+    async def query() -> None:
         capture = next(each for each in await listed(repository, *HOSTS) if each.uri == HOME)
         shutil.rmtree(folder)
         assert await repository.fetch(capture) is None
         assert await repository.get(HOME) is None
 
-    asyncio.run(ask())
+    asyncio.run(query())

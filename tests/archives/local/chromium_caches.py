@@ -1,4 +1,4 @@
-"""Reads a folder of Chromium's cache, for tests of each of its forms."""
+"""Helpers that read a Chromium cache folder in any format."""
 
 from collections import Counter
 from pathlib import Path

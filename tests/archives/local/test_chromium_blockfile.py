@@ -1,4 +1,4 @@
-"""Chromium's Blockfile Cache: chains, long keys, entries that are none, and hostile addresses."""
+"""Chromium's Blockfile Cache: chains, long keys, invalid entries and addresses."""
 
 import struct
 from contextlib import suppress
@@ -13,8 +13,8 @@ from tests.archives.local.chromium_caches import body, read
 from unlost.errors import ArchiveFileError
 
 
-def test_all_entries_of_a_chain_are_read(tmp_path: Path) -> None:
-    """Also those with keys that are stored elsewhere, and none that the browser gave up."""
+def test_all_entries_of_blockfile_chain_are_read(tmp_path: Path) -> None:
+    """Entries with external keys are read, abandoned entries are not."""
     cache = Blockfile()
     last = cache.add("https://a.com/last", b"", in_chain=True)
     middle = cache.add("https://a.com/gone", b"x", state=1, following=last, in_chain=True)
@@ -29,8 +29,8 @@ def test_all_entries_of_a_chain_are_read(tmp_path: Path) -> None:
     assert (problems.total, left_out.total()) == (0, 0)
 
 
-def test_parts_of_a_body_are_no_page(tmp_path: Path) -> None:
-    """Neither an entry that has children nor its children."""
+def test_sparse_blockfile_entries_are_not_pages(tmp_path: Path) -> None:
+    """Neither parent nor child entries of a sparse body are pages."""
     cache = Blockfile()
     cache.add("https://a.com/film", b"x", flags=1)
     cache.add("Range_https://a.com/film:1:0", b"x", flags=2)
@@ -38,8 +38,8 @@ def test_parts_of_a_body_are_no_page(tmp_path: Path) -> None:
     assert read(tmp_path)[2] == {"part": 1, "foreign-scheme": 1}
 
 
-def test_a_circle_ends(tmp_path: Path) -> None:
-    """An entry that follows itself, and two buckets with one chain."""
+def test_cyclic_blockfile_chain_ends(tmp_path: Path) -> None:
+    """An entry may refer to itself, and two buckets to one chain."""
     cache = Blockfile()
     cache.buckets.append(cache.add("https://a.com/", b"x", following=-1))
     cache.write(tmp_path)
@@ -48,8 +48,8 @@ def test_a_circle_ends(tmp_path: Path) -> None:
     assert problems.counts == {"loop": 2}
 
 
-def test_a_body_shorter_than_it_was_is_told(tmp_path: Path) -> None:
-    """When it is read."""
+def test_truncated_blockfile_body_is_reported_when_read(tmp_path: Path) -> None:
+    """Listing does not read bodies."""
     cache = Blockfile()
     cache.add("https://a.com/", b"hello")
     cache.write(tmp_path)
@@ -64,8 +64,8 @@ def test_a_body_shorter_than_it_was_is_told(tmp_path: Path) -> None:
     field=st.integers(0, 23),
     value=st.sampled_from([0, 1, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xA0010000, 0xA3FFFFFF, 0xC3030000, 0xFFFFFFFF]),
 )
-def test_no_address_or_length_is_trusted(tmp_path: Path, field: int, value: int) -> None:
-    """Whatever stands in an entry: what is read is what was stored, or nothing; also if nobody hashed the entry."""
+def test_invalid_blockfile_address_or_length_returns_no_wrong_body(tmp_path: Path, field: int, value: int) -> None:
+    """Any modified entry yields the stored body or none, even with a valid hash."""
     cache = Blockfile()
     cache.add("https://a.com/", b"hello")
     cache.write(tmp_path)

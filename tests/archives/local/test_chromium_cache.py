@@ -1,4 +1,4 @@
-"""Chromium's cache: entries that no visit makes, damaged ones, and keys of every kind."""
+"""Chromium's cache: unusual and damaged entries, and all kinds of keys."""
 
 import sqlite3
 import struct
@@ -23,8 +23,8 @@ ENDLESS = """
 KEY = "1/0/_dk_https://a.com https://a.com https://a.com/page"
 
 
-def test_an_entry_is_read_with_its_body(tmp_path: Path) -> None:
-    """Address, date, status and type are those that were stored."""
+def test_chromium_entry_is_read_with_body(tmp_path: Path) -> None:
+    """URL, date, status and type are those stored."""
     path = write_simple(tmp_path, KEY, b"hello")
     (response,), problems, left_out = read(tmp_path)
     assert response == CachedResponse("https://a.com/page", RESPONSE_DATE, 200, "text/html", None, 5, path.name)
@@ -47,8 +47,8 @@ def test_an_entry_is_read_with_its_body(tmp_path: Path) -> None:
         ("", (False, None)),
     ],
 )
-def test_the_address_is_taken_out_of_a_key(key: str, expected: tuple[bool, str | None]) -> None:
-    """Whatever the sites that it is kept for; and what was sent up is told."""
+def test_url_is_parsed_from_chromium_key(key: str, expected: tuple[bool, str | None]) -> None:
+    """Partition prefixes are removed, and upload keys are recognised."""
     assert parse_chromium_key(key) == expected
 
 
@@ -62,34 +62,36 @@ def test_the_address_is_taken_out_of_a_key(key: str, expected: tuple[bool, str |
         (KEY, chromium_head(HEAD + b"Content-Length: 6\0"), "part"),
     ],
 )
-def test_what_is_no_whole_response_to_a_get_is_left_out(tmp_path: Path, key: str, head: bytes, reason: str) -> None:
-    """And counted by its reason."""
+def test_chromium_entry_other_than_full_get_response_is_omitted(
+    tmp_path: Path, key: str, head: bytes, reason: str
+) -> None:
+    """Omitted entries are counted by reason."""
     write_simple(tmp_path, key, b"hello", head)
     assert read(tmp_path) == ([], Problems(), Counter({reason: 1}))
 
 
-def test_an_entry_of_ranges_is_no_page_even_if_it_says_200(tmp_path: Path) -> None:
-    """The file with the ranges beside it tells."""
+def test_sparse_chromium_entry_with_status_200_is_omitted(tmp_path: Path) -> None:
+    """The sparse file next to the entry identifies it."""
     path = write_simple(tmp_path, KEY, b"")
     path.with_name(path.name.replace("_0", "_s")).write_bytes(b"")
     assert read(tmp_path)[2] == {"part": 1}
 
 
-def test_a_redirect_needs_no_body(tmp_path: Path) -> None:
-    """Chromium keeps none of them, whatever length was announced."""
+def test_chromium_redirect_without_body_is_read(tmp_path: Path) -> None:
+    """Chromium stores no redirect bodies, whatever Content-Length says."""
     write_simple(tmp_path, KEY, b"", chromium_head(b"HTTP/1.1 301 Moved\0Location: /b\0Content-Length: 9\0"))
     assert read(tmp_path)[0][0].redirect == "/b"
 
 
-def test_heads_of_every_version_are_read(tmp_path: Path) -> None:
-    """With more flags and another time among them."""
+def test_chromium_heads_of_all_versions_are_read(tmp_path: Path) -> None:
+    """Newer heads have more flags and another time."""
     for number, head in enumerate((chromium_head(flags=1), chromium_head(extra=2), chromium_head(extra=4))):
         write_simple(tmp_path, f"https://a.com/{number}", b"", head)
     assert [response.datetime for response in read(tmp_path)[0]] == [RESPONSE_DATE] * 3
 
 
-def test_a_body_packed_with_a_dictionary_is_not_unpacked_wrongly(tmp_path: Path) -> None:
-    """The coding that is told is one that nobody knows."""
+def test_dictionary_coding_is_reported_as_unknown(tmp_path: Path) -> None:
+    """The body cannot be decoded without its dictionary."""
     write_simple(tmp_path, KEY, b"hello", chromium_head(HEAD + b"Content-Encoding: br\0", extra=1))
     (response,), *_ = read(tmp_path)
     content = open_chromium_content(tmp_path, response)
@@ -109,7 +111,7 @@ def test_a_body_packed_with_a_dictionary_is_not_unpacked_wrongly(tmp_path: Path)
         (lambda data: data[:12] + struct.pack("<I", 1 << 30) + data[16:], "damaged"),
     ],
 )
-def test_damage_costs_the_entry_alone(tmp_path: Path, damage: "type", kind: str) -> None:
+def test_damaged_chromium_entry_affects_only_itself(tmp_path: Path, damage: "type", kind: str) -> None:
     """It is counted, and the others are read."""
     write_simple(tmp_path, KEY, b"hello").write_bytes(damage(simple_entry(KEY, b"hello")))
     write_simple(tmp_path, "https://a.com/good", b"hello")
@@ -119,8 +121,8 @@ def test_damage_costs_the_entry_alone(tmp_path: Path, damage: "type", kind: str)
     assert problems.counts == {kind: 1, "unreadable": 1}
 
 
-def test_a_changed_body_is_told_when_it_is_read(tmp_path: Path) -> None:
-    """By its checksum."""
+def test_changed_chromium_body_is_reported_when_read(tmp_path: Path) -> None:
+    """The checksum detects it."""
     path = write_simple(tmp_path, KEY, b"hello")
     (response,), *_ = read(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"hello", b"hallo"))
@@ -128,15 +130,15 @@ def test_a_changed_body_is_told_when_it_is_read(tmp_path: Path) -> None:
         body(tmp_path, response)
 
 
-def test_a_date_that_no_calendar_has_is_a_problem(tmp_path: Path) -> None:
-    """Nothing is guessed."""
+def test_chromium_entry_with_invalid_date_is_counted(tmp_path: Path) -> None:
+    """No date is guessed."""
     write_simple(tmp_path, KEY, b"", chromium_head(time=1 << 62))
     write_simple(tmp_path, "https://a.com/", b"", chromium_head(time=-5))
     assert read(tmp_path)[1].counts == {"bad-date": 2}
 
 
-def test_an_entry_that_another_took_the_place_of_is_gone(tmp_path: Path) -> None:
-    """As is one whose file is."""
+def test_replaced_or_deleted_chromium_entry_is_missing(tmp_path: Path) -> None:
+    """The entry may be replaced between listing and fetching."""
     path = write_simple(tmp_path, KEY, b"hello")
     (response,), *_ = read(tmp_path)
     path.write_bytes(simple_entry("https://other.com/", b"hello"))
@@ -146,12 +148,12 @@ def test_an_entry_that_another_took_the_place_of_is_gone(tmp_path: Path) -> None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.integers(0, 399), byte=st.integers(0, 255), end=st.integers(0, 400))
-def test_no_change_makes_another_page_of_it(tmp_path: Path, place: int, byte: int, end: int) -> None:
-    """A changed byte, or a cut: what is read is what was stored, or nothing."""
+@given(position=st.integers(0, 399), byte=st.integers(0, 255), end=st.integers(0, 400))
+def test_modified_chromium_entry_returns_no_wrong_body(tmp_path: Path, position: int, byte: int, end: int) -> None:
+    """A changed or truncated file yields the stored body or none."""
     stored = simple_entry(KEY, b"hello")
     data = bytearray(stored)
-    data[place % len(data)] = byte
+    data[position % len(data)] = byte
     data = data[: max(end, 1)]
     (tmp_path / "0123456789abcdef_0").write_bytes(data)
     responses, *_ = read(tmp_path)
@@ -179,15 +181,15 @@ def write_sql(path: Path, *statements: str) -> None:
         ["CREATE TABLE blobs(res_id, start, end, blob)", ENDLESS],
     ],
 )
-def test_a_foreign_database_is_counted_and_does_nothing(tmp_path: Path, statements: list[str]) -> None:
-    """Not even one made to keep its reader busy for ever."""
+def test_foreign_database_is_counted_and_not_executed(tmp_path: Path, statements: list[str]) -> None:
+    """A malicious database cannot keep the reader busy."""
     write_sql(tmp_path / "sqldb0", *statements)
     (tmp_path / "sqldb1").write_bytes(b"no database" * 100)
     assert read(tmp_path)[1].counts == {"unreadable": 2}
 
 
-def test_a_body_with_a_gap_is_a_part(tmp_path: Path) -> None:
-    """In a database, pieces that follow each other are a page; others are ranges of one."""
+def test_chromium_database_body_with_gap_is_omitted(tmp_path: Path) -> None:
+    """Contiguous pieces form a page, others are ranges."""
     head = chromium_head().hex()
     write_sql(
         tmp_path / "sqldb0",
@@ -201,8 +203,8 @@ def test_a_body_with_a_gap_is_a_part(tmp_path: Path) -> None:
     assert left_out == {"part": 2}
 
 
-def test_rows_of_other_types_are_damage(tmp_path: Path) -> None:
-    """A database lets anything stand anywhere."""
+def test_chromium_database_rows_of_wrong_type_are_damage(tmp_path: Path) -> None:
+    """SQLite does not enforce column types."""
     write_sql(
         tmp_path / "sqldb0",
         "CREATE TABLE resources(res_id INTEGER PRIMARY KEY, cache_key, body_end, head, doomed)",
@@ -213,17 +215,17 @@ def test_rows_of_other_types_are_damage(tmp_path: Path) -> None:
     assert read(tmp_path)[1].counts == {"damaged": 2}
 
 
-def test_an_index_of_another_kind_is_told(tmp_path: Path) -> None:
-    """A version that is not known, and a chain of entries that leads nowhere."""
+def test_chromium_index_of_unknown_version_is_reported(tmp_path: Path) -> None:
+    """Broken entry chains are reported, too."""
     (tmp_path / "index").write_bytes(struct.pack("<II", 0xC103CAC3, 0x90000) + bytes(400))
     assert read(tmp_path)[1].counts == {"foreign": 1}
     (tmp_path / "index").write_bytes(struct.pack("<II", 0xC103CAC3, 0x30000) + bytes(360) + b"\xff" * 7 + b"\xfe")
     assert read(tmp_path)[1].counts == {"damaged": 2}
 
 
-def test_the_folder_is_found_in_a_profile(tmp_path: Path) -> None:
-    """Or in a folder of profiles; else it is taken as it is."""
+def test_chromium_cache_folder_is_found_in_profile(tmp_path: Path) -> None:
+    """Profiles and folders of profiles are searched; other folders are used as given."""
     entries = tmp_path / "Default" / "Cache" / "Cache_Data"
     entries.mkdir(parents=True)
-    for place in (tmp_path, tmp_path / "Default", tmp_path / "Default" / "Cache", entries):
-        assert chromium_data_folder(place) == entries
+    for position in (tmp_path, tmp_path / "Default", tmp_path / "Default" / "Cache", entries):
+        assert chromium_data_folder(position) == entries

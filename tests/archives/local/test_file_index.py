@@ -1,4 +1,4 @@
-"""The index of archive files: shared by processes, kept wherever it can be, made again when it is damaged."""
+"""The index of archive files: shared by processes, stored where possible, rebuilt after damage."""
 
 import asyncio
 import multiprocessing
@@ -40,9 +40,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def database(home: Path) -> Path:
-    """Return the one database of the cache."""
-    (found,) = (home / "cache" / "files").glob("*.sqlite")
-    return found
+    """Return the path of the cache's database."""
+    (actual,) = (home / "cache" / "files").glob("*.sqlite")
+    return actual
 
 
 def _count(folder: Path, results: "multiprocessing.SimpleQueue[int]") -> None:
@@ -50,7 +50,7 @@ def _count(folder: Path, results: "multiprocessing.SimpleQueue[int]") -> None:
 
 
 def test_processes_starting_together_share_the_index(home: Path, folder: Path) -> None:
-    """Each of several processes sees everything, and every file is indexed once."""
+    """All processes see all captures, and every file is indexed once."""
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
     processes = [context.Process(target=_count, args=(folder, results)) for _ in range(4)]
@@ -65,23 +65,23 @@ def test_processes_starting_together_share_the_index(home: Path, folder: Path) -
 
 
 def test_unwritable_cache_uses_a_temporary_index(home: Path, folder: Path) -> None:
-    """The index is then temporary, and whoever listens is told what to do."""
+    """The listener is notified with advice."""
     home.mkdir()
     (home / "cache").write_text("a file in the place of the folder")
-    said: list[str] = []
-    here = files(folder, on_message=said.append)
+    declared: list[str] = []
+    here = files(folder, on_message=declared.append)
     assert len(listed(here.list_prefix("http://example.com"))) == PAGES
-    assert len(said) == 1
-    assert "UNLOST_HOME" in said[0]
+    assert len(declared) == 1
+    assert "UNLOST_HOME" in declared[0]
 
 
-def test_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that finds no room in the cache is made elsewhere; one that finds none there either is an error."""
+def test_index_on_full_disk_is_created_elsewhere(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the temporary folder is full, too, an error is raised."""
     places = [home]
     real = WarcFileIndex.update
 
     def full(self: WarcFileIndex, *arguments: Any) -> None:  # noqa: ANN401  those of the method
-        if any(place in self._database.parents for place in places):
+        if any(position in self._database.parents for position in places):
             raise sqlite3.OperationalError("database or disk is full")
         real(self, *arguments)
 
@@ -94,14 +94,14 @@ def test_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b""])
 def test_damaged_database_is_created_again(home: Path, folder: Path, damage: bytes) -> None:
-    """Nobody has to clear a cache by hand."""
+    """Users need not clear the cache."""
     listed(files(folder).list_prefix("http://example.com"))
     database(home).write_bytes(damage)
     assert len(listed(files(folder).list_prefix("http://example.com"))) == PAGES
 
 
-def test_damage_during_use(home: Path, folder: Path) -> None:
-    """A client that is in the middle of its work goes on when the cache is cleared or damaged under it."""
+def test_index_damaged_during_use_is_created_again(home: Path, folder: Path) -> None:
+    """A running client continues after the cache is cleared or damaged."""
     here = files(folder)
     listed(here.list_prefix("http://example.com"))
     database(home).unlink()
@@ -111,7 +111,7 @@ def test_damage_during_use(home: Path, folder: Path) -> None:
 
 
 def test_index_of_another_version_is_created_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an older unlost wrote is not trusted."""
+    """Indexes of older versions are not used."""
     listed(files(folder).list_prefix("http://example.com"))
     monkeypatch.setattr(warc_file_index, "INDEX_VERSION", 999)
     read: list[str] = []
@@ -120,7 +120,7 @@ def test_index_of_another_version_is_created_again(folder: Path, monkeypatch: py
 
 
 def test_interrupted_indexing_is_resumed(folder: Path, tmp_path: Path) -> None:
-    """What a process that died had begun is done again, and not seen before."""
+    """The files of a killed process are indexed again, and not visible before."""
     index = WarcFileIndex(folder, tmp_path / "i" / "x.sqlite")
     stop = Event()
     seen: list[str] = []
@@ -141,7 +141,7 @@ def test_interrupted_indexing_is_resumed(folder: Path, tmp_path: Path) -> None:
 
 
 def test_unfinished_file_is_not_visible(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
+    """Rows of an incompletely indexed file are hidden, and deleted when it is indexed again."""
     from unlost.index import read_archive_captures
 
     def dying(*arguments: Any, **options: Any) -> Iterator[Capture]:  # noqa: ANN401  those of the function
@@ -165,7 +165,7 @@ def test_unfinished_file_is_not_visible(folder: Path, tmp_path: Path, monkeypatc
 
 
 def test_cancellation_stops_indexing(folder: Path) -> None:
-    """A task that is cancelled while files are indexed ends soon, although its thread cannot be ended."""
+    """A cancelled task ends soon, although its thread cannot be killed."""
     seen: list[str] = []
 
     async def cancelled() -> None:
@@ -191,7 +191,7 @@ def test_cancellation_stops_indexing(folder: Path) -> None:
 
 
 def test_queries_do_not_block_each_other(folder: Path) -> None:
-    """Many questions at once are answered, and the folder is looked at once for all of them."""
+    """Concurrent queries share one folder scan."""
     read: list[str] = []
 
     async def many() -> list[str | None]:
@@ -205,7 +205,7 @@ def test_queries_do_not_block_each_other(folder: Path) -> None:
 
 
 def test_page_of_long_rows_is_short(tmp_path: Path) -> None:
-    """Rows with addresses of a megabyte come a few at a time: memory is bounded by bytes, not by rows."""
+    """Pages are limited by bytes, since URLs may have a megabyte."""
     (tmp_path / "w").mkdir()
     long = "http://example.com/{}" + "x" * (1 << 20)
     text = b"".join(record(number=number, uri=long) for number in range(12))
@@ -217,28 +217,28 @@ def test_page_of_long_rows_is_short(tmp_path: Path) -> None:
 
 
 def test_every_query_uses_an_index(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No question reads all rows, and a page of a list is not sorted again."""
+    """No query scans all rows or sorts a page."""
     index = WarcFileIndex(folder, tmp_path / "x.sqlite")
     index.update(Event())
-    (found, *_) = index.captures_between("com,example)", "com,example*", ("0", "9" * 14), None, 5)
-    asked: list[str] = []
+    (actual, *_) = index.captures_between("com,example)", "com,example*", ("0", "9" * 14), None, 5)
+    requested: list[str] = []
     connect = sqlite3.connect
 
     def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401  those of the function
         connection: sqlite3.Connection = connect(*arguments, **options)
-        connection.set_trace_callback(asked.append)
+        connection.set_trace_callback(requested.append)
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", traced)
-    index.captures_between("com,example)", "com,example*", ("0", "9" * 14), found.position, 5)
+    index.captures_between("com,example)", "com,example*", ("0", "9" * 14), actual.position, 5)
     index.captures_near("com,example)/1", "2014", 5)
-    index.find_record(found.capture)
+    index.find_record(actual.capture)
     index.last_date("com,example)/1")
-    index.find_originals(replace(found.capture, revisit_of=("http://example.com/1", "2014")), 5)
+    index.find_originals(replace(actual.capture, revisit_of=("http://example.com/1", "2014")), 5)
     monkeypatch.undo()
-    assert len(asked) == 7
+    assert len(requested) == 7
     connection = sqlite3.connect(tmp_path / "x.sqlite")
-    plans = [row[3] for each in asked for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
+    plans = [row[3] for each in requested for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
     connection.close()
     assert len(plans) >= 14
     assert [plan for plan in plans if plan.startswith("SCAN")] == []

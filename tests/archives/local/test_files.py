@@ -1,4 +1,4 @@
-"""A folder of archive files answers as an archive does."""
+"""A folder of archive files as an archive."""
 
 import gzip
 import os
@@ -14,7 +14,7 @@ from tests.virtual_clock import VirtualClock
 from tests.warc.warcs import member, record
 from unlost.errors import FailedError, UriError, UsageError
 
-# warcio leaves its temporary files to the garbage collector.
+# warcio relies on the garbage collector to close its temporary files.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -30,7 +30,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with two WARCs, one of them in a folder of its own, and a file that is none."""
+    """Return a folder with two WARCs, one of them in a subfolder, and another file."""
     top = tmp_path / "warcs"
     write(
         top / "a.warc.gz",
@@ -51,18 +51,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_captures_of_a_page_are_ordered_by_date(folder: Path) -> None:
-    """All files are searched, and captures say where they are and whose."""
-    found = listed(files(folder).captures("https://www.EXAMPLE.com"))
-    assert [(c.datetime, c.status, c.mime, c.filename, c.archive) for c in found] == [
+    """All files are searched, and captures name their file and archive."""
+    results = listed(files(folder).captures("https://www.EXAMPLE.com"))
+    assert [(c.datetime, c.status, c.mime, c.filename, c.archive) for c in results] == [
         ("20140210000001", 200, "text/html", "a.warc.gz", "mine"),
         ("20160505000000", 200, "text/html", "deep/b.warc", "mine"),
     ]
-    assert found[0].migrated is False
-    assert found[0].urim is None
+    assert results[0].migrated is False
+    assert results[0].urim is None
 
 
-def test_list_prefix(folder: Path) -> None:
-    """Prefixes, hosts, domains and dates choose what is listed, of any status."""
+def test_folder_lists_captures_by_prefix_and_date(folder: Path) -> None:
+    """Prefixes, hosts, domains and dates select captures of any status."""
     here = files(folder)
 
     def pages(prefix: str, first: str | None = None, last: str | None = None) -> list[str]:
@@ -77,18 +77,18 @@ def test_list_prefix(folder: Path) -> None:
 
 
 def test_list_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
-    """A list goes on where its last page ended, with every capture once, also of one page at one moment."""
+    """Each capture is listed once, also captures of one URL and second."""
     text = b"".join(record(number=number % 7) for number in range(1_203))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.warc").write_bytes(text)
-    found = listed(files(tmp_path / "w").list_prefix("http://example.com"))
-    assert len(found) == 1_203
-    assert len({capture.offset for capture in found}) == 1_203
-    assert [capture.key for capture in found] == sorted(str(capture.key) for capture in found)
+    results = listed(files(tmp_path / "w").list_prefix("http://example.com"))
+    assert len(results) == 1_203
+    assert len({capture.offset for capture in results}) == 1_203
+    assert [capture.key for capture in results] == sorted(str(capture.key) for capture in results)
 
 
-def test_closest_capture(folder: Path) -> None:
-    """A date of few digits is a span; without one it is the last copy."""
+def test_closest_capture_to_partial_date_is_returned(folder: Path) -> None:
+    """A partial date is a period; without a date the last capture is returned."""
     here = files(folder)
     assert body_of(run(here.get(HOME))) == b"second"
     assert body_of(run(here.get(HOME, "2014"))) == b"first"
@@ -100,7 +100,7 @@ def test_closest_capture(folder: Path) -> None:
 
 
 def test_year_is_closest_to_captures_near_its_end(tmp_path: Path) -> None:
-    """A date of few digits is not its first moment: five days after a year are nearer than twelve before it."""
+    """Five days after a year are closer than twelve days before it."""
     write(
         tmp_path / "w" / "a.warc.gz",
         page(HOME, "2014-12-20T00:00:00Z", b"before"),
@@ -110,41 +110,41 @@ def test_year_is_closest_to_captures_near_its_end(tmp_path: Path) -> None:
 
 
 def test_capture_has_the_headers_of_its_record(folder: Path) -> None:
-    """Status, type and headers are those that were captured, also of a page that was not there."""
+    """Status, type and headers are those captured, also for error pages."""
     here = files(folder)
-    copy = run(here.get("http://example.com/gone"))
-    assert copy is not None
-    assert (copy.capture.status, copy.header("content-type"), copy.truncated) == (404, "text/html", None)
-    assert copy.capture.archive == "mine"
-    assert body_of(copy) == b"no"
+    fetched = run(here.get("http://example.com/gone"))
+    assert fetched is not None
+    assert (fetched.capture.status, fetched.header("content-type"), fetched.truncated) == (404, "text/html", None)
+    assert fetched.capture.archive == "mine"
+    assert body_of(fetched) == b"no"
 
 
 def test_fetch_returns_the_named_record(tmp_path: Path) -> None:
-    """Of two records of one page and one second, the one is fetched that the capture speaks of."""
+    """Two records of one URL and second are distinguished by file and offset."""
     moment = "2014-02-10T00:00:01Z"
     write(tmp_path / "w" / "a.warc.gz", page(HOME, moment, b"one"), page(HOME, moment, b"two"))
     here = files(tmp_path / "w")
-    found = listed(here.captures(HOME))
-    assert [body_of(run(here.fetch(capture))) for capture in found] == [b"one", b"two"]
+    results = listed(here.captures(HOME))
+    assert [body_of(run(here.fetch(capture))) for capture in results] == [b"one", b"two"]
 
 
 def test_capture_of_another_archive_is_fetched_by_date(folder: Path) -> None:
-    """A capture that names no file gives the closest copy."""
+    """A capture without a file returns the closest record."""
     from unlost.capture import Capture
 
     here = files(folder)
-    asked = Capture(HOME, "com,example)/", "20160101000000")
-    assert body_of(run(here.fetch(asked))) == b"second"
+    requested = Capture(HOME, "com,example)/", "20160101000000")
+    assert body_of(run(here.fetch(requested))) == b"second"
     assert run(here.fetch(Capture("http://never.example/", "example,never)/", "20160101000000"))) is None
 
 
 def test_codings_are_decoded(tmp_path: Path) -> None:
-    """A body that was sent in chunks and compressed comes back plain; one that only says so comes as it is."""
-    packed = gzip.compress(b"hello")
+    """Chunked and compressed bodies are decoded; falsely declared codings are ignored."""
+    compressed = gzip.compress(b"hello")
     coded = [("Transfer-Encoding", "chunked"), ("Content-Encoding", "gzip")]
     write(
         tmp_path / "w" / "a.warc.gz",
-        page(HOME, "2014-02-10T00:00:01Z", b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed), packed), coded),
+        page(HOME, "2014-02-10T00:00:01Z", b"%x\r\n%s\r\n0\r\n\r\n" % (len(compressed), compressed), coded),
         page(HOME, "2015-02-10T00:00:01Z", b"not coded", coded),
         page(HOME, "2016-02-10T00:00:01Z", b"\x1f\x9d\x90\x00", [("Content-Encoding", "compress")]),
         page(HOME, "2016-03-10T00:00:01Z", brotli.compress(b"in br"), [("Content-Encoding", "br")]),
@@ -159,7 +159,7 @@ def test_codings_are_decoded(tmp_path: Path) -> None:
 
 
 def test_bomb_is_too_large(tmp_path: Path) -> None:
-    """A body that would grow beyond the limit is an error, as is a record that does."""
+    """Bodies and records beyond the limit raise an error."""
     bomb = gzip.compress(bytes(1 << 20))
     write(
         tmp_path / "w" / "a.warc.gz",
@@ -174,7 +174,7 @@ def test_bomb_is_too_large(tmp_path: Path) -> None:
 
 
 def test_revisit_has_the_body_of_its_original(tmp_path: Path) -> None:
-    """The record is found by the address and date that the revisit names, in whatever file, or by its digest."""
+    """The original is found by URL and date in any file, or by digest."""
     write(tmp_path / "w" / "a.warc.gz", page(HOME, "2014-02-10T00:00:01Z", b"body"))
     digest = digest_of(b"body")
     write(
@@ -190,18 +190,18 @@ def test_revisit_has_the_body_of_its_original(tmp_path: Path) -> None:
         ("http://example.com/same", None, 200, "yes"),
         (HOME, "2016", 200, None),
     ):
-        copy = run(here.get(uri, date))
-        assert copy is not None
-        assert (copy.capture.status, copy.header("x-again"), copy.capture.revisit) == (status, again, True)
-        assert copy.capture.revisit_of == (HOME, "20140210000001")
-        assert copy.capture.datetime[:4] in ("2015", "2016")
-        assert body_of(copy) == b"body"
+        fetched = run(here.get(uri, date))
+        assert fetched is not None
+        assert (fetched.capture.status, fetched.header("x-again"), fetched.capture.revisit) == (status, again, True)
+        assert fetched.capture.revisit_of == (HOME, "20140210000001")
+        assert fetched.capture.datetime[:4] in ("2015", "2016")
+        assert body_of(fetched) == b"body"
     with pytest.raises(FailedError, match="as before"):
         run(here.get("http://example.com/lost"))
 
 
 def test_changed_files_are_indexed_again(folder: Path) -> None:
-    """Files that come, change or go are seen by the next question, ten seconds later at the latest."""
+    """Added, changed and deleted files are noticed within ten seconds."""
     clock = VirtualClock()
     here = files(folder, clock=clock)
     assert len(listed(here.captures(HOME))) == 2
@@ -215,7 +215,7 @@ def test_changed_files_are_indexed_again(folder: Path) -> None:
 
 
 def test_moved_record_is_found_again(folder: Path) -> None:
-    """A capture whose file was rewritten since it was listed gives the copy of that date, wherever it is now."""
+    """A capture whose file was rewritten is fetched by date from its new position."""
     here = files(folder, clock=VirtualClock())
     before = listed(here.captures(HOME))[0]
     write(
@@ -227,7 +227,7 @@ def test_moved_record_is_found_again(folder: Path) -> None:
 
 
 def test_only_changed_files_are_read(folder: Path) -> None:
-    """Another client of the same folder reads no file again but those that changed."""
+    """Another client of the folder reads only changed files."""
     read: list[str] = []
     listed(files(folder, on_file=read.append).captures(HOME))
     assert read == ["a.warc.gz", "notes.txt", "deep/b.warc"]
@@ -239,34 +239,34 @@ def test_only_changed_files_are_read(folder: Path) -> None:
     assert read == ["a.warc.gz"]
 
 
-def test_single_file(folder: Path) -> None:
-    """The folder may be one file."""
+def test_single_file_is_an_archive(folder: Path) -> None:
+    """A path to a file is accepted."""
     here = files(folder / "a.warc.gz")
     assert [capture.filename for capture in listed(here.captures(HOME))] == ["a.warc.gz"]
     assert body_of(run(here.get(HOME))) == b"first"
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
-def test_records_in_a_wacz(folder: Path, packing: int) -> None:
-    """Records are read where they lie in the ZIP, or out of a WARC that was taken out of it."""
+def test_wacz_records_are_fetched(folder: Path, packing: int) -> None:
+    """Stored WARCs are read inside the ZIP, others from an extracted file."""
     inside = folder / "a.warc.gz"
     with zipfile.ZipFile(folder / "c.wacz", "w") as archive:
         archive.write(inside, "archive/x.warc.gz", packing)
         archive.write(folder / "deep" / "b.warc", "archive/y.warc", packing)
     inside.unlink()
     here = files(folder)
-    found = listed(here.captures(HOME))
-    assert sorted(str(capture.filename) for capture in found) == [
+    results = listed(here.captures(HOME))
+    assert sorted(str(capture.filename) for capture in results) == [
         "c.wacz/archive/x.warc.gz",
         "c.wacz/archive/y.warc",
         "deep/b.warc",
     ]
-    assert [body_of(run(here.fetch(capture))) for capture in found] == [b"first", b"second", b"second"]
+    assert [body_of(run(here.fetch(capture))) for capture in results] == [b"first", b"second", b"second"]
     assert body_of(run(here.get("http://example.com/gone"))) == b"no"
 
 
-def test_several_records_in_one_member(tmp_path: Path) -> None:
-    """Of a WARC that was compressed as a whole each record can be read."""
+def test_records_in_shared_gzip_member_are_fetched(tmp_path: Path) -> None:
+    """Each record of a WARC compressed as a whole can be read."""
     text = b"".join(record(b"HTTP/1.1 200 OK\r\n\r\npage %d" % number, number=number) for number in range(5))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.warc.gz").write_bytes(member(text))
@@ -277,7 +277,7 @@ def test_several_records_in_one_member(tmp_path: Path) -> None:
 
 
 def test_damaged_file_serves_readable_records(tmp_path: Path) -> None:
-    """What came before a damage is served, a body that was cut says so, and problems are counted."""
+    """Records before the damage are served, truncated bodies are marked, and problems are counted."""
     data = b"".join(member(record(number=number)) for number in range(3))
     last = member(record(b"HTTP/1.1 200 OK\r\n\r\n" + os.urandom(2000), number=3))
     (tmp_path / "w").mkdir()
@@ -285,10 +285,10 @@ def test_damaged_file_serves_readable_records(tmp_path: Path) -> None:
     (tmp_path / "w" / "b.wacz").write_bytes(b"PK\x03\x04 no directory")
     here = files(tmp_path / "w")
     assert len(listed(here.list_prefix("http://example.com"))) == 4
-    copy = run(here.get("http://example.com/3"))
-    assert copy is not None
-    assert copy.truncated == "damage"
-    assert 0 < len(body_of(copy)) < 2000
+    fetched = run(here.get("http://example.com/3"))
+    assert fetched is not None
+    assert fetched.truncated == "damage"
+    assert 0 < len(body_of(fetched)) < 2000
     problems = run(here.problems())
     assert problems.counts["truncated-gzip"] == 1
     assert problems.counts["unreadable"] == 1
@@ -296,53 +296,53 @@ def test_damaged_file_serves_readable_records(tmp_path: Path) -> None:
 
 
 def test_truncated_body_is_reported(tmp_path: Path) -> None:
-    """WARC-Truncated is told with the copy."""
+    """WARC-Truncated is passed on."""
     write(tmp_path / "w" / "a.warc.gz", page(HOME, "2014-02-10T00:00:01Z", fields={"WARC-Truncated": "length"}))
-    copy = run(files(tmp_path / "w").get(HOME))
-    assert copy is not None
-    assert copy.truncated == "length"
+    fetched = run(files(tmp_path / "w").get(HOME))
+    assert fetched is not None
+    assert fetched.truncated == "length"
 
 
-def test_records_without_http(tmp_path: Path) -> None:
-    """A resource record is a copy whose only header is its type."""
+def test_resource_record_is_fetched(tmp_path: Path) -> None:
+    """Its only header is Content-Type."""
     (tmp_path / "w").mkdir()
     text = record(b"plain", kind="resource", extra=b"Content-Type: text/plain\r\n")
     (tmp_path / "w" / "a.warc").write_bytes(text)
-    copy = run(files(tmp_path / "w").get("http://example.com/0"))
-    assert copy is not None
-    assert copy.headers == (("Content-Type", "text/plain"),)
-    assert body_of(copy) == b"plain"
+    fetched = run(files(tmp_path / "w").get("http://example.com/0"))
+    assert fetched is not None
+    assert fetched.headers == (("Content-Type", "text/plain"),)
+    assert body_of(fetched) == b"plain"
 
 
-def test_arc_files(tmp_path: Path) -> None:
-    """Records of ARC files are copies, too."""
+def test_arc_records_are_fetched(tmp_path: Path) -> None:
+    """ARC records are captures, too."""
     block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nold"
     head = b"filedesc://a.arc 0.0.0.0 19970101000000 text/plain 76\n1 0 InternetArchive\n"
     head += b"URL IP-address Archive-date Content-type Archive-length\n\n"
     row = b"http://example.com/ 1.2.3.4 19970203040506 text/html %d\n" % len(block)
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.arc").write_bytes(head + row + block + b"\n")
-    copy = run(files(tmp_path / "w").get(HOME))
-    assert copy is not None
-    assert copy.capture.datetime == "19970203040506"
-    assert body_of(copy) == b"old"
+    fetched = run(files(tmp_path / "w").get(HOME))
+    assert fetched is not None
+    assert fetched.capture.datetime == "19970203040506"
+    assert body_of(fetched) == b"old"
 
 
-def test_pipes_links_and_unusual_names(folder: Path) -> None:
-    """A pipe does not hang it, a circle of links ends, a name of any bytes is served."""
+def test_pipes_links_and_unusual_file_names_are_handled(folder: Path) -> None:
+    """Pipes and link cycles do not block, and names may be any bytes."""
     os.mkfifo(folder / "pipe.warc.gz")
     (folder / "deep" / "up").symlink_to(folder)
     (folder / "dead.warc").symlink_to(folder / "nowhere")
-    odd = os.fsencode(folder) + b"/\xff.warc.gz"
-    Path(os.fsdecode(odd)).write_bytes((folder / "a.warc.gz").read_bytes())
+    unusual = os.fsencode(folder) + b"/\xff.warc.gz"
+    Path(os.fsdecode(unusual)).write_bytes((folder / "a.warc.gz").read_bytes())
     here = files(folder)
-    found = listed(here.captures(HOME))
-    assert sorted(str(capture.filename) for capture in found) == ["\\xff.warc.gz", "a.warc.gz", "deep/b.warc"]
-    assert [len(body_of(run(here.fetch(capture)))) for capture in found] == [5, 5, 6]
+    results = listed(here.captures(HOME))
+    assert sorted(str(capture.filename) for capture in results) == ["\\xff.warc.gz", "a.warc.gz", "deep/b.warc"]
+    assert [len(body_of(run(here.fetch(capture)))) for capture in results] == [5, 5, 6]
 
 
-def test_missing_captures(tmp_path: Path, folder: Path) -> None:
-    """A folder that is missing or a file of another kind is an error, an empty folder an answer."""
+def test_missing_or_empty_folder_is_distinguished(tmp_path: Path, folder: Path) -> None:
+    """A missing folder or another file type is an error, an empty folder is not."""
     with pytest.raises(FailedError, match="cannot be read") as raised:
         listed(files(tmp_path / "none").captures(HOME))
     assert raised.value.kind == "unreachable"
@@ -364,7 +364,7 @@ def test_missing_captures(tmp_path: Path, folder: Path) -> None:
 
 
 def test_unreadable_file_is_counted_until_it_is_readable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is served; when the rights change, the file is read."""
+    """Other files are served, and the file is read once permissions allow it."""
     from unlost.index import is_archive_file
 
     clock = VirtualClock()

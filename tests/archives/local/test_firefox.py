@@ -1,4 +1,4 @@
-"""Firefox's cache as an archive, made by a real Firefox."""
+"""Firefox's cache as an archive, created by a real Firefox."""
 
 import shutil
 from pathlib import Path
@@ -16,28 +16,28 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a profile that visited the lost site, twice: a browser that is busy may end before it has kept all."""
+    """Return a profile that visited the lost site twice, since a busy browser may exit before it stored everything."""
     folder = tmp_path_factory.mktemp("firefox") / "profile"
     firefox.visit(folder)
     firefox.visit(folder)
     return folder
 
 
-def test_every_page_is_returned_byte_for_byte(profile: Path) -> None:
-    """With status, type and date; forms and heads are no pages. This Firefox keeps no redirect of a frame."""
+def test_firefox_pages_are_returned_byte_for_byte(profile: Path) -> None:
+    """With status, type and date; forms and HEAD requests are omitted. This Firefox stores no frame redirects."""
     repository = FirefoxCacheClient(entry(ArchiveKind.FIREFOX, profile))
     check_pages(repository, frozenset({f"{HOME}old"}))
     assert repository.excluded_counts["other-method"] >= 1
 
 
-def test_damage_does_not_crash(profile: Path, tmp_path: Path) -> None:
-    """Real files, changed at random."""
+def test_damaged_firefox_cache_raises_only_archive_errors(profile: Path, tmp_path: Path) -> None:
+    """Real files are changed at random."""
     check_damage(
         FirefoxCacheClient, ArchiveKind.FIREFOX, firefox_data_folder(profile), tmp_path, seed=2, has_checksums=True
     )
 
 
 def test_deleted_entry_is_missing(profile: Path, tmp_path: Path) -> None:
-    """As a browser deletes while it runs."""
+    """A running browser deletes entries."""
     folder = Path(shutil.copytree(firefox_data_folder(profile), tmp_path / "cache"))
     check_vanishing(FirefoxCacheClient(entry(ArchiveKind.FIREFOX, folder)), folder)

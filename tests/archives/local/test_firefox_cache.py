@@ -1,4 +1,4 @@
-"""Firefox's cache: entries that no visit makes, damaged ones, and keys of every kind."""
+"""Firefox's cache: unusual and damaged entries, and all kinds of keys."""
 
 import struct
 from collections import Counter
@@ -37,8 +37,8 @@ def body(folder: Path, response: CachedResponse) -> bytes:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 @pytest.mark.parametrize("size", [0, 5, 262_144, 262_145])
-def test_an_entry_is_read_with_its_body(tmp_path: Path, version: int, size: int) -> None:
-    """In every version of the format, and however many parts it has."""
+def test_firefox_entry_is_read_with_body(tmp_path: Path, version: int, size: int) -> None:
+    """For all format versions and numbers of chunks."""
     path = write_firefox(tmp_path, KEY, firefox_entry(KEY, b"x" * size, version=version))
     (response,), problems, left_out = read(tmp_path)
     assert response == CachedResponse("https://a.com/page", "20220618042640", 200, "text/html", None, size, path.name)
@@ -47,8 +47,8 @@ def test_an_entry_is_read_with_its_body(tmp_path: Path, version: int, size: int)
 
 
 @pytest.mark.parametrize("size", [5, 262_144])
-def test_what_the_browser_made_of_a_body_is_not_part_of_it(tmp_path: Path, size: int) -> None:
-    """Be it in the same part of the file or behind it."""
+def test_alternative_data_is_not_part_of_body(tmp_path: Path, size: int) -> None:
+    """Alternative data may be in the same chunk or after it."""
     write_firefox(tmp_path, KEY, firefox_entry(KEY, b"x" * size, alternative=b"bytecode" * 40_000))
     (response,), *_ = read(tmp_path)
     assert body(tmp_path, response) == b"x" * size
@@ -66,8 +66,8 @@ def test_what_the_browser_made_of_a_body_is_not_part_of_it(tmp_path: Path, size:
         ("", None),
     ],
 )
-def test_the_address_is_taken_out_of_a_key(key: str, expected: str | None) -> None:
-    """Behind tags of any kind."""
+def test_url_is_parsed_from_firefox_key(key: str, expected: str | None) -> None:
+    """Tags before the URL are skipped."""
     assert parse_firefox_key(key) == expected
 
 
@@ -83,14 +83,14 @@ def test_the_address_is_taken_out_of_a_key(key: str, expected: str | None) -> No
         (firefox_entry(KEY, b"x")[:-4] + struct.pack(">I", 1 << 31 | 1), "encrypted"),
     ],
 )
-def test_what_is_no_whole_response_to_a_get_is_left_out(tmp_path: Path, data: bytes, reason: str) -> None:
-    """And counted by its reason."""
+def test_firefox_entry_other_than_full_get_response_is_omitted(tmp_path: Path, data: bytes, reason: str) -> None:
+    """Omitted entries are counted by reason."""
     write_firefox(tmp_path, KEY, data)
     assert read(tmp_path) == ([], Problems(), Counter({reason: 1}))
 
 
-def test_a_redirect_is_told(tmp_path: Path) -> None:
-    """With where to."""
+def test_firefox_redirect_has_target(tmp_path: Path) -> None:
+    """The capture has its target."""
     write_firefox(tmp_path, KEY, firefox_entry(KEY, b"", b"HTTP/3 308 \r\nlocation: /b\r\n"))
     assert read(tmp_path)[0][0].redirect == "/b"
 
@@ -106,7 +106,7 @@ def test_a_redirect_is_told(tmp_path: Path) -> None:
         (bytes(3_000_000), "damaged"),
     ],
 )
-def test_damage_costs_the_entry_alone(tmp_path: Path, data: bytes, kind: str) -> None:
+def test_damaged_firefox_entry_affects_only_itself(tmp_path: Path, data: bytes, kind: str) -> None:
     """It is counted, and the others are read."""
     write_firefox(tmp_path, KEY, data)
     write_firefox(tmp_path, ":https://a.com/good", firefox_entry(":https://a.com/good", b"hello"))
@@ -117,8 +117,8 @@ def test_damage_costs_the_entry_alone(tmp_path: Path, data: bytes, kind: str) ->
     assert problems.counts == {"unreadable": 1, kind: 1}
 
 
-def test_a_changed_body_is_told_when_it_is_read(tmp_path: Path) -> None:
-    """By the hash of its part."""
+def test_changed_firefox_body_is_reported_when_read(tmp_path: Path) -> None:
+    """The chunk's hash detects it."""
     path = write_firefox(tmp_path, KEY, firefox_entry(KEY, b"hello" * 100_000))
     (response,), *_ = read(tmp_path)
     data = path.read_bytes()
@@ -127,8 +127,8 @@ def test_a_changed_body_is_told_when_it_is_read(tmp_path: Path) -> None:
         body(tmp_path, response)
 
 
-def test_an_entry_that_another_took_the_place_of_is_gone(tmp_path: Path) -> None:
-    """As is one whose file is."""
+def test_replaced_or_deleted_firefox_entry_is_missing(tmp_path: Path) -> None:
+    """The entry may be replaced between listing and fetching."""
     path = write_firefox(tmp_path, KEY, firefox_entry(KEY, b"hello"))
     (response,), *_ = read(tmp_path)
     path.write_bytes(firefox_entry(":https://other.com/", b"hello"))
@@ -138,23 +138,23 @@ def test_an_entry_that_another_took_the_place_of_is_gone(tmp_path: Path) -> None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.integers(0, 299), byte=st.integers(0, 255), end=st.integers(0, 300))
-def test_no_change_makes_another_page_of_it(tmp_path: Path, place: int, byte: int, end: int) -> None:
-    """A changed byte, or a cut: what is read is what was stored, or nothing."""
+@given(position=st.integers(0, 299), byte=st.integers(0, 255), end=st.integers(0, 300))
+def test_modified_firefox_entry_returns_no_wrong_body(tmp_path: Path, position: int, byte: int, end: int) -> None:
+    """A changed or truncated file yields the stored body or none."""
     data = bytearray(firefox_entry(KEY, b"hello"))
-    data[place % len(data)] = byte
+    data[position % len(data)] = byte
     (tmp_path / ("A" * 40)).write_bytes(data[:end] if end < len(data) else data)
     for response in read(tmp_path)[0]:
         assert (response.uri, response.status, response.datetime) == ("https://a.com/page", 200, "20220618042640")
         try:
             assert body(tmp_path, response) == b"hello"
         except ArchiveFileError:
-            assert place % len(data) < 5
+            assert position % len(data) < 5
 
 
-def test_the_folder_is_found_in_a_profile(tmp_path: Path) -> None:
-    """Or in the cache's own; else it is taken as it is."""
+def test_firefox_cache_folder_is_found_in_profile(tmp_path: Path) -> None:
+    """The cache folder itself is accepted; other folders are used as given."""
     entries = tmp_path / "cache2" / "entries"
     entries.mkdir(parents=True)
-    for place in (tmp_path, tmp_path / "cache2", entries):
-        assert firefox_data_folder(place) == entries
+    for position in (tmp_path, tmp_path / "cache2", entries):
+        assert firefox_data_folder(position) == entries

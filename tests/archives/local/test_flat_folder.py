@@ -1,4 +1,4 @@
-"""What all archives of a browser's pages have in common: one copy of an address, prefixes, dates, errors."""
+"""Common behaviour of archives of browser pages: one capture per URL, prefixes, dates, errors."""
 
 import asyncio
 import gzip
@@ -29,46 +29,46 @@ from unlost.problems import Problems
 from unlost.registry import Archive, ArchiveKind
 
 
-def har_of(place: Path, *entries: object, **fields: object) -> HarClient:
+def har_of(position: Path, *entries: object, **fields: object) -> HarClient:
     """Return an archive of a HAR file with these entries."""
-    (place / "a.har").write_bytes(har_text(*entries))
-    return HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False, **fields))  # type: ignore[arg-type]
+    (position / "a.har").write_bytes(har_text(*entries))
+    return HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(position), deep=False, **fields))  # type: ignore[arg-type]
 
 
-def at(date: str, uri: str, text: str | None = "hello", **response: object) -> dict[str, object]:
-    """Return an entry of a date."""
+def entry_at(date: str, uri: str, text: str | None = "hello", **response: object) -> dict[str, object]:
+    """Return an entry with a date."""
     return {**har_entry(uri, text, **response), "startedDateTime": date}
 
 
 async def text_of(repository: ArchiveClient, uri: str) -> bytes | None:
-    """Return the body that is given for an address; None if there is none."""
-    copy = await repository.get(uri, "2001")
-    if copy is None:
+    """Return the body fetched for a URL, or None."""
+    fetched = await repository.get(uri, "2001")
+    if fetched is None:
         return None
-    with copy.body as body:
+    with fetched.body as body:
         return body.read()
 
 
 def uris(captures: list[Capture]) -> list[str]:
-    """Return the addresses of captures."""
+    """Return the URLs of captures."""
     return [capture.uri for capture in captures]
 
 
 def test_client_implements_the_protocol(tmp_path: Path) -> None:
-    """The types agree, and it says which archive it is."""
+    """The types agree, and the client names its archive."""
     repository: ArchiveClient = har_of(tmp_path)
     assert (repository.archive.id, repository.archive.deep) == ("mine", False)
 
 
 def test_last_response_with_a_body_is_served(tmp_path: Path) -> None:
-    """Not one that says only that nothing changed, nor one whose body is not there."""
+    """Responses 304 and responses without a stored body are skipped."""
     repository = har_of(
         tmp_path,
-        at("2020-01-01", "http://a.com/", "new"),
-        at("2019-01-01", "http://a.com/", "old"),
-        at("2021-01-01", "http://a.com/", None, status=304),
-        at("2022-01-01", "http://a.com/", None),
-        at("2020-01-01", "http://b.com/", None),
+        entry_at("2020-01-01", "http://a.com/", "new"),
+        entry_at("2019-01-01", "http://a.com/", "old"),
+        entry_at("2021-01-01", "http://a.com/", None, status=304),
+        entry_at("2022-01-01", "http://a.com/", None),
+        entry_at("2020-01-01", "http://b.com/", None),
     )
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"new"
     assert asyncio.run(repository.last_capture_date("http://a.com/")) == "20200101000000"
@@ -78,14 +78,14 @@ def test_last_response_with_a_body_is_served(tmp_path: Path) -> None:
 
 
 def test_page_is_found_by_other_spellings_its_own_first(tmp_path: Path) -> None:
-    """A redirect from one scheme to the other does not hide the page."""
+    """A redirect between schemes does not hide the page."""
     repository = har_of(
         tmp_path,
-        at("2021-01-01", "http://www.a.com/x", None, status=301, redirectURL="https://a.com/x"),
-        at("2020-01-01", "https://a.com/x", "secure"),
+        entry_at("2021-01-01", "http://www.a.com/x", None, status=301, redirectURL="https://a.com/x"),
+        entry_at("2020-01-01", "https://a.com/x", "secure"),
     )
 
-    async def ask() -> None:
+    async def query() -> None:
         assert uris([each async for each in repository.captures("https://a.com/x#top")]) == [
             "https://a.com/x",
             "http://www.a.com/x",
@@ -94,7 +94,7 @@ def test_page_is_found_by_other_spellings_its_own_first(tmp_path: Path) -> None:
         assert await text_of(repository, "http://www.a.com/x") == b""
         assert [each async for each in repository.captures("mailto:a@b.c")] == []
 
-    asyncio.run(ask())
+    asyncio.run(query())
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_page_is_found_by_other_spellings_its_own_first(tmp_path: Path) -> None:
     ],
 )
 def test_prefix_lists_its_pages(tmp_path: Path, prefix: str, expected: list[str]) -> None:
-    """A folder, a beginning, a host, a domain; not a neighbour with a longer name."""
+    """For folders, prefixes, hosts and domains; longer names are excluded."""
     names = {f"http://a.com{path}": path for path in ("/", "/b", "/b/c", "/bc")}
     names |= {"http://shop.a.com/": "shop", "http://a.com:81/": "port", "http://a.common/": "other"}
     repository = har_of(tmp_path, *map(har_entry, names))
@@ -117,23 +117,23 @@ def test_prefix_lists_its_pages(tmp_path: Path, prefix: str, expected: list[str]
 
 
 def test_date_range_is_inclusive(tmp_path: Path) -> None:
-    """And may be cut anywhere."""
+    """Dates may be partial."""
     dates = ["2019-12-31T23:59:59Z", "2020-01-01T00:00:00Z", "2020-12-31T23:59:59Z", "2021-01-01T00:00:00Z"]
-    repository = har_of(tmp_path, *(at(date, f"http://a.com/{number}") for number, date in enumerate(dates)))
+    repository = har_of(tmp_path, *(entry_at(date, f"http://a.com/{number}") for number, date in enumerate(dates)))
 
-    async def ask() -> None:
-        found = [each async for each in repository.list_prefix("http://a.com", "2020", "2020")]
-        assert uris(found) == ["http://a.com/1", "http://a.com/2"]
+    async def query() -> None:
+        results = [each async for each in repository.list_prefix("http://a.com", "2020", "2020")]
+        assert uris(results) == ["http://a.com/1", "http://a.com/2"]
         with pytest.raises(DateError):
             await anext(repository.list_prefix("http://a.com", "never"))
         with pytest.raises(UriError):
             await anext(repository.list_prefix("http://"))
 
-    asyncio.run(ask())
+    asyncio.run(query())
 
 
 def test_capture_names_its_file(tmp_path: Path) -> None:
-    """And whether the archive changes such things."""
+    """The capture also has whether the archive modifies content."""
     repository = har_of(tmp_path, har_entry("http://a.com/"), migrated=("text/plain",))
     (capture,) = asyncio.run(listed(repository, "http://a.com"))
     assert (capture.archive, capture.key, capture.filename) == ("mine", "com,a)/", "a.har")
@@ -141,10 +141,10 @@ def test_capture_names_its_file(tmp_path: Path) -> None:
     assert capture.offset is not None
 
 
-def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCacheClient:
+def chromium_of(position: Path, body: bytes, coding: bytes) -> ChromiumCacheClient:
     """Return an archive of one page in a coding."""
-    write_simple(place, "http://a.com/", body, chromium_head(HEAD + b"Content-Encoding: " + coding + b"\0"))
-    return ChromiumCacheClient(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(place), deep=False))
+    write_simple(position, "http://a.com/", body, chromium_head(HEAD + b"Content-Encoding: " + coding + b"\0"))
+    return ChromiumCacheClient(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(position), deep=False))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCacheClient:
     [(gzip.compress(b"hello")[:-3], "gzip"), (brotli.compress(b"hello")[:-1], "br"), (b"\0\1\2", "sdch")],
 )
 def test_undecodable_body_raises_with_its_coding(tmp_path: Path, body: bytes, coding: str) -> None:
-    """No garbage and no half is given for a page."""
+    """Neither garbage nor a part of the body is returned."""
     repository = chromium_of(tmp_path, body, coding.encode())
     with pytest.raises(FailedError, match=coding) as caught:
         asyncio.run(repository.get("http://a.com/"))
@@ -161,13 +161,13 @@ def test_undecodable_body_raises_with_its_coding(tmp_path: Path, body: bytes, co
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate", "sdch"])
 def test_uncoded_body_is_unchanged(tmp_path: Path, coding: str) -> None:
-    """Whatever its header says."""
+    """Falsely declared codings are ignored."""
     repository = chromium_of(tmp_path, b"<p>hello</p>", coding.encode())
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"<p>hello</p>"
 
 
 def test_deleted_body_is_missing(tmp_path: Path) -> None:
-    """Its entry may be in another file, which stays."""
+    """Its entry may be in another file that remains."""
     cache = Blockfile()
     cache.add("http://a.com/", b"hello")
     cache.write(tmp_path)
@@ -188,16 +188,16 @@ def test_deleted_body_is_missing(tmp_path: Path) -> None:
     ],
 )
 def test_pipe_is_not_read(tmp_path: Path, make: Make, kind: ArchiveKind, name: str) -> None:
-    """Nobody will ever write into it."""
+    """Reading a pipe could block forever."""
     os.mkfifo(tmp_path / name)
     repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
-    with suppress(FailedError):  # where it is all that there is
+    with suppress(FailedError):  # if it is the only file
         assert asyncio.run(listed(repository, "http://a.com")) == []
     assert repository.problems.counts in ({"unreadable": 1}, {})
 
 
 def test_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However small it is stored."""
+    """The limit applies to the decoded size."""
     monkeypatch.setattr(browser_cache, "MAX_BODY_BYTES", 1 << 20)
     repository = chromium_of(tmp_path, gzip.compress(bytes(1 << 22)), b"gzip")
     with pytest.raises(FailedError) as caught:
@@ -206,20 +206,20 @@ def test_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_missing_folder_is_unreachable(tmp_path: Path) -> None:
-    """It is asked again when it may be there."""
-    place = tmp_path / "later"
-    repository = HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False))
+    """A later query succeeds once the folder exists."""
+    position = tmp_path / "later"
+    repository = HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(position), deep=False))
     with pytest.raises(FailedError) as caught:
         asyncio.run(listed(repository, "http://a.com"))
     assert caught.value.kind == "unreachable"
-    place.mkdir()
-    (place / "a.har").write_bytes(har_text(har_entry("http://a.com/")))
+    position.mkdir()
+    (position / "a.har").write_bytes(har_text(har_entry("http://a.com/")))
     assert len(asyncio.run(listed(repository, "http://a.com"))) == 1
 
 
 @pytest.mark.parametrize("text", [b"a page, and no HAR file", b"{}", b'{"log": {"entries": [{"request": 1}]}}'])
 def test_unreadable_folder_is_not_an_empty_result(tmp_path: Path, text: bytes) -> None:
-    """Whoever names the wrong file is told so, instead of that no page is kept."""
+    """A wrong path raises an error instead of an empty listing."""
     (tmp_path / "a.har").write_bytes(text)
     repository = HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(tmp_path / "a.har"), deep=False))
     with pytest.raises(FailedError, match="nothing in it could be read") as caught:
@@ -238,7 +238,7 @@ def test_unreadable_folder_is_not_an_empty_result(tmp_path: Path, text: bytes) -
 def test_folder_without_cache_is_not_an_empty_result(
     tmp_path: Path, make: Callable[[Archive], ArchiveClient], kind: ArchiveKind, holds: str
 ) -> None:
-    """Whoever names the wrong folder is told what was looked for."""
+    """The error names the expected content."""
     (tmp_path / "letter.txt").write_text("something else")
     with pytest.raises(FailedError, match=f"expected {holds}, found none") as caught:
         asyncio.run(make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False)).get("http://a.com/"))
@@ -246,36 +246,36 @@ def test_folder_without_cache_is_not_an_empty_result(
 
 
 def test_archive_without_folder_is_rejected() -> None:
-    """When it is made, not when it is asked."""
+    """The error is raised on creation."""
     with pytest.raises(UsageError, match="folder"):
         HarClient(Archive("mine", "Mine", ArchiveKind.HAR))
 
 
 def test_too_many_urls_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read is listed, then the cut is raised; nothing is said not to be there."""
+    """Read URLs are listed, then an error is raised; missing URLs are not reported as not held."""
     monkeypatch.setattr(browser_cache, "MAX_ENTRIES", 2)
     repository = har_of(tmp_path, *(har_entry(f"http://a.com/{number}") for number in range(3)))
 
-    async def ask() -> None:
-        found: list[Capture] = []
+    async def query() -> None:
+        results: list[Capture] = []
         listing = repository.list_prefix("http://a.com")
-        found += [await anext(listing), await anext(listing)]
+        results += [await anext(listing), await anext(listing)]
         with pytest.raises(ListCutError):
             await anext(listing)
         with pytest.raises(ListCutError):
             await repository.get("http://a.com/2")
-        assert uris(found) == ["http://a.com/0", "http://a.com/1"]
+        assert uris(results) == ["http://a.com/0", "http://a.com/1"]
 
-    asyncio.run(ask())
+    asyncio.run(query())
 
 
 def test_cancelling_all_callers_stops_the_scan(tmp_path: Path) -> None:
-    """The search ends when nobody waits for it any more, and begins anew for the next one."""
+    """The next caller starts a new scan."""
     begun, go_on = threading.Event(), threading.Event()
     read: list[str] = []
 
-    def responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[CachedResponse, None, None]:
-        for response in har.read_har_responses(place, problems, left_out):
+    def responses(position: Path, problems: Problems, left_out: Counter[str]) -> Generator[CachedResponse, None, None]:
+        for response in har.read_har_responses(position, problems, left_out):
             read.append(response.uri)
             yield response
             begun.set()
@@ -284,14 +284,16 @@ def test_cancelling_all_callers_stops_the_scan(tmp_path: Path) -> None:
     entries = [har_entry(f"http://a.com/{number}") for number in range(5)]
     archive = har_of(tmp_path, *entries).archive
 
-    async def ask(*, somebody_stays: bool) -> int:
+    async def query(*, has_waiter: bool) -> int:
         begun.clear()
         go_on.clear()
         read.clear()
-        repository = browser_cache.CachedResponseClient(archive, lambda place: place, responses, har.open_har_content)
+        repository = browser_cache.CachedResponseClient(
+            archive, lambda position: position, responses, har.open_har_content
+        )
         gives_up = asyncio.create_task(repository.last_capture_date("http://a.com/4"))
         await asyncio.to_thread(begun.wait, 30)
-        stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if somebody_stays else None
+        stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if has_waiter else None
         await asyncio.sleep(0)
         gives_up.cancel()
         await asyncio.wait([gives_up])
@@ -301,18 +303,18 @@ def test_cancelling_all_callers_stops_the_scan(tmp_path: Path) -> None:
         await asyncio.get_running_loop().shutdown_default_executor()
         return len(read)
 
-    assert asyncio.run(ask(somebody_stays=True)) == 5
-    assert asyncio.run(ask(somebody_stays=False)) == 2
+    assert asyncio.run(query(has_waiter=True)) == 5
+    assert asyncio.run(query(has_waiter=False)) == 2
 
 
 def test_folder_is_scanned_once(tmp_path: Path) -> None:
-    """However many ask at the same time; what comes later is not noticed."""
+    """Concurrent callers share one scan; later changes are not noticed."""
     repository = har_of(tmp_path, har_entry("http://a.com/"), {})
 
-    async def ask() -> None:
+    async def query() -> None:
         await asyncio.gather(*(repository.last_capture_date("http://a.com/") for _ in range(10)))
         (tmp_path / "b.har").write_bytes(har_text(har_entry("http://b.com/")))
         assert await repository.last_capture_date("http://b.com/") is None
 
-    asyncio.run(ask())
+    asyncio.run(query())
     assert repository.problems.counts == {"bad-entry": 1}

@@ -1,4 +1,4 @@
-"""HAR files as an archive, also such as a real Chromium wrote."""
+"""HAR files as an archive, including one written by a real Chromium."""
 
 import asyncio
 import gzip
@@ -23,17 +23,17 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.browser
-def test_every_page_is_returned_byte_for_byte(recorded: Path) -> None:
-    """From a file that a browser's tool wrote, also where the charset is not UTF-8."""
+def test_har_pages_are_returned_byte_for_byte(recorded: Path) -> None:
+    """Also for charsets other than UTF-8."""
     repository = HarClient(entry(ArchiveKind.HAR, recorded / "visit.har"))
-    found = check_pages(repository)
-    assert found[f"{HOME}old"].redirect in ("/new.html", f"{HOME}new.html")
+    results = check_pages(repository)
+    assert results[f"{HOME}old"].redirect in ("/new.html", f"{HOME}new.html")
     assert repository.excluded_counts == {"other-method": 2, "part": 1}
 
 
 @pytest.mark.browser
 def test_compressed_file_is_equivalent(recorded: Path, tmp_path: Path) -> None:
-    """In a folder, and below it."""
+    """Compressed files in subfolders are read."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "visit.har.gz").write_bytes(gzip.compress((recorded / "visit.har").read_bytes(), 1))
     check_pages(HarClient(entry(ArchiveKind.HAR, tmp_path)))
@@ -41,22 +41,22 @@ def test_compressed_file_is_equivalent(recorded: Path, tmp_path: Path) -> None:
 
 @pytest.mark.browser
 def test_file_without_bodies_lists_pages_only(recorded: Path, tmp_path: Path) -> None:
-    """As tools write it that were told to leave them out."""
+    """Tools can be configured to omit bodies."""
     document = json.loads((recorded / "visit.har").read_text())
     for each in document["log"]["entries"]:
         each["response"]["content"].pop("text", None)
     (tmp_path / "visit.har").write_text(json.dumps(document))
     repository = HarClient(entry(ArchiveKind.HAR, tmp_path / "visit.har"))
 
-    async def ask() -> None:
+    async def query() -> None:
         captures = {capture.uri: capture for capture in await listed(repository, *HOSTS)}
         assert await repository.fetch(captures[HOME]) is None
         assert await repository.get(HOME) is None
 
-    asyncio.run(ask())
+    asyncio.run(query())
 
 
 @pytest.mark.browser
-def test_damage_does_not_crash(recorded: Path, tmp_path: Path) -> None:
-    """Real files, changed at random."""
+def test_damaged_har_raises_only_archive_errors(recorded: Path, tmp_path: Path) -> None:
+    """Real files are changed at random."""
     check_damage(HarClient, ArchiveKind.HAR, recorded, tmp_path, seed=3, has_checksums=False)

@@ -1,4 +1,4 @@
-"""HAR files: bodies in both encodings, what is not there, damage, size."""
+"""HAR files: body encodings, missing content, damage, size."""
 
 import base64
 import gzip
@@ -17,29 +17,29 @@ from unlost.errors import ArchiveFileError
 from unlost.problems import Problems
 
 
-def read(place: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:
+def read(position: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:
     """Read a file or a folder."""
     problems, left_out = Problems(), Counter[str]()
-    return list(har.read_har_responses(place, problems, left_out)), problems, left_out
+    return list(har.read_har_responses(position, problems, left_out)), problems, left_out
 
 
-def body(place: Path, response: CachedResponse) -> bytes | None:
-    """Return the body of a response; None if it is not in the file."""
-    content = har.open_har_content(place, response)
+def body(position: Path, response: CachedResponse) -> bytes | None:
+    """Return the body of a response, or None if it is not in the file."""
+    content = har.open_har_content(position, response)
     return None if content is None else b"".join(content.chunks)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_entries_are_read_with_their_bodies(tmp_path: Path, pack: "type") -> None:
-    """Plain or packed; the date is in UTC, and a fragment is none of the address."""
-    place = tmp_path / "a.har"
-    place.write_bytes(pack(har_text(har_entry("http://a.com/#x"), har_entry("http://a.com/b", "ü"))))
-    responses, problems, left_out = read(place)
+def test_har_entries_are_read_with_bodies(tmp_path: Path, pack: "type") -> None:
+    """Plain or compressed; dates are in UTC, and fragments are removed."""
+    position = tmp_path / "a.har"
+    position.write_bytes(pack(har_text(har_entry("http://a.com/#x"), har_entry("http://a.com/b", "ü"))))
+    responses, problems, left_out = read(position)
     assert [(each.uri, each.datetime, each.status, each.mime) for each in responses] == [
         ("http://a.com/", "20140210000001", 200, "text/plain"),
         ("http://a.com/b", "20140210000001", 200, "text/plain"),
     ]
-    assert [body(place, each) for each in responses] == [b"hello", "ü".encode()]
+    assert [body(position, each) for each in responses] == [b"hello", "ü".encode()]
     assert (problems.total, left_out.total()) == (0, 0)
 
 
@@ -58,10 +58,10 @@ def test_entries_are_read_with_their_bodies(tmp_path: Path, pack: "type") -> Non
         ({"size": -1, "text": None}, "text/html", None),
     ],
 )
-def test_a_body_is_what_the_server_sent_as_far_as_the_file_tells(
+def test_har_body_is_encoded_in_declared_charset(
     tmp_path: Path, content: dict[str, object], kind: str, expected: bytes | None
 ) -> None:
-    """Texts are written in the charset that their type names; a body that is not in the file is listed without."""
+    """Text is encoded in the charset of its type; entries without a body are listed."""
     headers = [{"name": "Content-Type", "value": kind}]
     (tmp_path / "a.har").write_bytes(har_text(har_entry("http://a.com/", content=content, headers=headers)))
     (response,), *_ = read(tmp_path)
@@ -69,8 +69,8 @@ def test_a_body_is_what_the_server_sent_as_far_as_the_file_tells(
     assert body(tmp_path, response) == expected
 
 
-def test_headers_keep_their_order(tmp_path: Path) -> None:
-    """Without those that HTTP/2 has for itself; several of a name in one text are several."""
+def test_har_headers_are_in_order(tmp_path: Path) -> None:
+    """HTTP/2 pseudo-headers are removed, and joined values are split."""
     fields = [{"name": ":status", "value": "200"}, {"name": "b", "value": "1"}, {"name": "a", "value": "2\n3"}, 7, {}]
     (tmp_path / "a.har").write_bytes(har_text(har_entry("http://a.com/", headers=fields)))
     (response,), *_ = read(tmp_path)
@@ -89,8 +89,8 @@ def test_headers_keep_their_order(tmp_path: Path) -> None:
         (har_entry("http://a.com/", status=206), "part"),
     ],
 )
-def test_what_is_no_whole_response_to_a_get_is_left_out(tmp_path: Path, entry: object, reason: str) -> None:
-    """And counted by its reason."""
+def test_har_entry_other_than_full_get_response_is_omitted(tmp_path: Path, entry: object, reason: str) -> None:
+    """Omitted entries are counted by reason."""
     (tmp_path / "a.har").write_bytes(har_text(entry))
     assert read(tmp_path) == ([], Problems(), Counter({reason: 1}))
 
@@ -106,8 +106,8 @@ def test_what_is_no_whole_response_to_a_get_is_left_out(tmp_path: Path, entry: o
         (json.dumps(har_entry("http://a/") | {"startedDateTime": "yesterday"}).encode(), "bad-date"),
     ],
 )
-def test_a_bad_entry_costs_itself(tmp_path: Path, bad: bytes, kind: str) -> None:
-    """It is counted with its place, and the others are read."""
+def test_invalid_har_entry_affects_only_itself(tmp_path: Path, bad: bytes, kind: str) -> None:
+    """It is counted with its position, and the others are read."""
     good = json.dumps(har_entry("http://a.com/")).encode()
     (tmp_path / "a.har").write_bytes(b'{"log": {"entries": [' + bad + b", 7, " + good + b"]}}")
     responses, problems, _ = read(tmp_path)
@@ -128,8 +128,8 @@ def test_a_bad_entry_costs_itself(tmp_path: Path, bad: bytes, kind: str) -> None
         (gzip.compress(har_text())[:-9], "unreadable"),
     ],
 )
-def test_a_file_that_is_none_is_counted(tmp_path: Path, data: bytes, kind: str) -> None:
-    """What is whole in it is read, and the other files are."""
+def test_invalid_har_file_is_counted(tmp_path: Path, data: bytes, kind: str) -> None:
+    """Complete entries and other files are read."""
     (tmp_path / "bad.har").write_bytes(data)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "good.HAR.gz").write_bytes(gzip.compress(har_text(har_entry("http://good.com/"))))
@@ -140,20 +140,20 @@ def test_a_file_that_is_none_is_counted(tmp_path: Path, data: bytes, kind: str) 
     assert body(tmp_path, responses[-1]) == b"hello"
 
 
-def test_what_changed_since_is_gone(tmp_path: Path) -> None:
-    """Another file of that name has something else in that place, and a file may vanish."""
-    place = tmp_path / "a.har"
-    place.write_bytes(har_text(har_entry("http://a.com/")))
-    (response,), *_ = read(place)
+def test_changed_har_file_raises_no_wrong_body(tmp_path: Path) -> None:
+    """Another file of that name, or none, may be in its place."""
+    position = tmp_path / "a.har"
+    position.write_bytes(har_text(har_entry("http://a.com/")))
+    (response,), *_ = read(position)
     for other in (har_text(har_entry("http://b.com/")), har_text(), b"", b"x" * 9_999, b"{" * 9_999):
-        place.write_bytes(other)
-        assert body(place, response) is None
-    place.unlink()
-    assert body(place, response) is None
+        position.write_bytes(other)
+        assert body(position, response) is None
+    position.unlink()
+    assert body(position, response) is None
 
 
-def test_an_entry_above_the_limit_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing of it is read."""
+def test_oversized_har_entry_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry is skipped."""
     monkeypatch.setattr(har, "MAX_ENTRY_BYTES", 1_000)
     (tmp_path / "a.har").write_bytes(har_text(har_entry("http://a.com/", "x" * 999), har_entry("http://b.com/")))
     responses, problems, _ = read(tmp_path)
@@ -161,14 +161,14 @@ def test_an_entry_above_the_limit_is_counted(tmp_path: Path, monkeypatch: pytest
     assert problems.counts == {"too-large": 1}
 
 
-def test_a_packed_file_is_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bomb is counted."""
+def test_compressed_har_bomb_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decompression stops at the limit."""
     monkeypatch.setattr(har, "MAX_DECOMPRESSED_BYTES", 1 << 20)
     (tmp_path / "a.har").write_bytes(gzip.compress(b" " * (4 << 20)))
     assert read(tmp_path)[1].counts == {"too-large": 1}
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_large_har_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
     """Forty megabytes of entries are read in a tenth of that."""
     entry = json.dumps(har_entry("http://a.com/", "x" * 400_000 + '"}')).encode()
     with (tmp_path / "a.har").open("wb") as file:
@@ -195,24 +195,24 @@ _JSON = st.recursive(
     size=st.integers(1, 50),
     indent=st.sampled_from([None, 1]),
 )
-def test_entries_are_found_whatever_is_around_and_in_them(
+def test_har_entries_agree_with_json_parser(
     entries: list[object], before: dict[str, object], size: int, indent: int | None
 ) -> None:
-    """As a reader of JSON finds them, in pieces of any size."""
+    """For any surrounding JSON and any chunk size."""
     before.pop("log", None)
     document = {**before, "log": {**before, "entries": entries, "pages": [before]}, "z": [before]}
     text = json.dumps(document, indent=indent, ensure_ascii=False).encode()
-    pieces = iter([*(text[place : place + size] for place in range(0, len(text), size)), b""])
+    pieces = iter([*(text[position : position + size] for position in range(0, len(text), size)), b""])
     spans = list(find_entry_spans(lambda _: next(pieces)))
     assert [json.loads(text[start:end]) for start, end in spans] == entries
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.integers(0, 499), byte=st.integers(0, 255), end=st.integers(0, 500))
-def test_no_change_stops_the_reader(tmp_path: Path, place: int, byte: int, end: int) -> None:
-    """A changed byte, or a cut, is a problem, or another text."""
+@given(position=st.integers(0, 499), byte=st.integers(0, 255), end=st.integers(0, 500))
+def test_modified_har_file_raises_no_exception(tmp_path: Path, position: int, byte: int, end: int) -> None:
+    """A changed or truncated file yields a problem or another text."""
     data = bytearray(har_text(har_entry("http://a.com/"), har_entry("http://b.com/")))
-    data[place % len(data)] = byte
+    data[position % len(data)] = byte
     (tmp_path / "a.har").write_bytes(data[:end])
     for response in read(tmp_path)[0]:
         try:

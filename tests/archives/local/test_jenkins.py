@@ -1,4 +1,4 @@
-"""The core's hash of Firefox's cache files is its model's."""
+"""The hash of Firefox's cache files."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +8,6 @@ from unlost._core import jenkins
 
 
 @given(st.binary(max_size=100))
-def test_the_hash_is_that_of_the_model(data: bytes) -> None:
+def test_jenkins_hash_agrees_with_model(data: bytes) -> None:
     """For bytes of any length."""
     assert jenkins(data) == model.jenkins(data)

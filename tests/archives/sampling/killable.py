@@ -1,6 +1,6 @@
-"""Runs a command in processes that are ready at once, so that they can be killed often: all of them are forks of one.
+"""Runs commands in forks of one prepared process, so that they start at once and can be killed often.
 
-Run as a module it reads one command a line, as JSON, and for each writes the number of the process, then how it ended.
+Run as a module it reads one command per line, as JSON, and for each writes the process id, then the exit status.
 """
 
 import importlib
@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[3]
 
 
 class Commands:
-    """What starts commands, one after the other."""
+    """Starts commands one after the other."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def start(self, home: Path, arguments: list[str]) -> int:
-        """Start `unlost` in somebody's name; return the number of its process."""
+        """Start `unlost` with a given home; return its process id."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps([str(home), arguments]) + "\n")
         self._process.stdin.flush()
@@ -42,7 +42,7 @@ SAMPLING = ("unlost.archives.memento", "unlost.cli.map_sample")
 
 @contextmanager
 def commands(*modules: str) -> Iterator[Commands]:
-    """Be ready to start commands. modules: what they import, so that it is there at once; if none, that of samples."""
+    """Prepare to start commands. modules: imported in advance; by default those of sampling."""
     command = [sys.executable, "-m", "tests.archives.sampling.killable", *(modules or SAMPLING)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Commands(process)
@@ -51,7 +51,7 @@ def commands(*modules: str) -> Iterator[Commands]:
 
 
 def main() -> None:
-    """Start what standard input says."""
+    """Start the commands of standard input."""
     from unlost.cli import run
 
     for module in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""Full-text search, and the searcher that follows words: pages, rubbish, repetitions, and manners."""
+"""Full-text search and the searcher that follows words: pages, invalid results, repetitions, politeness."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ Say = Callable[[str, int], object]
 
 
 def item(uri: object, **more: object) -> dict[str, object]:
-    """Return a result."""
+    """Return a search result."""
     return {"originalURL": uri, "tstamp": "20140101000000", "mimeType": "text/html", "title": "a title", **more}
 
 
@@ -32,32 +32,32 @@ def search_of(there: Asking, problems: Problems | None = None) -> FullTextSearch
     return FullTextSearch(archive, there.http_client, problems or Problems())
 
 
-def answering(say: Say) -> Callable[[Talk], object]:
-    """Return a server that says something to each search."""
+def serving_responses(say: Say) -> Callable[[Talk], object]:
+    """Return a server with one response per search."""
 
-    async def answer(talk: Talk) -> None:
-        query = parse_qs(urlsplit(talk.path).query)
-        said = say(query["q"][0], int(query["offset"][0]))
-        if isinstance(said, int):
-            await talk.answer(said, b"")
+    async def response(scenario: Talk) -> None:
+        query = parse_qs(urlsplit(scenario.path).query)
+        declared = say(query["q"][0], int(query["offset"][0]))
+        if isinstance(declared, int):
+            await scenario.answer(declared, b"")
         else:
-            await talk.answer(200, said if isinstance(said, bytes) else json.dumps(said).encode())
+            await scenario.answer(200, declared if isinstance(declared, bytes) else json.dumps(declared).encode())
 
-    return answer
+    return response
 
 
 def page(say: Say, terms: str = "x", problems: Problems | None = None) -> SearchResultPage:
     """Return one page of results."""
 
-    async def ask() -> SearchResultPage:
-        async with asking(answering(say)) as there:  # type: ignore[arg-type]
+    async def query() -> SearchResultPage:
+        async with asking(serving_responses(say)) as there:  # type: ignore[arg-type]
             return await search_of(there, problems).search(terms)
 
-    return asyncio.run(ask())
+    return asyncio.run(query())
 
 
 def test_results_are_parsed_with_their_fields() -> None:
-    """Address, date, type and language, each unknown where it is missing or rubbish; terms arrive as they are."""
+    """URL, date, type and language are None if missing or invalid; terms are sent unchanged."""
     heard = []
 
     def say(terms: str, _: int) -> object:
@@ -72,10 +72,12 @@ def test_results_are_parsed_with_their_fields() -> None:
             "next_page": "x",
         }
 
-    found = page(say, 'água & "boat" #1+1')
+    results = page(say, 'água & "boat" #1+1')
     assert heard == ['água & "boat" #1+1']
-    assert found.has_more
-    assert [(each.key, each.mementos.datetime, each.mementos.mime, each.mementos.language) for each in found.hits] == [
+    assert results.has_more
+    assert [
+        (each.key, each.mementos.datetime, each.mementos.mime, each.mementos.language) for each in results.hits
+    ] == [
         ("com,a)/b?c", "20140101000000", "text/html", "pt"),
         ("com,a)/b", "20140101000000", "text/html", "-"),
         ("com,a)/c", "20140101000000", "-", "-"),
@@ -84,7 +86,7 @@ def test_results_are_parsed_with_their_fields() -> None:
 
 
 def test_invalid_results_are_counted() -> None:
-    """And do not cost those beside them."""
+    """Other results are returned."""
     problems = Problems()
     items = [
         7,
@@ -96,13 +98,13 @@ def test_invalid_results_are_counted() -> None:
         item("http://"),
         item("http://a.com/\ud800"),
     ]
-    found = page(lambda *_: {"response_items": [*items, item("http://a.com/")]}, problems=problems)
-    assert ([each.key for each in found.hits], found.count, found.has_more) == (["com,a)/"], 9, False)
+    results = page(lambda *_: {"response_items": [*items, item("http://a.com/")]}, problems=problems)
+    assert ([each.key for each in results.hits], results.count, results.has_more) == (["com,a)/"], 9, False)
     assert problems.counts == {"bad-result": 6, "foreign-scheme": 1, "bad-address": 1}
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("declared", "kind"),
     [
         (b"<html>", "malformed"),
         (b"", "malformed"),
@@ -117,33 +119,33 @@ def test_invalid_results_are_counted() -> None:
         (400, "status"),
     ],
 )
-def test_invalid_page_of_results_fails(said: object, kind: str) -> None:
-    """It is never taken for "nothing found"."""
+def test_invalid_page_of_results_fails(declared: object, kind: str) -> None:
+    """An invalid page is not an empty result."""
     with pytest.raises(FailedError) as raised:
-        page(lambda *_: said)
+        page(lambda *_: declared)
     assert raised.value.kind == kind
 
 
-def test_no_results_is_an_empty_page() -> None:
-    """An empty list, or 404."""
-    for said in ({"response_items": [], "next_page": "x"}, 404):
-        found = page(lambda *_, said=said: said)
-        assert (found.hits, found.has_more) == ((), False)
+def test_empty_search_response_is_an_empty_page() -> None:
+    """The response is an empty list or 404."""
+    for declared in ({"response_items": [], "next_page": "x"}, 404):
+        results = page(lambda *_, declared=declared: declared)
+        assert (results.hits, results.has_more) == ((), False)
 
 
 def test_archive_without_search_is_rejected() -> None:
-    """Before anything is sent."""
+    """No request is sent."""
 
-    async def ask() -> None:
-        async with asking(answering(lambda *_: 404)) as there:  # type: ignore[arg-type]
+    async def query() -> None:
+        async with asking(serving_responses(lambda *_: 404)) as there:  # type: ignore[arg-type]
             with pytest.raises(UnsupportedError):
                 FullTextSearch(there.archive, there.http_client, Problems())
 
-    asyncio.run(ask())
+    asyncio.run(query())
 
 
 class Search:
-    """A searcher with a state, against a server. asked: (terms, offset) of every request."""
+    """A searcher with a state and a server. asked: (terms, offset) of every request."""
 
     def __init__(self, folder: Path, say: Say) -> None:
         self.asked: list[tuple[str, int]] = []
@@ -160,8 +162,8 @@ class Search:
             self.asked.append((terms, offset))
             return self._say(terms, offset)
 
-        async def ask() -> EarlyStop | None:
-            async with asking(answering(say), **manners) as there:  # type: ignore[arg-type]
+        async def query() -> EarlyStop | None:
+            async with asking(serving_responses(say), **manners) as there:  # type: ignore[arg-type]
                 with SampleState(self._path) as state:
                     if state.plan() is None:
                         state.begin(dict, terms=terms)
@@ -173,18 +175,18 @@ class Search:
                     self.times += [at for at, _ in there.server.asked]
                     return stop
 
-        return asyncio.run(ask())
+        return asyncio.run(query())
 
 
-def several(terms: str, offset: int, pages: int = 3) -> dict[str, object]:
-    """Return two results a page."""
+def two_results(terms: str, offset: int, pages: int = 3) -> dict[str, object]:
+    """Return a page of two results."""
     items = [item(f"http://a.com/{terms}/{offset + number}", title=f"{terms}er") for number in range(2)]
     return {"response_items": items, **({"next_page": "x"} if offset + 2 < 2 * pages else {})}
 
 
 def test_pages_of_results_are_followed_to_the_end(tmp_path: Path) -> None:
-    """Offsets are counted, links are not followed, and a second run asks nothing."""
-    search = Search(tmp_path, several)
+    """Offsets are computed, links are not followed, and a second run sends no request."""
+    search = Search(tmp_path, two_results)
     assert search.run("a", "b") is None
     assert search.asked == [("a", 0), ("a", 2), ("a", 4), ("b", 0), ("b", 2), ("b", 4)]
     assert search.copies == (12, 12)
@@ -193,20 +195,20 @@ def test_pages_of_results_are_followed_to_the_end(tmp_path: Path) -> None:
 
 
 def test_repeated_page_ends_a_search(tmp_path: Path) -> None:
-    """However often the server says that there is more; others that go round end at the number of pages."""
-    search = Search(tmp_path, lambda terms, _: {**several(terms, 0), "next_page": "x"})
+    """Other cycles end at the maximum number of pages."""
+    search = Search(tmp_path, lambda terms, _: {**two_results(terms, 0), "next_page": "x"})
     search.run("a")
     assert (search.asked, search.copies) == ([("a", 0), ("a", 2)], (2, 2))
-    round_ = Search(tmp_path / "..", lambda terms, offset: {**several(terms, offset % 4), "next_page": "x"})
+    round_ = Search(tmp_path / "..", lambda terms, offset: {**two_results(terms, offset % 4), "next_page": "x"})
     round_._path = tmp_path / "r"
     round_.run("a", pages=7)
     assert (len(round_.asked), round_.copies) == (7, (4, 4))
 
 
 def test_failed_search_is_resumed_later(tmp_path: Path) -> None:
-    """At the page that failed, and the others are not kept waiting."""
+    """The search resumes at the failed page, and others are not delayed."""
     broken = {("a", 2)}
-    search = Search(tmp_path, lambda terms, offset: b"{" if (terms, offset) in broken else several(terms, offset))
+    search = Search(tmp_path, lambda terms, offset: b"{" if (terms, offset) in broken else two_results(terms, offset))
     search.run("a", "b")
     assert search.asked == [("a", 0), ("a", 2), ("b", 0), ("b", 2), ("b", 4)]
     assert search.terms == (1, 0, {"malformed": 1})
@@ -217,7 +219,7 @@ def test_failed_search_is_resumed_later(tmp_path: Path) -> None:
 
 
 def test_words_are_followed_only_on_request(tmp_path: Path) -> None:
-    """Each once, within the budget, whatever the results are."""
+    """Each word is searched once, within the budget."""
     search = Search(
         tmp_path, lambda terms, _: {"response_items": [item("http://a.com/", title=f"{terms}x {terms}y a1 ab")]}
     )
@@ -233,13 +235,13 @@ def test_words_are_followed_only_on_request(tmp_path: Path) -> None:
 
 
 def test_searches_respect_limits_and_429(tmp_path: Path) -> None:
-    """Counted at the server; a wait that is too long ends the run, and the next goes on."""
+    """Requests are counted at the server; a long wait ends the run, and the next run resumes."""
     limit = RateLimit(20, 60, (RequestKind.SEARCH,), "the test")
-    search = Search(tmp_path, lambda terms, offset: several(terms, offset, 100))
+    search = Search(tmp_path, lambda terms, offset: two_results(terms, offset, 100))
     assert search.run("a", pages=100, requests=60, limits=(limit,)) is None
     assert len(search.times) == 60
     assert most_within(search.times, 60) <= 20
-    busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.asked) == 3 else several(terms, offset, 100))
+    busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.asked) == 3 else two_results(terms, offset, 100))
     busy._path = tmp_path / "b"
     stop = busy.run("a", pages=5, max_wait=10.0)
     assert isinstance(stop, EarlyStop)

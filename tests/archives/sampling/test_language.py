@@ -1,4 +1,4 @@
-"""Languages are those that pages and servers tell, or unknown."""
+"""Languages are those declared by pages and servers, or unknown."""
 
 from io import BytesIO
 
@@ -26,11 +26,11 @@ from unlost.capture import Capture
     ],
 )
 def test_language_is_only_what_the_page_declares(body: bytes, header: str | None, expected: str | None) -> None:
-    """The page's own word goes before its server's, and nothing is guessed."""
-    copy = FetchedCapture(
+    """The page precedes its server, and nothing is guessed."""
+    fetched = FetchedCapture(
         Capture("http://a.com/", "com,a)/", "20140101000000"),
         () if header is None else (("content-language", header),),
         BytesIO(body),
     )
-    assert capture_language(copy) == expected
-    assert copy.body.tell() == 0
+    assert capture_language(fetched) == expected
+    assert fetched.body.tell() == 0

@@ -1,4 +1,4 @@
-"""Asking for a list of pages: within limits, with every answer kept, whatever archives do."""
+"""Sampling of a list of pages: limits are respected, and every result is stored."""
 
 import asyncio
 import io
@@ -33,7 +33,7 @@ TIMEMAP = b'<http://m.example/20140101000000/x>; rel="memento"; datetime="Wed, 0
 
 
 def state_of(path: Path, pages: Iterable[str]) -> SampleState:
-    """Return a state that is to be asked for some pages."""
+    """Return a state with pages to query."""
     state = SampleState(path / "s")
     listed = SampleUrlList(io.BytesIO("".join(f"{page}\n" for page in pages).encode()), Problems(), "x")
     state.begin(lambda: {"addresses": listed.digest}, listed)
@@ -45,20 +45,20 @@ def capture(uri: str, moment: str = "20140101000000", **more: object) -> Capture
     return replace(Capture(uri, None, moment, 200, "text/html"), **more)  # type: ignore[arg-type]
 
 
-class Told:
-    """An archive that says what it is told to: captures, then perhaps an error, of each page."""
+class ScriptedArchive:
+    """An archive with prepared results per page: captures, then perhaps an error."""
 
     def __init__(
-        self, captures: dict[str, list[Capture | UnlostError]], copies: dict[str, object] | None = None
+        self, captures: dict[str, list[Capture | UnlostError]], fetched_captures: dict[str, object] | None = None
     ) -> None:
         self.archive = Archive("a", "A", ArchiveKind.MEMENTO)
         self.fetched: list[Capture] = []
         self.asked: list[str] = []
         self._captures = captures
-        self._copies = copies or {}
+        self._copies = fetched_captures or {}
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield what it was told."""
+        """Yield the prepared captures, then raise the prepared error."""
         self.asked.append(uri)
         for each in self._captures.get(uri, []):
             if isinstance(each, UnlostError):
@@ -68,10 +68,10 @@ class Told:
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return a page, None, or raise."""
         self.fetched.append(capture)
-        found = self._copies.get(capture.uri)
-        if isinstance(found, UnlostError):
-            raise found
-        return None if found is None else FetchedCapture(capture, (), io.BytesIO(found))  # type: ignore[arg-type]
+        results = self._copies.get(capture.uri)
+        if isinstance(results, UnlostError):
+            raise results
+        return None if results is None else FetchedCapture(capture, (), io.BytesIO(results))  # type: ignore[arg-type]
 
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
@@ -90,9 +90,9 @@ class Told:
 
 
 def test_every_kind_of_outcome_is_stored(tmp_path: Path) -> None:
-    """Held, not held, not shown, cut and failed: and only what failed is asked for again."""
+    """Held, not held, excluded, cut and failed; only failed pages are queried again."""
     refused = FailedError("no", "a", "timeout")
-    archive = Told(
+    archive = ScriptedArchive(
         {
             "http://a.com/cut": [capture("http://a.com/cut"), ListCutError("cut", "a")],
             "http://a.com/cut-at-once": [ListCutError("cut", "a")],
@@ -123,7 +123,7 @@ def test_every_kind_of_outcome_is_stored(tmp_path: Path) -> None:
 
 
 def test_language_costs_one_capture_of_a_page(tmp_path: Path) -> None:
-    """Of the last one that may be a page; what is not there is unknown, and what fails is asked for again."""
+    """The last suitable capture is fetched; a missing one is unknown, a failed one is fetched again."""
     many = [
         capture("http://a.com/p", "20130101000000"),
         capture("http://a.com/p", "20150101000000"),
@@ -136,7 +136,7 @@ def test_language_costs_one_capture_of_a_page(tmp_path: Path) -> None:
     listed: dict[str, list[Capture | UnlostError]] = {"http://a.com/p": [*many], "http://a.com/i": [*image]}
     for name in names:
         listed[f"http://a.com/{name}"] = [capture(f"http://a.com/{name}")]
-    archive = Told(
+    archive = ScriptedArchive(
         listed,
         {
             "http://a.com/p": b"<html lang=pt>",
@@ -158,8 +158,8 @@ def test_language_costs_one_capture_of_a_page(tmp_path: Path) -> None:
 
 
 def test_unsupported_archive_raises(tmp_path: Path) -> None:
-    """At the first page, and not as a failure of it."""
-    archive = Told({f"http://a.com/{number}": [UnsupportedError("no list", "a")] for number in range(9)})
+    """The error is raised at the first page and not stored as its failure."""
+    archive = ScriptedArchive({f"http://a.com/{number}": [UnsupportedError("no list", "a")] for number in range(9)})
     with state_of(tmp_path, archive._captures) as state:
         with pytest.raises(UnsupportedError):
             asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1))
@@ -167,15 +167,15 @@ def test_unsupported_archive_raises(tmp_path: Path) -> None:
 
 
 def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
-    """At no time more than the limit at the server, 429 obeyed, quotas kept; later runs come to the end."""
+    """The server never sees more than the limit, 429 is obeyed, quotas are respected, and later runs finish."""
     limit = RateLimit(30, 60, (RequestKind.INDEX,), "the test")
     quota = RateLimit(100, 86_400, (RequestKind.INDEX,), "the test")
 
-    async def answering(talk: Talk) -> None:
-        if talk.number == 20:
-            await talk.answer(429, Retry_After="120")
+    async def answering(scenario: Talk) -> None:
+        if scenario.number == 20:
+            await scenario.answer(429, Retry_After="120")
         else:
-            await talk.answer(404 if talk.path.endswith("7") else 200, TIMEMAP)
+            await scenario.answer(404 if scenario.path.endswith("7") else 200, TIMEMAP)
 
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
         async with asking(answering, limits=(limit,), max_wait=200.0) as there:
@@ -198,9 +198,9 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
         assert state.count_outcomes() == {"hit": 153, "miss": 17}
     assert (len(times), runs, set(reasons)) == (171, 3, {"quota"})
     assert most_within(times, 60) <= 30
-    told = times[20]
-    # On this clock, the three others may be admitted some seconds later and before the answer is read; not one more.
-    assert len([at for at in times if told + 1 < at < told + 119]) <= 3
+    reported = times[20]
+    # On this clock, the three other requests may be admitted before the response is read, but no more.
+    assert len([at for at in times if reported + 1 < at < reported + 119]) <= 3
 
 
 @pytest.mark.parametrize(
@@ -212,19 +212,19 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
     ],
 )
 def test_url_lists_are_read(tmp_path: Path, text: str, keys: list[str], problems: dict[str, int]) -> None:
-    """Each page once, by its key; SURTs, too; what is no address is counted."""
-    found = Problems()
-    listed = SampleUrlList(io.BytesIO(text.encode()), found, "x")
+    """Each page is sampled once, by its key; SURTs are accepted, and invalid URLs are counted."""
+    results = Problems()
+    listed = SampleUrlList(io.BytesIO(text.encode()), results, "x")
     with SampleState(tmp_path / "s") as state:
         state.begin(dict, listed)
         pages = list(state.iter_unanswered())
         assert [page.key for page in pages] == keys
-        assert found.counts == problems
+        assert results.counts == problems
         assert all(page.uri.strip().startswith(("http", "a.com")) for page in pages)
 
 
 def test_list_with_a_read_error_was_not_started(tmp_path: Path) -> None:
-    """What fails while it is read leaves nothing behind, and can be begun again."""
+    """A failed start leaves no state and can be repeated."""
 
     def broken() -> Iterable[tuple[str, bytes]]:
         yield "com,a)/", b"http://a.com/"
@@ -244,7 +244,7 @@ def test_list_with_a_read_error_was_not_started(tmp_path: Path) -> None:
 
 
 def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
-    """Texts, databases of others, folders that are not there."""
+    """Text files, other databases and missing folders are rejected."""
     (tmp_path / "text").write_text("hello" * 1000)
     with sqlite3.connect(tmp_path / "other") as other:
         other.execute("CREATE TABLE precious (x)")
@@ -268,7 +268,7 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     ids=["fewer tables", "endless view", "trigger", "no plan", "other plan", "deep plan"],
 )
 def test_changed_plan_is_rejected(tmp_path: Path, change: str) -> None:
-    """With the word that it is none, before anything in it has run."""
+    """The error is raised before anything runs."""
     with SampleState(tmp_path / "s") as state:
         state.begin(lambda: {"a": 1}, [("com,a)/", b"http://a.com/")])
     with closing(sqlite3.connect(tmp_path / "s")) as other:
@@ -278,14 +278,14 @@ def test_changed_plan_is_rejected(tmp_path: Path, change: str) -> None:
 
 
 def test_other_file_need_not_be_deleted(tmp_path: Path) -> None:
-    """Whoever names the wrong file by `--state` is told to give another name."""
+    """For a wrong `--state` file the message suggests another name."""
     (tmp_path / "precious").write_text("hello" * 1000)
     with pytest.raises(InputError, match="give another name"):
         SampleState(tmp_path / "precious")
 
 
 def test_large_list_uses_bounded_memory(tmp_path: Path) -> None:
-    """Forty thousand addresses are kept, asked for and written with a few megabytes of Python's memory."""
+    """Forty thousand URLs are stored, queried and written within a few megabytes of Python memory."""
     import tracemalloc
 
     def lines() -> Iterable[str]:

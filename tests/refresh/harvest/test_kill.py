@@ -10,7 +10,7 @@ import pytest
 from tests.archives.sampling.killable import Commands, commands
 from tests.crawl.site import Living, Page
 from tests.crawl.test_kill import counted
-from tests.killing import Killing
+from tests.process_killer import RequestKiller
 from tests.recover.reading import _members
 from tests.refresh.harvest.site import kinds, log, records
 
@@ -20,20 +20,20 @@ PAGES = 60  # more than all killed runs of a round can visit: one that was done 
 
 
 @pytest.fixture(scope="module")
-def killing() -> Killing:
+def killer() -> RequestKiller:
     """Return a process killer."""
-    return Killing()
+    return RequestKiller()
 
 
 @pytest.fixture(scope="module")
-def site(killing: Killing) -> Iterator[Living]:
+def site(killer: RequestKiller) -> Iterator[Living]:
     """Run a site with counted requests."""
     noise = random.Random(7)  # noqa: S311
     pages = {
         f"/{number}": Page(noise.randbytes(150_000 if number % 9 == 0 else 9_000), 200, {"etag": f'"{number}"'})
         for number in range(PAGES)
     }
-    with counted(pages, killing) as found:
+    with counted(pages, killer) as found:
         yield found
 
 
@@ -46,7 +46,7 @@ def starting() -> Iterator[Commands]:
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_run_resumes_after_a_kill_at_any_point(
-    round_: int, site: Living, starting: Commands, killing: Killing, tmp_path: Path
+    round_: int, site: Living, starting: Commands, killer: RequestKiller, tmp_path: Path
 ) -> None:
     """Each page is stored and logged once per round; unchanged pages of the second round are revisits."""
     random_ = random.Random(round_)  # noqa: S311
@@ -58,10 +58,10 @@ def test_run_resumes_after_a_kill_at_any_point(
             after = random_.randint(1, 3)
             delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
             print(f"round {round_}.{turn}, point {point}: request {after}, {delay} s later")
-            killing.plan(after, delay)
-            killing.of(starting.start(tmp_path, arguments))
+            killer.plan(after, delay)
+            killer.set_process(starting.start(tmp_path, arguments))
             code = starting.ended()
-            killing.ended()
+            killer.finish()
             if code == 0 and point:
                 break  # on a busy machine a kill may come so late that all is done before it, or before the next
             assert code == -signal.SIGKILL

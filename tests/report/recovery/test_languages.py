@@ -11,7 +11,7 @@ import pytest
 
 import unlost.crawl.traps
 import unlost.quality
-from tests.quality.judged import judged, judged_held_out
+from tests.quality.classified import classified_examples, classified_held_out
 from tests.report.recovery.states import Made, html_of, make, note_list
 from unlost.crawl import TrapDetector
 from unlost.html import LinkKind
@@ -162,7 +162,7 @@ def test_numbers_and_times_are_german(folder: Path) -> None:
 
 def said_by_code() -> Iterator[str]:
     """Yield every reason that the code can give: of pages of all kinds, of addresses, and what stands in its text."""
-    for _, verdict in (*judged(), *judged_held_out()):
+    for _, verdict in (*classified_examples(), *classified_held_out()):
         if verdict is not None:
             yield verdict.reason
     traps = TrapDetector(max_similar=1, max_in_folder=2, max_shapes=4)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp.web import BaseRequest, Response
 
-from tests.documents.samples import TEXT_WORDS, pdf, postscript, sample
+from tests.documents.samples import TEXT_WORDS, make_pdf, make_postscript, sample
 from tests.neighbours.listening import listening
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.recover.stubs import Held, Stub
@@ -133,8 +133,8 @@ def test_whoever_does_not_answer_is_silent() -> None:
 
 def test_live_pages_beside_copies_give_the_known_numbers(tmp_path: Path) -> None:
     """States, staleness, likeness of pages and documents, and directives are those that were planted."""
-    paper = postscript(*(f"line {number} of a paper that has enough words" for number in range(12)))
-    live_pdf, old_pdf = pdf(paper, tmp_path), pdf(paper, tmp_path, "-dCompatibilityLevel=1.3")
+    paper = make_postscript(*(f"line {number} of a paper that has enough words" for number in range(12)))
+    live_pdf, old_pdf = make_pdf(paper, tmp_path), make_pdf(paper, tmp_path, "-dCompatibilityLevel=1.3")
     assert live_pdf != old_pdf
     modified = {"last-modified": "Mon, 11 Jan 2010 00:00:00 GMT"}
     pages = {

@@ -1,1 +1,1 @@
-"""Tests of `unlost.formats.warc_writing`."""
+"""Tests of writing WARC records."""
