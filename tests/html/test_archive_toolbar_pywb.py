@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.neighbours import pywb
-from tests.recover.sample_captures import capture, copy, opened
+from tests.recover.sample_captures import capture, fetched, open_store
 from unlost.html import extract_links, remove_archive_toolbar
 
 PAGE = (
@@ -24,9 +24,9 @@ RELATIVE = (
 def test_pages_that_pywb_shows(tmp_path: Path) -> None:
     """Byte for byte the page that was captured, if its links were absolute; else the same links."""
     folder = tmp_path / "warc"
-    warcs, _ = opened(folder)
+    warcs, _ = open_store(folder)
     for number, body in ((1, PAGE), (2, RELATIVE)):
-        warcs.store(copy(body, (("Content-Type", "text/html; charset=utf-8"),), of=capture(number)), None)
+        warcs.store(fetched(body, (("Content-Type", "text/html; charset=utf-8"),), of=capture(number)), None)
     warcs.close()
     index = tmp_path / "index.cdxj"
     assert unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index)).returncode == 0

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cli.run import UNLOST
+from tests.recover.sample_site import FILES, SiteArchives
 from tests.recover.site import ROOT
-from tests.recover.village import FILES, Village
 from tests.waiting import wait_until
 from unlost.export import MANIFEST_NAME
 from unlost.jobs import Database, Job, JobState, JobStore, parse_order
@@ -108,10 +108,10 @@ class WorkerEnvironment:
 class ArchivePause:
     """Blocks the archives after a number of requests, in the middle of a job."""
 
-    def __init__(self, lost: Village, after: int) -> None:
+    def __init__(self, lost: SiteArchives, after: int) -> None:
         self._lost = lost
         self._held, self._go_on = threading.Event(), threading.Event()
-        lost.when(after, self._hold)
+        lost.call_after(after, self._hold)
 
     def _hold(self) -> None:
         self._held.set()

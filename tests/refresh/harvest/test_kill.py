@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.archives.sampling.killable import Commands, commands
-from tests.crawl.site import Living, Page
-from tests.crawl.test_kill import counted
+from tests.crawl.live_site import LiveSite, Page
+from tests.crawl.test_kill import serve_counted
 from tests.killing import Killing
-from tests.recover.reading import _members
+from tests.recover.recovery_output import _members
 from tests.refresh.harvest.site import kinds, log, records
 
 ROUNDS = 10
@@ -26,14 +26,14 @@ def killing() -> Killing:
 
 
 @pytest.fixture(scope="module")
-def site(killing: Killing) -> Iterator[Living]:
+def site(killing: Killing) -> Iterator[LiveSite]:
     """Run a site with counted requests."""
     noise = random.Random(7)  # noqa: S311
     pages = {
         f"/{number}": Page(noise.randbytes(150_000 if number % 9 == 0 else 9_000), 200, {"etag": f'"{number}"'})
         for number in range(PAGES)
     }
-    with counted(pages, killing) as found:
+    with serve_counted(pages, killing) as found:
         yield found
 
 
@@ -46,7 +46,7 @@ def starting() -> Iterator[Commands]:
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_run_resumes_after_a_kill_at_any_point(
-    round_: int, site: Living, starting: Commands, killing: Killing, tmp_path: Path
+    round_: int, site: LiveSite, starting: Commands, killing: Killing, tmp_path: Path
 ) -> None:
     """Each page is stored and logged once per round; unchanged pages of the second round are revisits."""
     random_ = random.Random(round_)  # noqa: S311
