@@ -51,9 +51,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         pages = chance.sample(PAGES, 10)
         warc = folder / f"{number}.warc.gz"
         records = [
-            response(page, f"20{10 + chance.randrange(9)}-02-10T00:00:0{copy}Z", b"<p>hello</p>")
+            response(page, f"20{10 + chance.randrange(9)}-02-10T00:00:0{index}Z", b"<p>hello</p>")
             for page in pages
-            for copy in range(chance.randint(1, 3))
+            for index in range(chance.randint(1, 3))
         ]
         warc.write_bytes(b"".join(records))
         build_map([warc], folder / f"{number}.ukvs")
@@ -126,8 +126,8 @@ def test_routing_statistics_are_reported(environment: Environment, tmp_path: Pat
     run(environment.options(tmp_path, exploring=1.0), ask)
 
     async def look(parts: ServiceContext) -> None:
-        told = describe_archives(parts.archive_status.archive_statuses(), parts.clock)
-        archives = told["archives"]
+        about = describe_archives(parts.archive_status.archive_statuses(), parts.clock)
+        archives = about["archives"]
         assert isinstance(archives, list)
         for number, each in enumerate(archives):
             assert each["routed"] == {"asked": len(environment.held[number]), "hits": len(environment.held[number])}
@@ -154,11 +154,11 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
 
     run(environment.options(tmp_path, archives=archives, upstream_log=log), ask)
     problems = Problems()
-    answers: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
-    assert (problems.total, len(answers)) == (0, 3 * len(PAGES))
-    assert {answer.reason for answer in answers} == {"learned"}
+    responses: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
+    assert (problems.total, len(responses)) == (0, 3 * len(PAGES))
+    assert {answer.reason for answer in responses} == {"learned"}
     for number, held in enumerate(environment.held):
-        hits = {answer.uri for answer in answers if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
+        hits = {answer.uri for answer in responses if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
         assert hits == held
     everything = tmp_path / "all.ukvs"
     everything.write_text('!context ["https://git.io/mementomap"]\nexample,* 100\n')
@@ -166,8 +166,8 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
         "map", "exclude", str(everything), "--misses", str(log), "--archive", "a0", "-o", str(tmp_path / "m"), "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["added"], said["problems"]) == (len(missed), {}), said
+    result = json.loads(done.stdout)
+    assert (result["added"], result["problems"]) == (len(missed), {}), result
 
     async def look(parts: ServiceContext) -> None:
         rates = {each.archive.id: each.hit_rate for each in parts.archive_status.archive_statuses()}

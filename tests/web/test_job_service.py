@@ -92,12 +92,12 @@ def test_login_queue_is_bounded(service: JobService, monkeypatch: pytest.MonkeyP
 
 def test_folders_of_removed_jobs_are_deleted(service: JobService) -> None:
     """A folder to which a worker wrote during its removal is deleted later; others are retained."""
-    gone, kept = service.store.submit(ORDER).number, service.store.submit(ORDER).number
-    for number in (gone, kept, 999):
+    gone, remaining = service.store.submit(ORDER).number, service.store.submit(ORDER).number
+    for number in (gone, remaining, 999):
         service.folders.begin_generation(number, 1)
     service.store.change(gone, states.expire)
     service.remove_leftover_folders()
-    assert service.folders.list_numbers() == [kept, 999]
+    assert service.folders.list_numbers() == [remaining, 999]
 
 
 def test_retention_continues_after_unexpected_errors(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
