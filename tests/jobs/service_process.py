@@ -79,9 +79,9 @@ class ServiceProcess:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request(method, path, data, fields)
-            answer = connection.getresponse()
+            response = connection.getresponse()
             return HttpResponse(
-                answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
         finally:
             connection.close()
