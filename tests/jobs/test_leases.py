@@ -119,7 +119,7 @@ class Workers(RuleBasedStateMachine):
         except LeaseLostError:
             assert not counts, "its word counts, and was refused"
         else:
-            assert counts, "a word was taken of whoever has the job no longer"
+            assert counts, "a write without the lease was accepted"
             self.models[job].history.append((word, generation, self.clock.now(), pause))
             self.accepted.setdefault(job, []).append(generation)
 

@@ -140,7 +140,7 @@ def test_snapshot_of_a_watched_job_is_reused() -> None:
                 await asyncio.sleep(0)
             assert jobs.queries == [[1], [1]]  # by the first, and for all
         jobs.found[1] = (WAITING, 1)
-        assert await watcher.get_snapshot(1) == (WAITING, 1)  # nobody watches any more
+        assert await watcher.get_snapshot(1) == (WAITING, 1)  # there are no subscriptions left
         watcher.close()
 
     asyncio.run(run())

@@ -98,7 +98,7 @@ def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: Sit
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
         job = jobs.order()
-        # Whichever is the first that may not grow: the WARC, or the state beside it.
+        # The WARC or the state, whichever reaches the limit first.
         wait_until(lambda: worker.says("cannot be written") or worker.says("No space left on device"))
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (most, most))
         assert_complete(jobs, jobs.wait_until_ended(job))

@@ -63,7 +63,7 @@ class WorkerEnvironment:
             "UNLOST_JOBS": str(self.folder / "jobs"), "UNLOST_DATABASE": url or self.url,
         }  # fmt: skip
         command: list[str | Path] = [*on, UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
-        # Beside other tests, whoever steps back gets hardly anything of the machine.
+        # A nice process would starve next to other tests.
         command += ["--archives", self.registry, "--connections", "2", "--nice", "0", *more]
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, start_new_session=True

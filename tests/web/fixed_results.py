@@ -192,7 +192,7 @@ for _name in ("nocopy", "notnow", "broke", "moved"):
 
 async def main(port: int, published: Path | None) -> None:
     """Serve until a signal arrives."""
-    web_server._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
+    web_server._HEAD_SECONDS = HEAD_SECONDS  # shorter for tests
     web_server._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
     metrics, monitor = Metrics(), EventStream(heartbeat=0.2)
     finds = FixedResults(MetricsListener(metrics, monitor))

@@ -25,7 +25,7 @@ PAGES = [
     f"http://site{number % 5}.example/{path}" for number in range(12) for path in (f"a/{number}", f"b/{number}?q=1")
 ]
 ABSENT = ["http://site0.example/a/none", "http://elsewhere.example/", "http://site1.example/"]
-ANEW = CacheControl(no_cache=True)
+NO_CACHE = CacheControl(no_cache=True)
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ def test_routed_results_equal_broadcast_results(environment: Environment, tmp_pa
 
     async def compare(parts: ServiceContext) -> None:
         for page in PAGES + ABSENT:
-            routed = await parts.finder.find(page, RoutingOptions(), ANEW)
-            everybody = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
-            assert list(routed.mementos) == list(everybody.mementos)
-            assert (routed.failures, everybody.failures) == ((), ())
+            routed = await parts.finder.find(page, RoutingOptions(), NO_CACHE)
+            broadcast = await parts.finder.find(page, RoutingOptions(broadcast=True), NO_CACHE)
+            assert list(routed.mementos) == list(broadcast.mementos)
+            assert (routed.failures, broadcast.failures) == ((), ())
             holders = {f"a{number}" for number, pages in enumerate(environment.held) if page in pages}
-            assert {row.archive for row in everybody.mementos} == holders
+            assert {row.archive for row in broadcast.mementos} == holders
             assert {report.archive for report in routed.reports} >= holders
-            assert {report.archive for report in everybody.reports} == {"a0", "a1", "a2"}
+            assert {report.archive for report in broadcast.reports} == {"a0", "a1", "a2"}
             if page in ABSENT:
                 assert (routed.reports, routed.passed_over) == ((), ("a0", "a1", "a2"))
 
@@ -121,7 +121,7 @@ def test_routing_statistics_are_reported(environment: Environment, tmp_path: Pat
 
     async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
-            await parts.finder.find(page, RoutingOptions(), ANEW)
+            await parts.finder.find(page, RoutingOptions(), NO_CACHE)
 
     run(environment.options(tmp_path, exploring=1.0), ask)
 
@@ -172,7 +172,7 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
     async def look(parts: ServiceContext) -> None:
         rates = {each.archive.id: each.hit_rate for each in parts.archive_status.archive_statuses()}
         for number, held in enumerate(environment.held):
-            # From one half, which nobody told otherwise.
+            # The default share is one half.
             assert abs((rates[f"a{number}"] or 0) - len(held) / len(PAGES)) < 0.1
 
     (tmp_path / "state" / "hit-rates.json").unlink()
@@ -188,7 +188,7 @@ def test_circuit_of_a_failing_archive_opens(environment: Environment, tmp_path: 
 
     async def ask(parts: ServiceContext) -> None:
         for _ in range(4):
-            found = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
+            found = await parts.finder.find(page, RoutingOptions(broadcast=True), NO_CACHE)
             assert "a1" in {row.archive for row in found.mementos}
             assert [report.archive for report in found.failures] == ["dead"]
         absent = await parts.finder.find(ABSENT[1], RoutingOptions(broadcast=True))

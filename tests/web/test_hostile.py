@@ -90,7 +90,7 @@ def test_archives_cannot_inject_headers(service: Client) -> None:
     ],
     ids=["long", "endless line", "many headers", "endless header",
          "one large header", "small headers", "a second request", "some headers",
-         "not ascii", "space", "rubbish", "host", "host 2",
+         "not ascii", "space", "garbage", "host", "host 2",
          "two hosts", "long host"],
 )  # fmt: skip
 def test_request_size_is_limited(service: Client, request_: bytes, status: bytes) -> None:

@@ -101,7 +101,7 @@ def test_archive_selection(service: Client) -> None:
     )
     assert (chosen.status, chosen.headers["x-memento-count"]) == (200, "2")
     assert "prefer" in chosen.headers["vary"]
-    # Else a cache would give what was answered to nobody's choice to whoever chooses.
+    # Otherwise a cache would return the result of the default archives for a selection.
     assert service.request(f"/timemap/link/{PAGE}").headers["vary"] == "prefer"
     gate = service.request(f"/timegate/{PAGE}", headers={"Prefer": "archives=a.org"})
     assert sorted(gate.headers["vary"].split(", ")) == ["accept-datetime", "prefer"]

@@ -111,7 +111,7 @@ def test_hostile_archive_names_are_escaped(service: Client, visit: Visit, path: 
     visit.page.goto(service.base + path)
     assert not is_harmed(visit.page)
     assert visit.page.locator('a[href^="javascript:" i]').count() == 0
-    visit.faults.clear()  # what was refused with 400 is told in the console
+    visit.faults.clear()  # the console reports the response 400
 
 
 def test_check_detects_unescaped_text(browser: Browser) -> None:

@@ -61,7 +61,7 @@ def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[B
     base = evil[0].service.base
     with browser.new_context() as context:
         log_in(context.new_page(), base, ADMIN, ADMIN_PASSWORD)
-        # Else it would be the browser that keeps pages from other ports of this machine, and not we.
+        # Otherwise the browser, and not our policy, would block other local ports.
         context.grant_permissions(["local-network-access"])
         context.add_cookies([{"name": "other", "value": "secret", "url": base}])
         yield context
@@ -70,10 +70,10 @@ def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[B
 def visited(
     context: BrowserContext, preview: str, *, unsafely: bool = False, lets_frame: bool = False
 ) -> tuple[set[str], list[str]]:
-    """Look at every page of the preview; return what pages got, and what was asked for outside of the preview.
+    """Open every page of the preview; return what pages obtained, and requests outside of the preview.
 
     unsafely: with the policies of the preview taken away, as if we had forgotten them. lets_frame: with those of the
-    pages of administrators taken away, by which nobody may frame them.
+    pages of administrators removed, which forbid framing.
     """
     page = context.new_page()
     reached: list[str] = []
@@ -84,7 +84,7 @@ def visited(
         headers = {name: value for name, value in answer.headers.items() if name not in _POLICIES}
         route.fulfill(response=answer, headers=headers)
 
-    # What the browser itself refuses has no answer: the policy keeps it from being sent.
+    # Requests blocked by the policy have no response: they are not sent.
     page.on("response", lambda answer: reached.append(urlsplit(answer.url).path))
     if unsafely:
         page.route(f"**{folder}**", bare)

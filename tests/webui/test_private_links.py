@@ -128,14 +128,14 @@ def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -
         assert (response.status, response.headers["content-language"]) == (200, language)
         assert phrase in text
         assert text.startswith(f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">'), (
-            "also for whoever opens it when it was saved"
+            "also if it is opened after it was saved"
         )
         assert "script-src" not in response.headers["content-security-policy"]
     assert "in English" not in visitor.get(f"/jobs/{key}", Accept_Language="en").body.decode()
     english = service.request("GET", f"/api/jobs/{key}", Accept_Language="en")
     assert service.request("GET", f"/api/jobs/{key}", Accept_Language="de").body == english.body
     assert b'<html lang="de">' in visitor.get(f"{path}?lang=de", Accept_Language="en").body
-    assert b'<html lang="de">' in visitor.get(path, Accept_Language="en").body, "what was chosen is kept"
+    assert b'<html lang="de">' in visitor.get(path, Accept_Language="en").body, "the choice is stored"
     assert visitor.get(f"{path}?lang=%22%3E%3Cscript%3E").headers["content-language"] == "de"
 
 
