@@ -22,8 +22,8 @@ from typing import IO
 
 import aiohttp
 from tests.cli.run import UNLOST
+from tests.recover.sample_site import serve_site
 from tests.recover.site import HOST, ROOT, Held, Site, html, part
-from tests.recover.village import running
 
 STREAMS = 200
 RECENT = 5  # jobs that were just ordered: none of them has ended yet
@@ -77,7 +77,7 @@ def tiny() -> Site:
 
 def archives(folder: str) -> None:
     """Be the archives."""
-    with running(tiny()) as lost:
+    with serve_site(tiny()) as lost:
         print(lost.registry(Path(folder)), flush=True)
         sys.stdin.read()
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler.protocol import Scheduling
 
+    from tests.recover.archives import Archives
+
 # Derandomised, so that a green run stays green; the thorough profile looks further, with a new seed each time.
 hypothesis.settings.register_profile("fast", max_examples=100, derandomize=True, deadline=None)
 hypothesis.settings.register_profile("thorough", max_examples=3_000, deadline=None)
@@ -114,10 +116,10 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture
 def far_from_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the last hour of a day, let commands believe that it is noon: for a day that is near, they would wait."""
+    """In the last hour of a day, shift the clock of commands to noon, so that they do not wait for the next day."""
     if time.time() % _DAY > _DAY - 3_600:
-        monkeypatch.setenv("TESTS_EARLIER", str(_DAY / 2))
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("earlier")))
+        monkeypatch.setenv("TESTS_CLOCK_OFFSET", str(_DAY / 2))
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("shifted_clock")))
 
 
 @pytest.fixture
@@ -171,7 +173,17 @@ def browser() -> Iterator["Browser"]:
 @pytest.fixture
 def page(browser: "Browser") -> Iterator["Page"]:
     """Open a window as wide as a phone."""
-    from tests.report.looking import phone
+    from tests.report.browser_page import phone_page
 
-    with phone(browser) as opened:
+    with phone_page(browser) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def running_archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Archives"]:
+    """Run three pywb servers with the reference site."""
+    from tests.recover.archives import archives
+    from tests.recover.reference_site import reference_site
+
+    with archives(reference_site(), tmp_path_factory.mktemp("archives")) as running:
+        yield running

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import unlost
-from tests.recover.half_dead import Response, half_dead
+from tests.recover.partial_site import Response, serve_partial_site
 from unlost.errors import DateError, InputError, UriError, UsageError
 from unlost.recover import RecoveryEvent, ResourceRecovered
 from unlost.testing import FakeArchive, Fault, Held
@@ -265,7 +265,7 @@ def test_a_site_comes_back_from_files_alone(tmp_path: Path) -> None:
 
 def test_the_live_site_is_a_source(tmp_path: Path) -> None:
     """Its requests are counted under its id."""
-    with half_dead({"/": Response(b"<p>home")}) as site:
+    with serve_partial_site({"/": Response(b"<p>home")}) as site:
         found = unlost.recover(site.base, tmp_path / "it", archives=[], live=True, delay=0, contact="me@example.org")
         assert found.counts()["recovered"] == 1
         assert found.run is not None

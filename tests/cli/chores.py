@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cli.run import unlost
-from tests.export.recovered import recovered
+from tests.export.small_recovery import recover_small_site
 from tests.vault.fixtures import server_files, static_site
 from tests.warc.warcs import member, record
 
@@ -60,7 +60,7 @@ def prepare(read: Path) -> None:
     _do("map build", read / "index.cdxj", "-o", read / "map.ukvs")
     _do("refresh simulate --mixture liars --hosts 100 --visits 10 --write", read / "visits.ndjson")
     (read / "site.warc.gz").write_bytes(b"".join(member(record(number=number)) for number in range(200)))
-    recovered(read / "r")
+    recover_small_site(read / "r")
     server, site = server_files(read), static_site(read)
     _do("vault pack", server, "--pages", site, "--vault", read / "v")
     _do("vault inject", site, "--vault", read / "v")

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.cli.checked import WEB, Done, Home, archives, base, held, home
-from tests.crawl.site import Page, html, living, moved, sitemap, text
+from tests.crawl.live_site import Page, html, moved, serve_live_site, sitemap, text
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import Stored
 from tests.recover.registry import registry
@@ -130,9 +130,9 @@ def test_only_what_a_sitemap_names_is_asked_for(home: Home) -> None:
         }.get(path)
 
     async def run() -> tuple[Done, Done]:
-        async with living(page) as site, archives(home, []):
+        async with serve_live_site(page) as site, archives(home, []):
             done = await home.run("check", f"{site.url}/", "--sitemap", "--json")
-        async with living({"/": html("/linked")}) as site, archives(home, []):
+        async with serve_live_site({"/": html("/linked")}) as site, archives(home, []):
             return done, await home.run("check", f"{site.url}/", "--sitemap", "--json")
 
     done, without = asyncio.run(run())
@@ -147,7 +147,7 @@ def test_what_was_mended_is_seen_at_once(home: Home) -> None:
     pages = {"/": html("/linked"), "/robots.txt": text("User-agent: *\nDisallow: /")}
 
     async def run() -> list[Done]:
-        async with living(pages.get) as site, archives(home, []):
+        async with serve_live_site(pages.get) as site, archives(home, []):
             done = [await home.run("check", f"{site.url}/", "--sitemap")]
             pages["/robots.txt"] = text("")
             done.append(await home.run("check", f"{site.url}/", "--sitemap"))
@@ -314,7 +314,7 @@ def test_copies_that_are_none_do_not_count(home: Home) -> None:
     pages |= {path: html() for path in ("/good", "/older", "/parked", "/missing")}
 
     async def run() -> tuple[Done, Done, list[str], str]:
-        async with living(pages) as site:
+        async with serve_live_site(pages) as site:
             stored = [
                 Stored(f"{site.url}/", "20240101000000", TEXT),
                 Stored(f"{site.url}/good", "20240101000000", TEXT),
@@ -351,7 +351,7 @@ def test_an_archive_that_gives_no_copies_is_left_alone(home: Home) -> None:
     pages = {"/": html(*(f"/{number}" for number in range(30)))} | {f"/{number}": html() for number in range(30)}
 
     async def run() -> tuple[Done, int]:
-        async with living(pages) as site:
+        async with serve_live_site(pages) as site:
             stored = [Stored(f"{site.url}{path}", "20240101000000", TEXT) for path in pages]
             async with archives(home, stored) as server:
                 server.excluded["id_/"] = "RobotAccessControlException"

@@ -17,11 +17,11 @@ from aiohttp import web
 
 from tests.archives.sampling.killable import Commands, commands
 from tests.cli.run import UNLOST, unlost
-from tests.crawl.site import Page, html, living
+from tests.crawl.live_site import Page, html, serve_live_site
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from tests.process_killer import RequestKiller
-from tests.recover.aside import aside
+from tests.recover.background_server import run_in_background
 from tests.recover.registry import registry
 from unlost.registry import Archive, ArchiveKind
 
@@ -77,7 +77,7 @@ async def world(killer: RequestKiller) -> AsyncIterator[World]:
         return handle
 
     async with (
-        living(page) as site,
+        serve_live_site(page) as site,
         listening(counted("lister", found.lister)) as found.lister.base,
         listening(counted("single", found.single)) as found.single.base,
     ):
@@ -98,7 +98,7 @@ def killer() -> RequestKiller:
 @pytest.fixture(scope="module")
 def running(killer: RequestKiller) -> Iterator[World]:
     """Run the world."""
-    with aside(world(killer)) as found:
+    with run_in_background(world(killer)) as found:
         yield found
 
 

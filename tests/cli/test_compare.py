@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.comparison.memory_sites import MemorySite, resource
-from tests.export.sample_recoveries import Copy, recovered
+from tests.export.sample_recoveries import SampleCapture, make_recovery
 from tests.waiting import wait_until
 from tests.warc.warcs import record
 from unlost.cli import compare, run
@@ -169,9 +169,9 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def fake(monkeypatch: pytest.MonkeyPatch, original: MemorySite, recovered: MemorySite) -> None:
+def fake(monkeypatch: pytest.MonkeyPatch, original: MemorySite, make_recovery: MemorySite) -> None:
     """Have these sites read, whatever is there."""
-    monkeypatch.setattr(compare, "open_site", lambda path, **_: original if path.name == "original" else recovered)
+    monkeypatch.setattr(compare, "open_site", lambda path, **_: original if path.name == "original" else make_recovery)
 
 
 def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -222,10 +222,10 @@ def test_what_could_not_be_read_is_said(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """The rest is compared, and the exit code is 5."""
-    original, recovered = MemorySite([resource("a.example/", b"1")]), MemorySite([resource("a.example/", b"1")])
+    original, make_recovery = MemorySite([resource("a.example/", b"1")]), MemorySite([resource("a.example/", b"1")])
     original.skipped = {"redirect": 3, "error": 2}
-    recovered.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
-    fake(monkeypatch, original, recovered)
+    make_recovery.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
+    fake(monkeypatch, original, make_recovery)
     assert run(["compare", "original", "recovered"]) == 5
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"1 of 1 resource came back, unchanged.\n")
@@ -247,15 +247,15 @@ def test_texts_that_could_not_be_compared_are_said(
     """By the reason; a damaged document is a warning, a body that cannot be read any more is more than that."""
     names = ("a.example/x.pdf", "a.example/y.pdf", "a.example/page")
     original = [resource(name, b"%PDF-1.4", "application/pdf") for name in names[:2]]
-    recovered = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
-    fake(monkeypatch, MemorySite(original), MemorySite(recovered))
+    make_recovery = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
+    fake(monkeypatch, MemorySite(original), MemorySite(make_recovery))
     assert run(["compare", "original", "recovered"]) == 0
     assert b"2 texts were not compared: the document is damaged; first: http://a.example/x.pdf" in (
         capsysbinary.readouterr().err
     )
     original.append(resource(names[2], b"unreadable"))
-    recovered.append(resource(names[2], b"text"))
-    fake(monkeypatch, MemorySite(original), MemorySite(recovered))
+    make_recovery.append(resource(names[2], b"text"))
+    fake(monkeypatch, MemorySite(original), MemorySite(make_recovery))
     assert run(["compare", "original", "recovered"]) == 5
     assert b"1 text was not compared: the file was changed meanwhile" in capsysbinary.readouterr().err
 
@@ -274,9 +274,9 @@ def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.Cap
     """No terminal acts on an address or a type, wherever it is printed; JSON is ASCII."""
     evil = "\x1b]0;owned\x07\u202e\x9b31m\r\n\t\x00\udcff<script>"
     original = MemorySite([resource(f"a.example/{evil}", b"1", f"text/{evil}"), resource("a.example/b", b"unreadable")])
-    recovered = MemorySite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
-    recovered.skipped = {evil: 1}
-    fake(monkeypatch, original, recovered)
+    make_recovery = MemorySite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
+    make_recovery.skipped = {evil: 1}
+    fake(monkeypatch, original, make_recovery)
     for more in ([], ["--list", "all"], ["--json"], ["--html", "page.html"]):
         run(["compare", "original", "recovered", *more])
         out, err = (text.decode() for text in capsysbinary.readouterr())
@@ -368,19 +368,19 @@ def test_interrupted(tmp_path: Path) -> None:
 
 LOST = "http://lost.example/"
 CAPTURES = [
-    Copy(LOST, b'<title>Home</title><a href="/a?x=1">one</a><a href="/b/">two</a><img src="/p.php">'),
-    Copy(f"{LOST}a?x=1", f"<title>A</title><p>{WORDS}".encode()),
-    Copy(f"{LOST}b/", b'<title>B</title><a href="/">home</a><a href="/A">other case</a>'),
-    Copy(f"{LOST}A", b"<title>Upper</title>"),
-    Copy(f"{LOST}p.php", b"GIF89a", "image/gif"),
-    Copy(f"{LOST}.htaccess", b"text", "text/plain"),
+    SampleCapture(LOST, b'<title>Home</title><a href="/a?x=1">one</a><a href="/b/">two</a><img src="/p.php">'),
+    SampleCapture(f"{LOST}a?x=1", f"<title>A</title><p>{WORDS}".encode()),
+    SampleCapture(f"{LOST}b/", b'<title>B</title><a href="/">home</a><a href="/A">other case</a>'),
+    SampleCapture(f"{LOST}A", b"<title>Upper</title>"),
+    SampleCapture(f"{LOST}p.php", b"GIF89a", "image/gif"),
+    SampleCapture(f"{LOST}.htaccess", b"text", "text/plain"),
 ]
 
 
 @pytest.fixture
 def recovery(tmp_path: Path) -> Path:
     """Make a recovery whose export has rewritten links and changed names."""
-    return recovered(tmp_path / "lost.recovery", CAPTURES)
+    return make_recovery(tmp_path / "lost.recovery", CAPTURES)
 
 
 @pytest.mark.parametrize("name", ["site", "site.zip", "site.tar.gz", "site.tar"])

@@ -12,22 +12,22 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.export.sample_recoveries import ROOT as OTHER_ROOT
-from tests.export.sample_recoveries import Copy, recovered
+from tests.export.sample_recoveries import SampleCapture, make_recovery
 from tests.recover.command import Command
+from tests.recover.sample_site import PAGES, sample_site, serve_site
 from tests.recover.site import ROOT, Site
-from tests.recover.village import PAGES, running, village
 from tests.waiting import wait_until
 from unlost.export import MANIFEST_NAME
 
-SITE: Site = village()
+SITE: Site = sample_site()
 FILES = {"index.html", *(f"{number}.{ending}" for number in range(PAGES) for ending in ("html", "gif"))}
 
 
 @pytest.fixture(scope="module")
 def recovery(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recover the village once."""
-    place = tmp_path_factory.mktemp("village")
-    with running(SITE) as found:
+    """Recover the sample site once."""
+    place = tmp_path_factory.mktemp("sample")
+    with serve_site(SITE) as found:
         command = Command(found.registry(place), place / "lost.recovery", place / "home")
         assert command.run(ROOT).code == 0
     return command.folder
@@ -108,8 +108,8 @@ def test_for_hosting(recovery: Path, tmp_path: Path) -> None:
 
 def test_names_for_windows(tmp_path: Path) -> None:
     """With the option, no name is one that Windows refuses; how many were changed, and why, is told."""
-    copies = [Copy(f"{OTHER_ROOT}{tail}", b"x") for tail in ("aux.html", "a.php?x=1", "B.html", "b.html")]
-    folder = recovered(tmp_path / "r", copies)
+    copies = [SampleCapture(f"{OTHER_ROOT}{tail}", b"x") for tail in ("aux.html", "a.php?x=1", "B.html", "b.html")]
+    folder = make_recovery(tmp_path / "r", copies)
     done = unlost("export", str(folder), "--to", str(tmp_path / "site"), "--windows-names", "--json")
     names = {file.name for file in (tmp_path / "site").iterdir()}
     assert {"aux_.html", "a.php@x=1.html", "B.html"} < names
@@ -118,7 +118,7 @@ def test_names_for_windows(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     """The rest is exported, and the exit code is 5."""
-    folder = recovered(tmp_path / "r", [Copy(f"{OTHER_ROOT}{number}", b"x" * 999) for number in range(3)])
+    folder = make_recovery(tmp_path / "r", [SampleCapture(f"{OTHER_ROOT}{number}", b"x" * 999) for number in range(3)])
     (warc,) = (folder / "warc").iterdir()
     warc.write_bytes(warc.read_bytes()[: warc.stat().st_size // 2])
     done = unlost("export", str(folder), "--to", str(tmp_path / "site"))
@@ -155,9 +155,9 @@ def test_what_is_refused(
 def test_ctrl_c(tmp_path: Path, name: str) -> None:
     """It ends with 130 and a line that says so, and nothing is left of what was begun."""
     first = f"{OTHER_ROOT}0.bin"
-    copies = [Copy(first, bytes(8 << 20), "image/png")]
-    copies += [Copy(f"{OTHER_ROOT}{number}.bin", mime="image/png", same_as=first) for number in range(1, 400)]
-    folder, out = recovered(tmp_path / "r", copies), tmp_path / "out"
+    copies = [SampleCapture(first, bytes(8 << 20), "image/png")]
+    copies += [SampleCapture(f"{OTHER_ROOT}{number}.bin", mime="image/png", same_as=first) for number in range(1, 400)]
+    folder, out = make_recovery(tmp_path / "r", copies), tmp_path / "out"
     out.mkdir()
     with subprocess.Popen(
         [UNLOST, "export", str(folder), "--to", str(out / name)], stderr=subprocess.PIPE, env={**os.environ}
@@ -171,7 +171,7 @@ def test_ctrl_c(tmp_path: Path, name: str) -> None:
 
 def test_nothing_can_be_read(tmp_path: Path) -> None:
     """Where no copy is whole, no site of no files is made, of whatever kind."""
-    folder = recovered(tmp_path / "r", [Copy(OTHER_ROOT, b"x")])
+    folder = make_recovery(tmp_path / "r", [SampleCapture(OTHER_ROOT, b"x")])
     (warc,) = (folder / "warc").iterdir()
     warc.unlink()
     for name in ("site", "site.zip", "site.wacz"):
@@ -184,7 +184,7 @@ def test_nothing_can_be_read(tmp_path: Path) -> None:
 def test_no_recovery(tmp_path: Path) -> None:
     """A folder that is none, and one in which nothing is yet, say so and leave nothing."""
     (tmp_path / "none").mkdir()
-    recovered(tmp_path / "new", [])
+    make_recovery(tmp_path / "new", [])
     said = {
         "nowhere": "cannot be read: No such file or directory: give the folder of a recovery",
         "none": "not the folder of a recovery",

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.chores import CHORES, NETWORKED, prepare
-from tests.crawl.site import Page, html, living
-from tests.recover.aside import aside
+from tests.crawl.live_site import Page, html, serve_live_site
+from tests.recover.background_server import run_in_background
 from tests.small_disk import run_on_small_disk
 from unlost.testing import FakeArchive, write_registry
 
@@ -35,7 +35,7 @@ def test_commands_that_ask_and_keep(name: str, tmp_path: Path) -> None:
     """The same of those that keep what comes from others: what they have begun, they go on with."""
     pages: dict[str, Page] = {f"/{number}": html("/", more=f"<p>{number}</p>" * 900) for number in range(12)}
     pages["/"] = html(*pages)
-    with aside(living(pages)) as site:
+    with run_in_background(serve_live_site(pages)) as site:
         held = {f"{site.url}{path}": [("2014-02-10", page.body)] for path, page in pages.items()}
         with FakeArchive(held) as archive:
             write_registry(tmp_path / "archives.toml", archive.registry_entry())

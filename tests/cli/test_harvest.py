@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.crawl.site import Living, Page, living
-from tests.recover.aside import aside
+from tests.crawl.live_site import LiveSite, Page, serve_live_site
+from tests.recover.background_server import run_in_background
 from tests.refresh.harvest.site import log, records, trusting
 from unlost.refresh import read_policy, serialize_policy, write_policy
 
@@ -19,13 +19,13 @@ POLITE = ("--delay", "0", "--contact", "me@example.org")
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Living]:
+def site() -> Iterator[LiveSite]:
     """Run a site whose pages never change, and whose server does nothing with conditions."""
-    with aside(living(PAGES)) as found:
+    with run_in_background(serve_live_site(PAGES)) as found:
         yield found
 
 
-def test_a_list_is_harvested_and_told(site: Living, tmp_path: Path) -> None:
+def test_a_list_is_harvested_and_told(site: LiveSite, tmp_path: Path) -> None:
     """In words, with what could not be read; for programs, a line for each visit; as an index for others."""
     urls = tmp_path / "urls.txt"
     urls.write_text("# pages\n" + "".join(f"{site.url}{path}\n" for path in PAGES) + "mailto:a@b.example\n")
@@ -44,7 +44,7 @@ def test_a_list_is_harvested_and_told(site: Living, tmp_path: Path) -> None:
     assert (lines[-1]["audited"], lines[-1]["lies"]) == (4, 0)
 
 
-def test_an_archive_is_gone_on_with(site: Living, tmp_path: Path) -> None:
+def test_an_archive_is_gone_on_with(site: LiveSite, tmp_path: Path) -> None:
     """Its index and its WARCs are the history of another folder: nothing is downloaded again."""
     first, second, index = tmp_path / "first", tmp_path / "second", tmp_path / "i.cdxj"
     assert unlost("harvest", *(site.url + path for path in PAGES), "-o", str(first), *POLITE).returncode == 0
@@ -61,7 +61,7 @@ def test_an_archive_is_gone_on_with(site: Living, tmp_path: Path) -> None:
 
 def test_interrupted_it_says_so_and_goes_on(tmp_path: Path) -> None:
     """Ctrl-C ends it with 130; what was harvested is kept, and each page is visited once."""
-    with aside(living(PAGES)) as site:
+    with run_in_background(serve_live_site(PAGES)) as site:
         urls = [site.url + path for path in PAGES]
         command = [str(UNLOST), "harvest", *urls, "-o", str(tmp_path / "kept"), "--delay", "3600"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from tests.cli.test_guides import assert_shown, examples, run
-from tests.crawl.site import Page, living
-from tests.recover.aside import aside
+from tests.crawl.live_site import Page, serve_live_site
+from tests.recover.background_server import run_in_background
 from unlost.refresh import read_policy
 
 PAGES = 30
@@ -42,7 +42,7 @@ def test_harvests_learn_and_go_on(tmp_path: Path) -> None:
         return Page(f"<p>{version} {number}".encode() + b" word" * 4_000, 200, {"etag": f'"{version}"'})
 
     first, learn, again, due = examples("harvest.md")
-    with aside(living(answer)) as site:
+    with run_in_background(serve_live_site(answer)) as site:
         (tmp_path / "pages.txt").write_text("".join(f"{site.url}/{number}\n" for number in range(PAGES)))
         assert_shown(first[1], run(tmp_path, [*first[0], *QUICK]))
         for _ in range(1, ROUNDS):

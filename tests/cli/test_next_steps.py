@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.export.sample_recoveries import Copy, recovered
+from tests.export.sample_recoveries import SampleCapture, make_recovery
+from tests.recover.sample_site import sample_site, serve_site
 from tests.recover.site import ROOT
-from tests.recover.village import running, village
 from tests.vault.fixtures import server_files, static_site
 
 
@@ -21,7 +21,7 @@ def next_steps(*arguments: str, code: int = 0, **env: str) -> list[str]:
 def test_from_recovery_to_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`recover` names `report` and `export`, `report` names `export`, and `export` says how to open what it wrote."""
     monkeypatch.chdir(tmp_path)
-    with running(village()) as found:
+    with serve_site(sample_site()) as found:
         registry = str(found.registry(tmp_path))
         words = ("recover", ROOT, "--archives", registry, "-o", "my site")
         (step,) = next_steps(*words, "--dry-run")
@@ -48,9 +48,9 @@ def test_from_recovery_to_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_compare_names_how_to_list_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only if something is missing, and something came back."""
     monkeypatch.chdir(tmp_path)
-    copies = [Copy(f"{ROOT}{name}", f"<title>{name}".encode()) for name in ("", "a")]
-    recovered(tmp_path / "both", copies)
-    recovered(tmp_path / "one", copies[:1])
+    copies = [SampleCapture(f"{ROOT}{name}", f"<title>{name}".encode()) for name in ("", "a")]
+    make_recovery(tmp_path / "both", copies)
+    make_recovery(tmp_path / "one", copies[:1])
     (step,) = next_steps("compare", "both", "one")
     assert step == "unlost: next: `unlost compare both one --list missing` names what is missing"
     assert next_steps("compare", "one", "both") == []

@@ -13,7 +13,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.neighbours import chromium, pywb
 from tests.neighbours.sampled import sampled
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from tests.recover.aside import aside
+from tests.recover.background_server import run_in_background
 from tests.recover.registry import registry
 
 pytestmark = [  # warcio leaves files open
@@ -69,7 +69,7 @@ def held(folder: Path, site: Scripted) -> list[Path]:
 @pytest.mark.browser
 def test_live_pages_are_compared_with_what_pywb_holds(tmp_path: Path) -> None:
     """Who holds what, states, staleness and likeness are those that were planted; the page shows them."""
-    with aside(scripted(LIVE)) as site, pywb.serving_warcs(held(tmp_path, site), tmp_path) as servers:
+    with run_in_background(scripted(LIVE)) as site, pywb.serving_warcs(held(tmp_path, site), tmp_path) as servers:
         registry(tmp_path / "archives.toml", *(each.archive(name) for name, each in zip(DATES, servers, strict=True)))
         paths = [*DATES["a"], "/nowhere"]
         (tmp_path / "pages.txt").write_text("".join(f"{site.base}{path}\n" for path in paths))
@@ -151,7 +151,7 @@ def test_ctrl_c_among_live_pages_is_clean(tmp_path: Path) -> None:
                 stopping.pop().send_signal(signal.SIGINT)
             return super().get(path, default)
 
-    with aside(scripted({path: Answer(headers=HTML, body=WORDS) for path in paths})) as server:
+    with run_in_background(scripted({path: Answer(headers=HTML, body=WORDS) for path in paths})) as server:
         server.answers = Stopping(server.answers)
         place = tmp_path / "a"
         place.mkdir()
@@ -178,7 +178,7 @@ def test_ctrl_c_among_live_pages_is_clean(tmp_path: Path) -> None:
 
 def test_a_live_site_that_wants_us_to_wait_is_left_for_another_run(tmp_path: Path) -> None:
     """The exit code is 4, and the next run looks at that page alone; one that does not answer is not live, and done."""
-    with aside(scripted({"/busy": Answer(503, {"retry-after": "3600"})})) as server:
+    with run_in_background(scripted({"/busy": Answer(503, {"retry-after": "3600"})})) as server:
         uris = [f"{server.base}/busy", "http://127.0.0.2:9/"]
         (tmp_path / "a").mkdir()
         write(tmp_path / "a" / "x.warc.gz", *(page(uri, "2014-03-20T00:00:00Z") for uri in uris))

@@ -19,8 +19,8 @@ from tests.archives.local.browser_caches import (
 )
 from tests.cli.run import unlost
 from tests.neighbours import chromium, firefox
-from tests.recover.half_dead import Response, half_dead
-from tests.recover.reading import kept
+from tests.recover.partial_site import Response, serve_partial_site
+from tests.recover.recovery_output import read_warcs
 from unlost.testing import FakeArchive, write_registry
 
 SITE = "http://lost.example/"
@@ -95,7 +95,7 @@ def a_firefox_cache(profile: Path) -> Path:
 
 def kept_bodies(folder: Path) -> list[bytes]:
     """Return the bodies in the WARCs of a recovery."""
-    return [record.body for record in kept(folder).values()]
+    return [record.body for record in read_warcs(folder).values()]
 
 
 def recovered(*words: str) -> tuple[dict[str, str], str]:
@@ -238,7 +238,7 @@ def test_the_live_site_fills_the_gaps(tmp_path: Path) -> None:
         "/robots.txt": Response(b"User-agent: *\nDisallow: /private/", mime="text/plain"),
     }
     links = "".join(f'<a href="{name}">x</a>' for name in ("a.html", "b.html", "private/c.html", "old.html", "gone"))
-    with half_dead(pages) as site:
+    with serve_partial_site(pages) as site:
         held = {site.base: f"<p>home {links}".encode(), f"{site.base}a.html": b"<p>page a"}
         a_warc(tmp_path / "my.warc.gz", held)
         words = ("--warc", "my.warc.gz", "--no-archives", "--live", "--delay", "0", "--contact", "me@example.org")
@@ -274,7 +274,7 @@ def test_the_live_site_is_preferred_if_the_most_recent_is_wanted(tmp_path: Path)
         "/broken.html": Response(b"<p>error", 500),
         "/parked.html": Response(b"<title>lost.example</title><h1>This domain is for sale</h1><p>Make an offer</p>"),
     }
-    with half_dead(pages) as site:
+    with serve_partial_site(pages) as site:
         names = ("", "gone.html", "broken.html", "parked.html")
         held = {f"{site.base}{name}": b"<p>archived %s" % name.encode() for name in names}
         a_warc(tmp_path / "my.warc.gz", held)
@@ -295,7 +295,7 @@ def test_a_site_is_recovered_from_the_live_site_alone(tmp_path: Path) -> None:
         "/folder/": Response(b"<p>folder"),
         "/i.png": Response(b"\x89PNG\r\n\x1a\n", mime="image/png"),
     }
-    with half_dead(pages) as site:
+    with serve_partial_site(pages) as site:
         done = unlost("recover", site.base, "-o", "r", "--no-archives", "--live", "--delay", "0")
         assert (done.returncode, b"3 recovered, 0 missing" in done.stderr) == (0, True), done.stderr
         assert {b"<p>folder", pages["/i.png"].body} <= set(kept_bodies(tmp_path / "r"))

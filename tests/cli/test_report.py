@@ -9,26 +9,26 @@ from urllib.parse import unquote
 import pytest
 
 from tests.cli.run import unlost
-from tests.report.looking import EVIL, HIDDEN
-from tests.report.recovery.states import NOW, SITE, Made, make
+from tests.report.browser_page import EVIL, HIDDEN
+from tests.report.recovery.states import NOW, SITE, SampleResource, make_state
 from unlost.html import LinkKind
 from unlost.recover.state import SCHEMA_VERSION, RecoveryState
 from unlost.sqlite import STATE_FILE_NAME
 
 ROOT = Path(__file__).parents[2]
 MADE = [
-    Made("", "20110401000000", urim="https://a.example/1", links=("gone", "x\ty")),
-    Made("i.png", "20120101000000", archive="b", mime=f"image/{EVIL}\t{HIDDEN}", use=LinkKind.REQUISITE),
-    Made("x\ty", "20130101000000", mime=None, others=(("b", "20140101000000"), ("c", "20100101000000"))),
-    Made("gone", reason="not-held"),
-    Made("bad", "20150101000000", reason="rejected", verdict=("parked", "for sale")),
+    SampleResource("", "20110401000000", urim="https://a.example/1", links=("gone", "x\ty")),
+    SampleResource("i.png", "20120101000000", archive="b", mime=f"image/{EVIL}\t{HIDDEN}", use=LinkKind.REQUISITE),
+    SampleResource("x\ty", "20130101000000", mime=None, others=(("b", "20140101000000"), ("c", "20100101000000"))),
+    SampleResource("gone", reason="not-held"),
+    SampleResource("bad", "20150101000000", reason="rejected", verdict=("parked", "for sale")),
 ]
 
 
 @pytest.fixture
 def recovery(tmp_path: Path) -> Path:
     """Make a recovery."""
-    return make(tmp_path / "lost.example.recovery", MADE)
+    return make_state(tmp_path / "lost.example.recovery", MADE)
 
 
 def test_the_files_are_written_and_the_summary_is_printed(recovery: Path) -> None:
@@ -170,7 +170,7 @@ def test_it_works_while_a_recovery_is_at_work(recovery: Path) -> None:
 
 def test_nothing_yet(tmp_path: Path) -> None:
     """It is said, and no error."""
-    done = unlost("report", str(make(tmp_path / "r", [], url=None)))
+    done = unlost("report", str(make_state(tmp_path / "r", [], url=None)))
     assert done.returncode == 0
     assert done.stdout.decode() == "Nothing has come back yet.\n"
     assert b"`unlost recover` goes on" in done.stderr
@@ -212,8 +212,8 @@ def test_what_is_wrong_is_said(
     (tmp_path / "other" / STATE_FILE_NAME).write_text(
         "my diary, which is long enough to be looked at as if it were a database"
     )
-    (make(tmp_path / "linked", MADE) / "report").symlink_to(tmp_path / "empty")
-    (make(tmp_path / "linked-file", MADE) / "report").mkdir()
+    (make_state(tmp_path / "linked", MADE) / "report").symlink_to(tmp_path / "empty")
+    (make_state(tmp_path / "linked-file", MADE) / "report").mkdir()
     (tmp_path / "linked-file" / "report" / "index.html").symlink_to(tmp_path / "a-file")
     done = unlost("report", *words)
     assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.cli.test_report import MADE
-from tests.report.recovery.states import make
+from tests.report.recovery.states import make_state
 
 
 def test_factors_of_a_recovery_are_told_and_what_is_absent_is_said(tmp_path: Path) -> None:
     """Counts are those of the report; factors that nobody knows are absent, with where they are had from."""
-    folder = make(tmp_path / "lost.example.recovery", MADE)
+    folder = make_state(tmp_path / "lost.example.recovery", MADE)
     *_, summary = unlost("report", str(folder), "--json").stdout.splitlines()
     resources = json.loads(summary)["resources"]
     done = unlost("report", "--factors", str(folder), "--json")
@@ -28,7 +28,7 @@ def test_factors_of_a_recovery_are_told_and_what_is_absent_is_said(tmp_path: Pat
 
 def test_ranks_are_read_in_either_order_and_by_domain(tmp_path: Path) -> None:
     """A host has the number of its domain; lines that are none are counted, and said."""
-    folder = make(tmp_path / "lost.example.recovery", MADE)
+    folder = make_state(tmp_path / "lost.example.recovery", MADE)
     (tmp_path / "ranks.csv").write_text("rank,host\n100,lost.example\nno number here\n")
     done = unlost("report", "--factors", str(folder), "--json", "--ranks", str(tmp_path / "ranks.csv"))
     found = json.loads(done.stdout)
@@ -39,7 +39,7 @@ def test_ranks_are_read_in_either_order_and_by_domain(tmp_path: Path) -> None:
 
 def test_mixtures_are_refused(tmp_path: Path) -> None:
     """Several recoveries need --factors, one recovery is named once, and --ranks is for --factors."""
-    folder = str(make(tmp_path / "lost.example.recovery", MADE))
+    folder = str(make_state(tmp_path / "lost.example.recovery", MADE))
     assert unlost("report", folder, folder).returncode == 2
     assert unlost("report", folder, "--ranks", __file__).returncode == 2
     assert unlost("report", "--factors", folder, folder).returncode == 3

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.comparison.memory_sites import MemorySite, make_comparison, resource
-from tests.report.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
+from tests.report.browser_page import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, PageVisit, contrast, contrast_ratio, luminance
 from unlost.comparison import Comparison, PenaltyRules, TextSimilarity, compare_sites, render_comparison_page
 from unlost.comparison import report as renderer
 
@@ -40,11 +40,11 @@ def html_of(comparison: Comparison) -> str:
 
 def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
     """Nothing is asked for, nothing is complained about, and it is not wider than a phone."""
-    visit = Visit(page, tmp_path / "page.html", html_of(mixed()))
+    visit = PageVisit(page, tmp_path / "page.html", html_of(mixed()))
     assert visit.faults == []
-    assert visit.asked_for() == []
+    assert visit.external_requests() == []
     assert not visit.overflows()
-    assert not visit.is_harmed()
+    assert not visit.has_injected_markup()
     assert page.get_by_role("heading", name="How much came back").is_visible()
     assert "9 of 11 resources came back: 2 unchanged, 7 changed. 2 are missing. 11 more were added." in page.inner_text(
         "main"
@@ -62,8 +62,8 @@ def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
 )
 def test_the_looks_see_what_they_look_for(page: Page, tmp_path: Path, planted: str, fault: str) -> None:
     """A script, a picture from elsewhere, something wide, something that was not escaped."""
-    visit = Visit(page, tmp_path / "page.html", html_of(mixed()).replace("</main>", planted + "</main>"))
-    seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.is_harmed()}
+    visit = PageVisit(page, tmp_path / "page.html", html_of(mixed()).replace("</main>", planted + "</main>"))
+    seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.has_injected_markup()}
     assert seen[fault]
 
 
@@ -72,27 +72,27 @@ def test_a_request_would_be_seen(page: Page, tmp_path: Path) -> None:
     failures: list[str] = []
     page.on("requestfailed", lambda request: failures.append(str(request.failure)))
     text = html_of(mixed()).replace("</main>", '<img src="http://tracker.example/x.png"></main>')
-    assert Visit(page, tmp_path / "with.html", text).asked_for() == ["http://tracker.example/x.png"]
+    assert PageVisit(page, tmp_path / "with.html", text).external_requests() == ["http://tracker.example/x.png"]
     assert failures == ["csp"]
     bare = re.sub(r"<meta http-equiv=[^>]*>", "", text)
-    Visit(page, tmp_path / "without.html", bare)
+    PageVisit(page, tmp_path / "without.html", bare)
     assert failures == ["csp", "net::ERR_NAME_NOT_RESOLVED"]
 
 
 def test_hostile_names_are_shown_as_text(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Markup is seen, not run; what hides is spelled out; without escaping, the look would have seen harm."""
-    visit = Visit(page, tmp_path / "page.html", html_of(mixed()))
+    visit = PageVisit(page, tmp_path / "page.html", html_of(mixed()))
     text = page.inner_text("main")
     assert EVIL in text
     assert "\\u202egnp.exe\\x1b[31m\\x00\\udcff" in text
     assert RIGHT_TO_LEFT in text
     assert LONG not in text
-    assert not visit.is_harmed()
+    assert not visit.has_injected_markup()
     assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
     made = renderer._make_environment()
     made.autoescape = False
     monkeypatch.setattr(renderer, "_make_environment", lambda: made)
-    assert Visit(page, tmp_path / "raw.html", html_of(mixed())).is_harmed()
+    assert PageVisit(page, tmp_path / "raw.html", html_of(mixed())).has_injected_markup()
 
 
 def share_of(page: Page, name: str) -> float:
@@ -121,7 +121,7 @@ def share_of(page: Page, name: str) -> float:
 )
 def test_the_diagram_is_seen(page: Page, tmp_path: Path, counts: tuple[int, int, int, int]) -> None:
     """The browser draws it, and every part has its share of the disc."""
-    visit = Visit(page, tmp_path / "page.html", html_of(make_comparison(*counts)))
+    visit = PageVisit(page, tmp_path / "page.html", html_of(make_comparison(*counts)))
     box = page.locator("figure > svg").bounding_box()
     assert box is not None
     assert box["width"] == pytest.approx(box["height"], abs=1)
@@ -143,7 +143,7 @@ def test_it_can_be_read(browser: Browser, tmp_path: Path, scheme: str) -> None:
         color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
     ) as context:
         page = context.new_page()
-        Visit(page, tmp_path / "page.html", html_of(mixed()))
+        PageVisit(page, tmp_path / "page.html", html_of(mixed()))
         background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         assert (luminance(background) < 0.1) is (scheme == "dark")
         for selector in ("h1", ".lead", ".quiet", ".problem p", "small", "thead th", "td", "figcaption"):
@@ -152,7 +152,7 @@ def test_it_can_be_read(browser: Browser, tmp_path: Path, scheme: str) -> None:
         assert luminance(fills["identical"]) > luminance(fills["added"]) > luminance(fills["changed"])
         for name, colour in fills.items():
             others = [other for other in fills.values() if other != colour]
-            assert all(ratio(colour, other) >= 1.5 for other in others), name
+            assert all(contrast_ratio(colour, other) >= 1.5 for other in others), name
         page.add_style_tag(content=".lead { color: #999; } @media (prefers-color-scheme: dark) {.lead {color: #444;}}")
         assert contrast(page, ".lead", background) < 4.5
 
@@ -164,7 +164,7 @@ def fill(page: Page, name: str) -> str:
 
 def test_everything_has_a_name(page: Page, tmp_path: Path) -> None:
     """Whoever listens to the page is told what the picture shows and what tables are about."""
-    Visit(page, tmp_path / "page.html", html_of(mixed()))
+    PageVisit(page, tmp_path / "page.html", html_of(mixed()))
     assert page.get_by_role("img", name="Reconstruction diagram").count() == 1
     captions = page.locator("caption").all_inner_texts()
     assert captions[:2] == ["Difference", "Five ways to judge it, the strictest first"]
@@ -175,7 +175,7 @@ def test_everything_has_a_name(page: Page, tmp_path: Path) -> None:
 
 def test_on_paper(page: Page, tmp_path: Path) -> None:
     """Tables are not cut off, and all of them are there; black on white, also of a dark screen."""
-    Visit(page, tmp_path / "page.html", html_of(mixed()))
+    PageVisit(page, tmp_path / "page.html", html_of(mixed()))
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("() => getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -184,7 +184,7 @@ def test_on_paper(page: Page, tmp_path: Path) -> None:
 
 def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
     """A thousand of each, how many more there are, and where all of them can be had."""
-    visit = Visit(page, tmp_path / "page.html", html_of(make_comparison(1, 1_001, 2_500, 3)))
+    visit = PageVisit(page, tmp_path / "page.html", html_of(make_comparison(1, 1_001, 2_500, 3)))
     assert page.locator("#missing + ol > li").count() == 1_000
     assert page.locator("#changed + ol > li").count() == 1_000
     assert page.locator("#added + ol > li").count() == 3
@@ -195,7 +195,7 @@ def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
 
 def test_nothing_recovered(page: Page, tmp_path: Path) -> None:
     """Shares of nothing are said to be none, and lists of nothing are not there."""
-    Visit(page, tmp_path / "page.html", html_of(make_comparison(missing=2)))
+    PageVisit(page, tmp_path / "page.html", html_of(make_comparison(missing=2)))
     text = page.inner_text("main")
     assert "Almost identical among changed texts: n/a" in text
     assert page.locator("#changed, #added").count() == 0

@@ -1,4 +1,4 @@
-"""CrawlProcesses in forked processes that start at once, so that they can be killed often.
+"""Crawls in forked processes, which start at once and can be killed often.
 
 Run as a module, it reads one crawl per line as JSON, and writes the process id and then the exit code.
 """

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.crawl.site import HASTY
+from tests.crawl.live_site import HASTY
 from tests.http.harness import Names
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
@@ -19,10 +19,10 @@ BOMB = gzip.compress(bytes(64 << 20), 9)
 LIMIT = 100_000
 
 
-def visit(
+def fetch_all(
     answering: Callable[[Talk], Awaitable[None]], *requests: FetchRequest, deadlines: Timeouts = HASTY
 ) -> tuple[list[FetchResponse], Faults]:
-    """Send requests for paths, one after the other, on as few connections as that takes."""
+    """Send requests for paths one after the other, reusing connections."""
 
     async def run() -> tuple[list[FetchResponse], Faults]:
         async with (
@@ -36,9 +36,9 @@ def visit(
     return asyncio.run(run())
 
 
-def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> FetchResponse:
+def fetch_one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> FetchResponse:
     """Send one request."""
-    return visit(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
+    return fetch_all(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
 
 
 def test_response_is_complete() -> None:
@@ -47,11 +47,11 @@ def test_response_is_complete() -> None:
     async def answering(talk: Talk) -> None:
         await talk.answer(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
 
-    answer = one(answering)
-    assert (answer.status, answer.body.read(), answer.size, answer.truncated) == (200, b"hello", 5, None)
-    assert (answer.header("X-A"), answer.peer, answer.requested_at) == ("b", "127.0.0.1", "20231114221320")
-    assert answer.request.startswith(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:")
-    assert b"(+me@example.org)\r\n" in answer.request
+    response = fetch_one(answering)
+    assert (response.status, response.body.read(), response.size, response.truncated) == (200, b"hello", 5, None)
+    assert (response.header("X-A"), response.peer, response.requested_at) == ("b", "127.0.0.1", "20231114221320")
+    assert response.request.startswith(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert b"(+me@example.org)\r\n" in response.request
 
 
 def test_conditional_request_returns_304() -> None:
@@ -63,14 +63,14 @@ def test_conditional_request_returns_304() -> None:
         await talk.say(b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
 
     headers = (("If-None-Match", '"a"'), ("accept-encoding", "identity"), ("Authorization", "Basic secret"))
-    answers, server = visit(answering, FetchRequest("/", headers=headers), FetchRequest("/", headers=headers))
-    assert [(each.status, each.size, each.truncated) for each in answers] == [(304, 0, None)] * 2
+    responses, server = fetch_all(answering, FetchRequest("/", headers=headers), FetchRequest("/", headers=headers))
+    assert [(each.status, each.size, each.truncated) for each in responses] == [(304, 0, None)] * 2
     assert (seen[0]["if-none-match"], seen[0]["accept-encoding"], seen[0]["authorization"]) == (
         '"a"',
         "identity",
         "Basic secret",
     )
-    assert b"secret" not in answers[0].request
+    assert b"secret" not in responses[0].request
     assert server.connections == 1
 
 
@@ -88,9 +88,9 @@ def test_head_returns_headers_only() -> None:
         FetchRequest("/", "HEAD"),
         FetchRequest("/"),
     ]
-    answers, server = visit(answering, *requests)
-    assert [each.size for each in answers] == [0, 0, 5, 0, 5]
-    assert answers[0].header("content-length") == "5"
+    responses, server = fetch_all(answering, *requests)
+    assert [each.size for each in responses] == [0, 0, 5, 0, 5]
+    assert responses[0].header("content-length") == "5"
     assert server.connections == 1
 
 
@@ -109,14 +109,14 @@ def test_body_can_be_declined_after_the_headers() -> None:
 
     async def run() -> FetchResponse:
         async with faulty(answering) as server, Fetcher([server.url], VirtualClock()) as visitor:
-            answer = await visitor.fetch(FetchRequest(server.url, wants_body=False))
+            response = await visitor.fetch(FetchRequest(server.url, wants_body=False))
             async with asyncio.timeout(20):
                 while not ended:
                     await asyncio.sleep(0)
-            return answer
+            return response
 
-    answer = asyncio.run(run())
-    assert (answer.status, answer.header("etag"), answer.size, answer.truncated) == (200, "x", 0, None)
+    response = asyncio.run(run())
+    assert (response.status, response.header("etag"), response.size, response.truncated) == (200, "x", 0, None)
 
 
 async def _endless(talk: Talk) -> None:
@@ -133,7 +133,7 @@ async def _slow(talk: Talk) -> None:
     await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nbegin")
     while not talk.writer.is_closing():
         await talk.say(b".")
-        await asyncio.sleep(0.1)  # a server that is slow is the behaviour
+        await asyncio.sleep(0.1)  # the server is slow on purpose
 
 
 async def _stuck(talk: Talk) -> None:
@@ -164,11 +164,11 @@ async def _damaged(talk: Talk) -> None:
 def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
     """The received part is returned up to the limit, with the reason."""
     begun = time.monotonic()
-    answer = one(answering)
-    assert answer.truncated == reason
-    assert answer.size <= LIMIT
-    assert len(answer.body.read()) == answer.size
-    assert (answer.size == LIMIT) is (reason == "length")
+    response = fetch_one(answering)
+    assert response.truncated == reason
+    assert response.size <= LIMIT
+    assert len(response.body.read()) == response.size
+    assert (response.size == LIMIT) is (reason == "length")
     assert time.monotonic() - begun < 15
 
 
@@ -178,7 +178,7 @@ async def _flood(talk: Talk) -> None:
         await talk.say(b"x-a: " + b"y" * 8_000 + b"\r\n")
 
 
-async def _rubbish(talk: Talk) -> None:
+async def _garbage(talk: Talk) -> None:
     await talk.say(bytes(range(256)))
 
 
@@ -191,12 +191,12 @@ async def _reset(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answering", "kind"), [(_flood, "malformed"), (_rubbish, "malformed"), (_hang, "timeout"), (_reset, "reset")]
+    ("answering", "kind"), [(_flood, "malformed"), (_garbage, "malformed"), (_hang, "timeout"), (_reset, "reset")]
 )
 def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
     """Huge headers, invalid responses, silence and connection resets."""
     with pytest.raises(SiteError) as raised:
-        one(answering)
+        fetch_one(answering)
     assert raised.value.kind == kind
 
 
@@ -209,8 +209,8 @@ def test_stale_connection_is_replaced() -> None:
         else:
             await talk.answer(200, b"ok")
 
-    answers, server = visit(answering, FetchRequest("/"), FetchRequest("/"))
-    assert [each.status for each in answers] == [200, 200]
+    responses, server = fetch_all(answering, FetchRequest("/"), FetchRequest("/"))
+    assert [each.status for each in responses] == [200, 200]
     assert server.connections == 2
 
 
@@ -223,7 +223,7 @@ def test_stale_connection_is_replaced() -> None:
         "http://0x7f.1/",
         "http://inside.example/",
         "ftp://a.example/",
-        "no address",
+        "not a URL",
     ],
 )
 def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
@@ -249,4 +249,4 @@ def test_invalid_request_is_rejected(fields: dict[str, object]) -> None:
         await talk.answer()
 
     with pytest.raises(UsageError):
-        one(answering, **fields)
+        fetch_one(answering, **fields)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.crawl_process import CrawlProcesses, crawl_processes
-from tests.crawl.site import Living, Page, html, living, moved, sitemap
+from tests.crawl.live_site import LiveSite, Page, html, moved, serve_live_site, sitemap
 from tests.crawl.test_warc_store import records
 from tests.process_killer import RequestKiller
-from tests.recover.aside import aside
-from tests.recover.reading import _members
+from tests.recover.background_server import run_in_background
+from tests.recover.recovery_output import _members
 from unlost.crawl import CrawlOutcome, read_links, read_resources
 
 POINTS = 60
@@ -37,14 +37,14 @@ def _site() -> dict[str, Page]:
 
 
 @contextmanager
-def counted(pages: Mapping[str, Page], killer: RequestKiller) -> Iterator[Living]:
+def serve_counted(pages: Mapping[str, Page], killer: RequestKiller) -> Iterator[LiveSite]:
     """Run a site whose requests are counted."""
 
     def page(path: str) -> Page | None:
         killer.count_request()
         return pages.get(path)
 
-    with aside(living(page)) as found:
+    with run_in_background(serve_live_site(page)) as found:
         yield found
 
 
@@ -55,20 +55,20 @@ def killer() -> RequestKiller:
 
 
 @pytest.fixture(scope="module")
-def site(killer: RequestKiller) -> Iterator[Living]:
+def site(killer: RequestKiller) -> Iterator[LiveSite]:
     """Run the site with counted requests."""
-    with counted(_site(), killer) as found:
+    with serve_counted(_site(), killer) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def starting() -> Iterator[CrawlProcesses]:
+def crawl_starter() -> Iterator[CrawlProcesses]:
     """Run the process that forks crawls."""
     with crawl_processes() as ready:
         yield ready
 
 
-def known(folder: Path) -> Known:
+def crawl_state(folder: Path) -> Known:
     """Return what a crawl knows, without dates and WARC locations."""
     return {
         each.uri: (each.outcome, each.status, each.digest, each.length, each.hops, each.linked_from, each.is_in_sitemap,
@@ -78,14 +78,16 @@ def known(folder: Path) -> Known:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(site: Living, starting: CrawlProcesses, tmp_path_factory: pytest.TempPathFactory) -> tuple[Known, int]:
+def undisturbed(
+    site: LiveSite, crawl_starter: CrawlProcesses, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Known, int]:
     """Return the state after an undisturbed crawl, and its number of requests."""
     folder = tmp_path_factory.mktemp("undisturbed") / "crawl"
     site.server.asked.clear()
-    starting.begin(folder, f"{site.url}/")
-    assert starting.ended() == 0
-    assert len(known(folder)) == 30
-    return known(folder), len(site.server.asked)
+    crawl_starter.begin(folder, f"{site.url}/")
+    assert crawl_starter.ended() == 0
+    assert len(crawl_state(folder)) == 30
+    return crawl_state(folder), len(site.server.asked)
 
 
 def fetched(folder: Path) -> dict[str, str | None]:
@@ -98,8 +100,8 @@ def fetched(folder: Path) -> dict[str, str | None]:
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_run_resumes_after_a_kill_at_any_point(
     round_: int,
-    site: Living,
-    starting: CrawlProcesses,
+    site: LiveSite,
+    crawl_starter: CrawlProcesses,
     killer: RequestKiller,
     undisturbed: tuple[Known, int],
     tmp_path: Path,
@@ -108,31 +110,31 @@ def test_run_resumes_after_a_kill_at_any_point(
     random_ = random.Random(round_)  # noqa: S311
     folder = tmp_path / "crawl"
     site.server.asked.clear()
-    have: dict[str, str | None] = {}
+    fetched_before: dict[str, str | None] = {}
     for point in range(POINTS // ROUNDS):
         after = random_.randint(1, 5)
         delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
         print(f"round {round_}, point {point}: request {after}, {delay} s later")
         killer.plan(after, delay)
-        killer.set_process(starting.begin(folder, f"{site.url}/"))
-        code = starting.ended()
+        killer.set_process(crawl_starter.begin(folder, f"{site.url}/"))
+        code = crawl_starter.ended()
         killer.finish()
         if code == 0 and point:
             break  # on a busy machine a kill may come so late that all is done before it, or before the next
         assert code == -signal.SIGKILL
         now = fetched(folder)
-        assert have.items() <= now.items(), "something that was known is gone"
-        have = now
-        for path in sorted((folder / "warc").glob("*.gz")):  # those that are not open are whole
+        assert fetched_before.items() <= now.items(), "a fetched resource is lost"
+        fetched_before = now
+        for path in sorted((folder / "warc").glob("*.gz")):  # closed files are complete
             assert all(text is not None for _, text in _members(path.read_bytes()))
-    starting.begin(folder, f"{site.url}/")
-    assert starting.ended() == 0
-    assert known(folder) == undisturbed[0]
-    kept = records(folder)
-    responses = [uri for kind, uri, _ in kept if kind == "response"]
-    assert sorted(responses) == sorted(fetched(folder)), "each answer is kept once"
-    assert [kind for kind, _, _ in kept].count("request") == len(responses)
+    crawl_starter.begin(folder, f"{site.url}/")
+    assert crawl_starter.ended() == 0
+    assert crawl_state(folder) == undisturbed[0]
+    stored = records(folder)
+    responses = [uri for kind, uri, _ in stored if kind == "response"]
+    assert sorted(responses) == sorted(fetched(folder)), "each response is stored once"
+    assert [kind for kind, _, _ in stored].count("request") == len(responses)
     assert not list((folder / "warc").glob("*.open"))
-    # One request is on its way at a time; robots.txt is kept with the first page.
+    # One request is in flight at a time; robots.txt is stored with the first page.
     assert len(site.server.asked) <= undisturbed[1] + 2 * (POINTS // ROUNDS)
     assert len(list(read_links(folder))) > 30

@@ -6,7 +6,7 @@ import pytest
 
 from unlost.crawl import header_forbids_archiving, page_forbids_archiving
 
-ASKING = [
+WITH_NOARCHIVE = [
     b'<meta name="robots" content="noarchive">',
     b"<META NAME=ROBOTS CONTENT=NONE>",
     b"<meta content='index, NOARCHIVE' name='Robots'/>",
@@ -15,7 +15,7 @@ ASKING = [
     b'<!-- x --><p>y</p><meta name="robots" content="noarchive">',
     b'<meta charset=utf-8><meta name="robots" content="all"><meta name="robots" content="noarchive">',
 ]
-NOT_ASKING = [
+WITHOUT_NOARCHIVE = [
     b"",
     b'<meta name="robots" content="noindex, nofollow">',
     b'<meta name="googlebot" content="noarchive">',
@@ -28,13 +28,13 @@ NOT_ASKING = [
 ]
 
 
-@pytest.mark.parametrize("body", ASKING)
+@pytest.mark.parametrize("body", WITH_NOARCHIVE)
 def test_page_with_noarchive_is_detected(body: bytes) -> None:
     """Any letter case, order and quotes, for all robots or for our product token."""
     assert page_forbids_archiving(body)
 
 
-@pytest.mark.parametrize("body", NOT_ASKING)
+@pytest.mark.parametrize("body", WITHOUT_NOARCHIVE)
 def test_page_without_noarchive_is_not_detected(body: bytes) -> None:
     """Tags for other robots, other directives, or inside comments and scripts."""
     assert not page_forbids_archiving(body)

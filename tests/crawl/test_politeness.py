@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import Page, html, living, text
+from tests.crawl.live_site import Page, html, serve_live_site, text
 from unlost.crawl import (
     MAX_DELAY_SECONDS,
     CrawlConfig,
@@ -23,7 +23,7 @@ MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html
 
 
 @pytest.mark.parametrize(
-    ("said", "delay", "contact", "expected"),
+    ("robots", "delay", "contact", "expected"),
     [
         ("", 3.0, "me@example.org", 3.0),
         ("", 3.0, None, 6.0),
@@ -32,20 +32,20 @@ MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html
         ("User-agent: *\nCrawl-delay: 86400", 3.0, "me@example.org", MAX_DELAY_SECONDS),
     ],
 )
-def test_delays_are_respected(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
+def test_delays_are_respected(robots: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
     """The configured delay, or a longer Crawl-delay up to the cap; doubled without contact."""
-    pages = {**MANY, "/robots.txt": text(said)}
+    pages = {**MANY, "/robots.txt": text(robots)}
 
     async def run() -> None:
-        async with living(pages) as site:
+        async with serve_live_site(pages) as site:
             await site.crawl(tmp_path / "crawl", delay=delay, contact=contact)
             gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
             assert len(gaps) == 10
-            # The first pause is one, too: robots.txt is a request like all others.
+            # The delay after robots.txt counts, too.
             assert all(gap >= expected for gap in gaps)
             assert sum(gaps) < expected * 10 + 5
             assert site.server.most_open == 1
-            events = [word for word, _ in site.told]
+            events = [word for word, _ in site.events]
             assert ("delay-capped" in events) is (expected == MAX_DELAY_SECONDS)
             assert ("no-contact" in events) is (contact is None)
 
@@ -58,18 +58,18 @@ def test_delays_are_respected(said: str, delay: float, contact: str | None, expe
 )
 def test_retry_after_is_respected(status: int, header: dict[str, str], waited: int, tmp_path: Path) -> None:
     """The request is repeated after Retry-After or the default, with nothing else in between."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def page(path: str) -> Page | None:
-        asked.append(path)
-        return Page(b"", status, header) if path == "/3" and asked.count("/3") == 1 else MANY.get(path)
+        requested.append(path)
+        return Page(b"", status, header) if path == "/3" and requested.count("/3") == 1 else MANY.get(path)
 
     async def run() -> None:
-        async with living(page) as site:
+        async with serve_live_site(page) as site:
             result = await site.crawl(tmp_path / "crawl")
-            place = asked.index("/3")
-            assert asked[place + 1] == "/3"
-            assert site.server.times[place + 1] - site.server.times[place] >= waited
+            position = requested.index("/3")
+            assert requested[position + 1] == "/3"
+            assert site.server.times[position + 1] - site.server.times[position] >= waited
             assert result.is_done
             assert [each.status for each in read_resources(tmp_path / "crawl")] == [200] * 9
 
@@ -81,7 +81,7 @@ def test_repeated_429_becomes_the_response(tmp_path: Path) -> None:
     pages = {**MANY, "/5": Page(b"", 503)}
 
     async def run() -> None:
-        async with living(pages) as site:
+        async with serve_live_site(pages) as site:
             assert (await site.crawl(tmp_path / "crawl")).is_done
             assert site.paths.count("/5") == 3
             assert {each.uri[-2:]: each.status for each in read_resources(tmp_path / "crawl")}["/5"] == 503
@@ -94,7 +94,7 @@ def test_long_retry_after_suspends_the_host(tmp_path: Path) -> None:
     pages = {**MANY, "/3": Page(b"", 429, {"retry-after": "80000"})}
 
     async def run() -> None:
-        async with living(pages.get) as site:
+        async with serve_live_site(pages.get) as site:
             result = await site.crawl(tmp_path / "crawl")
             assert (list(result.suspended_hosts), result.is_done) == (["127.0.0.1"], False)
             assert result.suspended_hosts["127.0.0.1"] - site.clock.now() == pytest.approx(80_000, abs=5)
@@ -118,7 +118,7 @@ def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> 
             running.add(path)
             if len(running) == 2:
                 both.set()
-            await both.wait()  # neither is answered before the other is asked
+            await both.wait()  # both requests must be in flight
 
         from tests.neighbours.faults import Talk, faulty
 
@@ -127,14 +127,16 @@ def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> 
                 await meet(talk.path)
             await talk.answer(200 if talk.path in ("/1", "/2") else 404)
 
-        from tests.crawl.site import AllHere
+        from tests.crawl.live_site import FixedResolver
         from tests.virtual_clock import VirtualClock
         from unlost.crawl import crawl
 
         async with faulty(answering) as server, asyncio.timeout(20):
             uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")
             plan = CrawlConfig(uris, delay=0.0, sitemaps=False, hosts_at_once=2)
-            result = await crawl(plan, tmp_path / "crawl", VirtualClock(), contact="x@example.org", resolver=AllHere())
+            result = await crawl(
+                plan, tmp_path / "crawl", VirtualClock(), contact="x@example.org", resolver=FixedResolver()
+            )
             assert result.counts[CrawlOutcome.FETCHED] == 2
 
     asyncio.run(run())
@@ -145,7 +147,7 @@ def test_polite_fetcher_works_without_a_crawl() -> None:
 
     async def run() -> None:
         pages = {"/": html(), "/robots.txt": text("User-agent: *\nDisallow: /no")}
-        async with living(pages) as site, Fetcher([site.url], site.clock) as visitor:
+        async with serve_live_site(pages) as site, Fetcher([site.url], site.clock) as visitor:
             polite = PoliteFetcher(visitor, MemoryRobotsStore(), site.clock, 5.0)
             first = await polite.fetch(FetchRequest(f"{site.url}/", headers=(("If-None-Match", '"a"'),)))
             second = await polite.fetch(FetchRequest(f"{site.url}/", "HEAD"))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
-from tests.crawl.site import Page, html, living, moved, text
+from tests.crawl.live_site import Page, html, moved, serve_live_site, text
 from unlost.crawl import CrawlOutcome, ScopeType, read_links, read_resources
 from unlost.http import PRODUCT_TOKEN
 
@@ -44,7 +44,7 @@ def test_politeness_holds_on_any_site(
     start, reach = bounds
 
     async def run(folder: Path) -> None:
-        async with living({**pages, "/robots.txt": text(rules)}) as site:
+        async with serve_live_site({**pages, "/robots.txt": text(rules)}) as site:
             if stop_after is not None:
                 await site.crawl(
                     folder,
@@ -56,7 +56,7 @@ def test_politeness_holds_on_any_site(
                 )
             result = await site.crawl(folder, start, reach=reach, hops=hops, write_warcs=False)
             assert result.is_done
-            assert len(site.paths) == len(set(site.paths)), "an address was asked for twice"
+            assert len(site.paths) == len(set(site.paths)), "a URL was requested twice"
             robots = Protego.parse(rules)
             assert all(robots.can_fetch(site.url + path, PRODUCT_TOKEN) for path in site.paths)
             assert site.server.paths.count("/robots.txt") == 1
@@ -67,7 +67,7 @@ def test_politeness_holds_on_any_site(
             for each in resources:
                 if each.outcome is CrawlOutcome.FORBIDDEN:
                     assert not robots.can_fetch(each.uri, PRODUCT_TOKEN)
-            # Parts of pages may be anywhere on the host.
+            # Requisites may be anywhere on the host.
             if (
                 reach is ScopeType.PREFIX
                 and start == "/a/"

@@ -4,33 +4,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import Page, by_path, html, moved, visited
+from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved
 from unlost.crawl import MAX_REDIRECT_CHAIN, CrawlOutcome
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> None:
-    """Where they lead, relative or not, is visited in their place; another site is not."""
+    """The target, relative or not, is fetched; another site is not."""
     pages = {
-        "/": html("/old", "/away", "/odd"),
+        "/": html("/old", "/away", "/ftp"),
         "/old": moved("new#part", status),
         "/new": html(),
         "/away": moved("http://elsewhere.example/", status),
-        "/odd": moved("ftp://127.0.0.1/", status),
+        "/ftp": moved("ftp://127.0.0.1/", status),
     }
-    _, resources, site = visited(pages, tmp_path / "crawl")
+    _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     found = by_path(resources, site)
     assert (found["/old"].status, found["/old"].redirect, found["/old"].reason) == (status, f"{site.url}/new", None)
     assert (found["/new"].status, found["/new"].hops) == (200, 1)
     assert (found["/away"].redirect, found["/away"].reason) == ("http://elsewhere.example/", "elsewhere")
-    assert (found["/odd"].status, found["/odd"].redirect) == (status, None)
+    assert (found["/ftp"].status, found["/ftp"].redirect) == (status, None)
     assert "http://elsewhere.example/" not in found
 
 
 def test_redirect_to_another_spelling_of_the_page_is_followed(tmp_path: Path) -> None:
     """A folder with and without slash has one page name and two URLs."""
     pages = {"/": html("/a"), "/a": moved("/a/"), "/a/": html("/a/b", "/a")}
-    _, resources, site = visited(pages, tmp_path / "crawl")
+    _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     assert sorted(site.paths) == ["/", "/a", "/a/", "/a/b"]
     assert by_path(resources, site)["/a/"].status == 200
 
@@ -38,7 +38,7 @@ def test_redirect_to_another_spelling_of_the_page_is_followed(tmp_path: Path) ->
 def test_redirect_loop_ends(tmp_path: Path) -> None:
     """Each URL of a loop is fetched once, and one is marked `circle`; the same for a redirect to itself."""
     pages = {"/": html("/1", "/self"), "/1": moved("/2"), "/2": moved("/3"), "/3": moved("/1"), "/self": moved("/self")}
-    _, resources, site = visited(pages, tmp_path / "crawl")
+    _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     assert sorted(site.paths) == ["/", "/1", "/2", "/3", "/self"]
     found = by_path(resources, site)
     assert (found["/3"].reason, found["/self"].reason, found["/1"].reason) == ("circle", "circle", None)
@@ -50,6 +50,6 @@ def test_endless_redirect_chain_ends(tmp_path: Path) -> None:
     def page(path: str) -> Page | None:
         return html("/r/x") if path == "/" else moved(f"{path}x") if path.startswith("/r/") else None
 
-    _, resources, site = visited(page, tmp_path / "crawl")
+    _, resources, site = crawl_pages(page, tmp_path / "crawl")
     assert len([path for path in site.paths if path.startswith("/r/")]) == MAX_REDIRECT_CHAIN + 1
     assert [each.reason for each in resources if each.outcome is CrawlOutcome.EXCLUDED] == ["redirects"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import SMALL, living, visited
+from tests.crawl.live_site import SMALL, crawl_pages, serve_live_site
 from unlost.crawl import read_resources
 from unlost.errors import InputError, UriError, UsageError
 
@@ -14,7 +14,7 @@ def test_stopped_crawl_is_resumed_by_the_same_call(tmp_path: Path) -> None:
     """After `should_stop` or cancellation, at most the request in flight is repeated."""
 
     async def run() -> None:
-        async with living(SMALL) as site:
+        async with serve_live_site(SMALL) as site:
             result = await site.crawl(tmp_path / "crawl", should_stop=lambda: len(site.paths) >= 2)
             assert (result.is_stopped, result.is_done) == (True, False)
             task: asyncio.Task[object] = asyncio.create_task(
@@ -34,7 +34,7 @@ def test_finished_crawl_fetches_nothing_again(tmp_path: Path) -> None:
     """The same call sends no request and returns the same result."""
 
     async def run() -> None:
-        async with living(SMALL) as site:
+        async with serve_live_site(SMALL) as site:
             first = await site.crawl(tmp_path / "crawl")
             count = len(site.server.paths)
             assert await site.crawl(tmp_path / "crawl") == first
@@ -47,7 +47,7 @@ def test_changed_configuration_is_rejected(tmp_path: Path) -> None:
     """Another configuration or an invalid URL is rejected before the first request."""
 
     async def run() -> None:
-        async with living(SMALL) as site:
+        async with serve_live_site(SMALL) as site:
             await site.crawl(tmp_path / "crawl")
             with pytest.raises(UsageError, match="another plan"):
                 await site.crawl(tmp_path / "crawl", links=False)
@@ -69,7 +69,7 @@ def test_foreign_state_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="crawl"):
         next(read_resources(tmp_path))
     with pytest.raises(InputError, match="crawl"):
-        visited(SMALL, tmp_path)
+        crawl_pages(SMALL, tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="expected the folder of a crawl"):
         next(read_resources(tmp_path / "empty"))

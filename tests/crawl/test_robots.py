@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from tests.crawl.site import Living, Page, html, living, moved, text
+from tests.crawl.live_site import LiveSite, Page, html, moved, serve_live_site, text
 from unlost.crawl import (
     MAX_DELAY_SECONDS,
     MAX_REDIRECTS,
@@ -28,9 +28,9 @@ from unlost.http import PRODUCT_TOKEN
 ORIGIN = "http://example.com"
 
 
-def rules(said: str | bytes, status: int | None = 200) -> RobotsRules:
+def rules(text_: str | bytes, status: int | None = 200) -> RobotsRules:
     """Return the rules of a text."""
-    return RobotsRules(RobotsResponse(0.0, status, said.encode() if isinstance(said, str) else said), ORIGIN)
+    return RobotsRules(RobotsResponse(0.0, status, text_.encode() if isinstance(text_, str) else text_), ORIGIN)
 
 
 _agents = st.sampled_from(
@@ -71,8 +71,8 @@ def test_merging_foreign_agents_does_not_change_the_rules(lines: list[str], path
         uri = f"{ORIGIN}/{path}"
         assert ours.allows(uri) == plain.can_fetch(uri, PRODUCT_TOKEN)
     delay, rate = plain.crawl_delay(PRODUCT_TOKEN), plain.request_rate(PRODUCT_TOKEN)
-    told = [each for each in (delay, rate and rate.seconds / rate.requests) if each is not None]
-    assert ours.requested_delay == max(told, default=None)
+    delays = [each for each in (delay, rate and rate.seconds / rate.requests) if each is not None]
+    assert ours.requested_delay == max(delays, default=None)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_hostile_robots_txt_is_parsed_with_bounded_resources() -> None:
     wild = b"User-agent: *\n" + b"Disallow: /*a*b*c*d$\n" * (MAX_ROBOTS_BYTES // 21)
     tracemalloc.start()
     begun = time.process_time()
-    for said in (many, wild, b"Disallow: /" + b"a" * MAX_ROBOTS_BYTES, bytes(range(256)) * 2_000, b"\xff\xfe" * 1_000):
-        rules(said).allows(f"{ORIGIN}/{'a' * 1_000}")
+    for text_ in (many, wild, b"Disallow: /" + b"a" * MAX_ROBOTS_BYTES, bytes(range(256)) * 2_000, b"\xff\xfe" * 1_000):
+        rules(text_).allows(f"{ORIGIN}/{'a' * 1_000}")
     assert time.process_time() - begun < 20
     assert tracemalloc.get_traced_memory()[1] < 200 << 20
     tracemalloc.stop()
@@ -131,11 +131,11 @@ def test_byte_order_mark_does_not_hide_the_first_line() -> None:
     assert not rules(b"\xef\xbb\xbfUser-agent: *\nDisallow: /").allows(f"{ORIGIN}/")
 
 
-def asked(pages: dict[str, Page], then: str = "/x", times: int = 1, pause: float = 0.0) -> tuple[bool, Living]:
-    """Ask for rules, some times; return whether an address is allowed, and the site."""
+def fetch_rules(pages: dict[str, Page], then: str = "/x", times: int = 1, pause: float = 0.0) -> tuple[bool, LiveSite]:
+    """Fetch the rules some times; return whether a URL is allowed, and the site."""
 
-    async def run() -> tuple[bool, Living]:
-        async with living(pages.get) as site, Fetcher([site.url], site.clock) as visitor:
+    async def run() -> tuple[bool, LiveSite]:
+        async with serve_live_site(pages.get) as site, Fetcher([site.url], site.clock) as visitor:
             robots = RobotsClient(visitor, MemoryRobotsStore(), site.clock)
             for _ in range(times):
                 found = robots.get_cached(site.url) or await robots.fetch(site.url)
@@ -149,35 +149,35 @@ def test_robots_txt_redirects_are_followed_up_to_a_limit() -> None:
     """Five redirects are followed; more count as unavailable."""
     chain = {f"/{number}": moved(f"/{number + 1}") for number in range(1, 10)}
     pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS}": text("User-agent: *\nDisallow: /")}
-    assert asked(pages)[0] is False
+    assert fetch_rules(pages)[0] is False
     pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS + 1}": text("User-agent: *\nDisallow: /")}
-    assert asked(pages)[0] is True
-    assert asked({"/robots.txt": moved("ftp://a.example/")})[0] is True
-    assert asked({"/robots.txt": Page(b"", 302, {})})[0] is True
+    assert fetch_rules(pages)[0] is True
+    assert fetch_rules({"/robots.txt": moved("ftp://a.example/")})[0] is True
+    assert fetch_rules({"/robots.txt": Page(b"", 302, {})})[0] is True
 
 
 def test_robots_txt_redirect_into_a_private_network_is_unreachable() -> None:
     """Everything is forbidden."""
-    assert asked({"/robots.txt": moved("http://127.0.0.1:1/robots.txt")})[0] is False
+    assert fetch_rules({"/robots.txt": moved("http://127.0.0.1:1/robots.txt")})[0] is False
 
 
 def test_robots_txt_is_fetched_once_a_day() -> None:
     """Rules are cached for a day, failures for an hour."""
     pages = {"/robots.txt": text("")}
-    assert len(asked(pages, times=5, pause=TTL_SECONDS / 4.5)[1].server.paths) == 1
-    assert len(asked(pages, times=4, pause=TTL_SECONDS)[1].server.paths) == 4
-    assert len(asked({"/robots.txt": Page(b"", 500)}, times=3, pause=RETRY_SECONDS)[1].server.paths) == 3
+    assert len(fetch_rules(pages, times=5, pause=TTL_SECONDS / 4.5)[1].server.paths) == 1
+    assert len(fetch_rules(pages, times=4, pause=TTL_SECONDS)[1].server.paths) == 4
+    assert len(fetch_rules({"/robots.txt": Page(b"", 500)}, times=3, pause=RETRY_SECONDS)[1].server.paths) == 3
 
 
 def test_only_the_first_500_kib_are_parsed() -> None:
     """Rules beyond are ignored."""
     rule = "User-agent: *\nDisallow: /a\n"
     pages = {"/robots.txt": text(rule + "#" * (MAX_ROBOTS_BYTES - len(rule)) + "\nDisallow: /x\n")}
-    assert asked(pages, "/x")[0] is True
-    assert asked(pages, "/a")[0] is False
+    assert fetch_rules(pages, "/x")[0] is True
+    assert fetch_rules(pages, "/a")[0] is False
 
 
 def test_html_instead_of_robots_txt_allows_everything() -> None:
     """Some servers send an HTML page for any URL."""
-    assert asked({"/robots.txt": html("/a", "/b")})[0] is True
+    assert fetch_rules({"/robots.txt": html("/a", "/b")})[0] is True
     assert merge_foreign_agents(b"<html>") == "<html>"

@@ -22,24 +22,24 @@ CASES = [
     ("http://example.com/a/../c", LinkKind.PAGE, {"reach": ScopeType.PREFIX}, "outside"),
     ("http://example.com/c.png", LinkKind.REQUISITE, {"reach": ScopeType.PREFIX}, None),
     ("http://example.com/sitemap.xml", LinkKind.LIST, {"reach": ScopeType.PREFIX}, None),
-    # parts of other hosts, if they are wanted
+    # requisites of other hosts, if enabled
     ("http://cdn.example.org/c.png", LinkKind.REQUISITE, {}, "elsewhere"),
     ("http://cdn.example.org/c.png", LinkKind.REQUISITE, {"foreign_parts": True}, None),
     ("http://cdn.example.org/c.html", LinkKind.PAGE, {"foreign_parts": True}, "elsewhere"),
-    # what is switched off
+    # disabled kinds of links
     ("http://example.com/", LinkKind.PAGE, {"links": False}, "unwanted"),
     ("http://example.com/i.png", LinkKind.REQUISITE, {"parts": False}, "unwanted"),
     ("http://example.com/s.xml", LinkKind.LIST, {"sitemaps": False}, "unwanted"),
-    # expressions, which lists need not have in them
+    # expressions; lists need not match `include`
     ("http://example.com/x", LinkKind.PAGE, {"include": ("/y",)}, "excluded"),
     ("http://example.com/s.xml", LinkKind.LIST, {"include": ("/y",)}, None),
     ("http://example.com/s.xml", LinkKind.LIST, {"exclude": ("xml$",)}, "excluded"),
-    # far and deep
+    # hops and depth
     ("http://example.com/x/y/z", LinkKind.PAGE, {"depth": 1}, "too-deep"),
     ("http://example.com/x/y", LinkKind.PAGE, {"depth": 1}, None),
     ("http://example.com/x", LinkKind.PAGE, {"hops": 1}, "too-far"),
     ("http://example.com/x.png", LinkKind.REQUISITE, {"hops": 1}, None),
-    # what was named is always wanted
+    # seeds and extra URLs are always in scope
     (START, LinkKind.PAGE, {"hops": 0, "depth": 0, "exclude": (".",), "links": False}, None),
     ("http://other.example/e", LinkKind.PAGE, {"extra": ("http://other.example/e",)}, None),
     ("http://other.example/f", LinkKind.PAGE, {"extra": ("http://other.example/e",)}, "elsewhere"),

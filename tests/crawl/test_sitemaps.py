@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import Page, html, living, moved, sitemap, text, visited
+from tests.crawl.live_site import Page, crawl_pages, html, moved, serve_live_site, sitemap, text
 from unlost.crawl import CrawlOutcome, LiveResource, frontier, read_resources
 
 
@@ -18,7 +18,7 @@ def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:
         "/index.xml": sitemap("{base}/packed.xml.gz", "http://elsewhere.example/s.xml", kind="sitemap"),
         "/relative.xml": sitemap("{base}/from-relative"),
         "/sitemap.xml": sitemap("{base}/from-usual", "{base}/linked", "http://elsewhere.example/page"),
-        "/linked": html(), "/from-usual": html("/behind"), "/from-relative": html(), "/behind": html(),
+        "/linked": html(), "/from-usual": html("/next"), "/from-relative": html(), "/next": html(),
     }  # fmt: skip
 
     def page(path: str) -> Page | None:
@@ -32,7 +32,7 @@ def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:
     port = [0]
 
     async def run() -> list[LiveResource]:
-        async with living(page) as site:
+        async with serve_live_site(page) as site:
             port[0] = site.server.port
             await site.crawl(tmp_path / "crawl")
             return [replace_base(each, site.url) for each in read_resources(tmp_path / "crawl")]
@@ -41,13 +41,13 @@ def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:
     assert {uri for uri, each in found.items() if each.is_in_sitemap} == {
         "/from-usual", "/from-relative", "/from-packed", "/linked",
     }  # fmt: skip
-    assert (found["/linked"].hops, found["/from-usual"].hops, found["/behind"].hops) == (1, None, None)
+    assert (found["/linked"].hops, found["/from-usual"].hops, found["/next"].hops) == (1, None, None)
     assert all(each.status == 200 for each in found.values())
     assert not any("elsewhere" in uri for uri in found)
 
 
 def replace_base(resource: LiveResource, url: str) -> LiveResource:
-    """Return a resource with its path for its address."""
+    """Return a resource with its path as URL."""
     from dataclasses import replace
 
     return replace(resource, uri=resource.uri.removeprefix(url))
@@ -55,11 +55,11 @@ def replace_base(resource: LiveResource, url: str) -> LiveResource:
 
 def test_missing_guessed_sitemap_is_not_a_resource(tmp_path: Path) -> None:
     """`/sitemap.xml` is deleted from the state if it does not exist."""
-    _, resources, site = visited({"/": html()}, tmp_path / "crawl")
+    _, resources, site = crawl_pages({"/": html()}, tmp_path / "crawl")
     assert "/sitemap.xml" in site.server.paths
     assert [each.uri for each in resources] == [f"{site.url}/"]
-    for count, answer in enumerate((html("/made-up"), moved("/"), moved("/made-up"))):
-        _, resources, site = visited({"/": html(), "/sitemap.xml": answer}, tmp_path / str(count))
+    for count, response in enumerate((html("/invented"), moved("/"), moved("/invented"))):
+        _, resources, site = crawl_pages({"/": html(), "/sitemap.xml": response}, tmp_path / str(count))
         assert [each.uri for each in resources] == [f"{site.url}/"]
 
 
@@ -76,8 +76,8 @@ def test_huge_sitemaps_are_bounded(count: int, tmp_path: Path, monkeypatch: pyte
             return sitemap(*(f"{{base}}/p/{path[2:-4]}-{number}" for number in range(50_000)))
         return html() if path == "/" else None
 
-    # The sitemaps are nearer than what they name: all are read before the limit is met.
-    result, _, site = visited(page, tmp_path / "crawl", resources=30, write_warcs=False)
+    # Sitemaps have fewer hops than their entries: all are read before the limit is reached.
+    result, _, site = crawl_pages(page, tmp_path / "crawl", resources=30, write_warcs=False)
     assert result.queued + result.counts[CrawlOutcome.EXCLUDED] < 5_000
     assert result.excluded_links == {"too-many-listed": count * 50_000 - 3_000}
     assert len(site.server.paths) == 1 + 30

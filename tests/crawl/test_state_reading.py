@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import Page, html, living, visited
-from tests.recover.aside import aside
+from tests.crawl.live_site import Page, crawl_pages, html, serve_live_site
+from tests.recover.background_server import run_in_background
 from unlost.crawl import CrawlOutcome, read_resources
 from unlost.errors import InputError
 
@@ -22,7 +22,7 @@ def test_documentation_example_runs(
     """The example of docs/crawl.md crawls a local site."""
     [example] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "crawl.md").read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    with aside(living({"/": html("/a")})) as site:
+    with run_in_background(serve_live_site({"/": html("/a")})) as site:
         code = example.replace("http://example.com/", f"{site.url}/").replace("resources=1000", "resources=2, delay=0")
         exec(compile(code, "docs/crawl.md", "exec"), {})  # noqa: S102  of our own page
         assert capsys.readouterr().out.split() == [
@@ -35,14 +35,14 @@ def test_state_can_be_read_during_a_crawl(tmp_path: Path) -> None:
     seen: list[int] = []
 
     async def run() -> None:
-        async with living({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
+        async with serve_live_site({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
 
-            def look(word: str, _: object) -> None:
+            def on_event(word: str, _: object) -> None:
                 if word == "fetched":
                     found = list(read_resources(tmp_path / "crawl"))
                     seen.append(sum(each.outcome is CrawlOutcome.FETCHED for each in found))
 
-            assert (await site.crawl(tmp_path / "crawl", on_event=look)).is_done
+            assert (await site.crawl(tmp_path / "crawl", on_event=on_event)).is_done
 
     asyncio.run(run())
     assert seen == [1, 2, 3]
@@ -50,16 +50,16 @@ def test_state_can_be_read_during_a_crawl(tmp_path: Path) -> None:
 
 def test_undecodable_headers_are_preserved(tmp_path: Path) -> None:
     """Header values that are not UTF-8 do not stop a crawl."""
-    strange = Page(b"x", 200, {"content-type": "te\udcffxt/html", "etag": '"\udcff"', "cache-control": "é" * 9_000})
+    undecodable = Page(b"x", 200, {"content-type": "te\udcffxt/html", "etag": '"\udcff"', "cache-control": "é" * 9_000})
 
     async def run() -> None:
         from tests.neighbours.faults import Talk, faulty
         from unlost.crawl import CrawlConfig, crawl
 
         async def answering(talk: Talk) -> None:
-            head = "".join(f"{name}: {value}\r\n" for name, value in strange.headers.items())
-            said = f"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n{head}\r\nx".encode("utf-8", "surrogateescape")
-            await (talk.say(said) if talk.path == "/" else talk.answer(404))
+            head = "".join(f"{name}: {value}\r\n" for name, value in undecodable.headers.items())
+            response = f"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n{head}\r\nx".encode("utf-8", "surrogateescape")
+            await (talk.say(response) if talk.path == "/" else talk.answer(404))
 
         async with faulty(answering) as server:
             plan = CrawlConfig((f"{server.url}/",), delay=0.0)
@@ -74,7 +74,7 @@ def test_undecodable_headers_are_preserved(tmp_path: Path) -> None:
 
 def test_modified_state_is_rejected(tmp_path: Path) -> None:
     """An unknown outcome and a file that is not SQLite raise InputError."""
-    visited({"/": html()}, tmp_path / "crawl")
+    crawl_pages({"/": html()}, tmp_path / "crawl")
     file = tmp_path / "crawl" / "state.sqlite"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("UPDATE address SET standing = 'eaten'")

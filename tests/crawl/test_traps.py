@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from unlost.crawl import MAX_PATH_SEGMENTS, MAX_SIMILAR_NAMES, MAX_URL_CHARS, TrapDetector, url_shape
 
-FREE = [
+ACCEPTED = [
     "example.com/",
     "example.com/a?b=1",
     "example.com/news/news/today",
@@ -21,7 +21,7 @@ FREE = [
     "example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + MAX_PATH_SEGMENTS))),
     "example.com/" + "x" * (MAX_URL_CHARS - 12),
 ]
-CAUGHT = [
+DETECTED = [
     ("example.com/a/b/a/b/a/b", "repeats"),
     ("example.com/x/images/images/images/logo.png", "repeats"),
     ("example.com/1/a/1/a/1/a?b", "repeats"),
@@ -31,13 +31,13 @@ CAUGHT = [
 ]
 
 
-@pytest.mark.parametrize("name", FREE)
+@pytest.mark.parametrize("name", ACCEPTED)
 def test_names_of_real_sites_are_accepted(name: str) -> None:
     """No trap rule matches ordinary names."""
     assert TrapDetector().check(name) is None
 
 
-@pytest.mark.parametrize(("name", "word"), CAUGHT)
+@pytest.mark.parametrize(("name", "word"), DETECTED)
 def test_trap_is_detected_by_a_single_name(name: str, word: str) -> None:
     """Too long, too deep, repeating: detected at once, with the reason."""
     assert word in (TrapDetector().check(name) or "")
@@ -48,10 +48,10 @@ ENDLESS = {
     "calendar in the query": lambda i: f"example.com/cal?month={i}&view=day",
     "sessions": lambda i: f"example.com/s/{uuid.UUID(int=i)}/index.php",
     "tokens": lambda i: f"example.com/{(i + 1) * 0x1234567890ABCDEF:032x}a1/page",
-    "words made up": lambda i: "example.com/wiki/" + "".join(chr(97 + int(c)) for c in str(i)),
-    "folders made up": lambda i: "example.com/" + "".join(chr(97 + int(c)) for c in str(i)) + "/page",
-    "values made up": lambda i: "example.com/?q=" + "".join(chr(97 + int(c)) for c in str(i)),
-    "hosts made up": lambda i: "".join(chr(97 + int(c)) for c in str(i)) + ".example.com/",
+    "words generated": lambda i: "example.com/wiki/" + "".join(chr(97 + int(c)) for c in str(i)),
+    "folders generated": lambda i: "example.com/" + "".join(chr(97 + int(c)) for c in str(i)) + "/page",
+    "values generated": lambda i: "example.com/?q=" + "".join(chr(97 + int(c)) for c in str(i)),
+    "hosts generated": lambda i: "".join(chr(97 + int(c)) for c in str(i)) + ".example.com/",
 }
 
 
@@ -60,9 +60,9 @@ def test_endless_url_spaces_are_stopped(kind: str) -> None:
     """Generated names are rejected eventually, and stay rejected."""
     traps = TrapDetector(max_similar=100, max_in_folder=300, max_shapes=1_000)
     reasons = [traps.check(ENDLESS[kind](i)) for i in range(2_000)]
-    let_through = [reason for reason in reasons if reason is None]
-    assert 50 <= len(let_through) <= 1_000
-    assert all(reasons[len(let_through) :])
+    accepted = [reason for reason in reasons if reason is None]
+    assert 50 <= len(accepted) <= 1_000
+    assert all(reasons[len(accepted) :])
 
 
 def test_trap_does_not_exclude_other_pages() -> None:
@@ -86,7 +86,7 @@ def test_trap_detector_memory_is_bounded() -> None:
     """The number of counted shapes never exceeds the limit."""
     traps = TrapDetector(max_shapes=500)
     for i in range(5_000):
-        traps.check(ENDLESS["folders made up"](i))
+        traps.check(ENDLESS["folders generated"](i))
     assert len(traps._counts) <= 500
     assert sys.getsizeof(traps._counts) < 100_000
 
@@ -102,10 +102,10 @@ names = st.builds(
 def test_checking_the_same_names_again_restores_the_counts(seen: list[str], random: object) -> None:
     """Accepted names in any order give the same later results."""
     first = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
-    let_through = [name for name in seen if first.check(name) is None]
+    accepted = [name for name in seen if first.check(name) is None]
     again = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
-    random.shuffle(let_through)  # type: ignore[attr-defined]
-    assert all(again.check(name) is None for name in let_through)
+    random.shuffle(accepted)  # type: ignore[attr-defined]
+    assert all(again.check(name) is None for name in accepted)
     for name in ("example.com/9", "example.com/a/b/zz", "example.com/x.html?a=9", "example.com/q/q.html"):
         assert again.check(name) == first.check(name)
 

@@ -10,9 +10,9 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.cli.run import unlost
-from tests.crawl.site import Page, by_path, html, living, moved, visited
+from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved, serve_live_site
 from tests.neighbours import nginx, pywb
-from tests.recover.reading import _members
+from tests.recover.recovery_output import _members
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import CrawlConfig, crawl, read_resources
 
@@ -29,10 +29,10 @@ SITE = {
 
 
 def records(folder: Path) -> list[tuple[str, str, bytes]]:
-    """Return type, address and content of every record, by warcio, which checks digests; each is a member alone."""
+    """Return type, URL and content of every record; warcio verifies digests, and each is a gzip member."""
     found = []
     for path in sorted((folder / "warc").iterdir()):
-        assert all(text is not None for _, text in _members(path.read_bytes())), f"{path.name} is torn"
+        assert all(text is not None for _, text in _members(path.read_bytes())), f"{path.name} is incomplete"
         with path.open("rb") as file:
             for record in ArchiveIterator(file, check_digests="raise"):
                 head = record.rec_headers
@@ -44,10 +44,10 @@ def records(folder: Path) -> list[tuple[str, str, bytes]]:
 
 def test_each_response_is_stored_with_its_request(tmp_path: Path) -> None:
     """Records are at the locations in the state and have correct digests."""
-    _, resources, site = visited(SITE, tmp_path / "crawl")
-    kept = records(tmp_path / "crawl")
-    assert [kind for kind, _, _ in kept] == ["warcinfo", *["response", "request"] * 5]
-    bodies = {uri: body for kind, uri, body in kept if kind == "response"}
+    _, resources, site = crawl_pages(SITE, tmp_path / "crawl")
+    stored = records(tmp_path / "crawl")
+    assert [kind for kind, _, _ in stored] == ["warcinfo", *["response", "request"] * 5]
+    bodies = {uri: body for kind, uri, body in stored if kind == "response"}
     assert bodies[f"{site.url}/page?q=1"] == "<p>grüße</p>".encode() * 50
     assert bodies[f"{site.url}/i.png"] == SITE["/i.png"].body
     for each in resources:
@@ -61,7 +61,7 @@ def test_each_response_is_stored_with_its_request(tmp_path: Path) -> None:
 
 def test_pywb_replays_a_crawl(tmp_path: Path) -> None:
     """Raw bytes, statuses, headers and redirects, out of several files, by our index of them."""
-    _, resources, site = visited(SITE, tmp_path / "crawl", warc_bytes=1)
+    _, resources, site = crawl_pages(SITE, tmp_path / "crawl", warc_bytes=1)
     warcs = sorted((tmp_path / "crawl" / "warc").iterdir())
     assert len(warcs) == 5
     index = tmp_path / "index.cdxj"
@@ -93,7 +93,7 @@ def test_nginx_site_is_stored_byte_for_byte(tmp_path: Path) -> None:
     (folder / "pic.bin").write_bytes(bytes(range(256)) * 3_000)
     work = tmp_path / "work"
     work.mkdir()
-    # It serves all files as they are: pages by their names, and without types.
+    # Files are served unchanged, by name and without types.
     with nginx.serving(folder, work) as port:
         base = f"http://127.0.0.1:{port}"
         plan = CrawlConfig((f"{base}/index.html", f"{base}/sub/index.html"), delay=0.0)
@@ -115,7 +115,7 @@ def test_only_lost_records_are_fetched_again(lost: str, tmp_path: Path) -> None:
 
     async def run() -> None:
         folder = tmp_path / "crawl"
-        async with living(SITE) as site:
+        async with serve_live_site(SITE) as site:
             await site.crawl(folder)
             before = {each.uri: each for each in read_resources(folder)}
             [file] = (folder / "warc").iterdir()
@@ -165,7 +165,7 @@ def test_full_disk_stops_the_crawl_without_losing_records(tmp_path: Path, monkey
         return real(file, data)
 
     async def run() -> None:
-        async with living(SITE) as site:
+        async with serve_live_site(SITE) as site:
             with monkeypatch.context() as patch:
                 patch.setattr(os, "write", full)
                 with pytest.raises(InputError, match="no room"):
@@ -180,7 +180,7 @@ def test_full_disk_stops_the_crawl_without_losing_records(tmp_path: Path, monkey
 
 def test_records_have_the_time_of_the_clock(tmp_path: Path) -> None:
     """WARC-Date is taken from the crawl's clock."""
-    _, resources, site = visited({"/": html()}, tmp_path / "crawl")
+    _, resources, site = crawl_pages({"/": html()}, tmp_path / "crawl")
     assert by_path(resources, site)["/"].seen == "20231114221320"
     assert VirtualClock().now() == 1_700_000_000.0
 
@@ -190,7 +190,7 @@ def test_kill_before_the_first_commit_leaves_no_duplicates(tmp_path: Path) -> No
 
     async def run() -> None:
         folder = tmp_path / "crawl"
-        async with living({"/": html("/a"), "/a": html()}) as site:
+        async with serve_live_site({"/": html("/a"), "/a": html()}) as site:
             await site.crawl(folder)
             before = [each[:2] for each in records(folder)]
             [file] = (folder / "warc").iterdir()

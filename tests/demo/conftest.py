@@ -1,4 +1,4 @@
-"""The story, told once for all tests that look at it, with archives of the package itself."""
+"""Fixtures with the demonstration, which runs once for all tests."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,29 +10,29 @@ from unlost.demo import DemoStory, run_story, write_pages
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The story, and the lines in which it was told."""
+class StoryRun:
+    """The result of the demonstration, and its messages."""
 
     story: DemoStory
     lines: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="session")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
-    """Tell it, and write its pages."""
+def story_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoryRun]:
+    """Run the demonstration and write its pages."""
     lines: list[str] = []
     with run_story(tmp_path_factory.mktemp("story"), None, lines.append) as story:
         write_pages(story)
-        yield Told(story, lines)
+        yield StoryRun(story, lines)
 
 
 @pytest.fixture(scope="session")
-def story(told: Told) -> DemoStory:
-    """Return what happened."""
-    return told.story
+def story(story_run: StoryRun) -> DemoStory:
+    """Return the result."""
+    return story_run.story
 
 
 @pytest.fixture(scope="session")
 def page_folder(story: DemoStory) -> Path:
-    """Return the folder that is shown."""
+    """Return the folder of the pages."""
     return story.page

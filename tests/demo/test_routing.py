@@ -1,4 +1,4 @@
-"""The aggregator's requests are counted truly: archives count them, too."""
+"""Tests that counted requests equal those that archives receive."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def maps(folder: Path, held: dict[str, list[str]]) -> dict[str, Path]:
 
 
 def test_sent_requests_equal_received_requests(tmp_path: Path) -> None:
-    """By maps only who has the page is asked; without them, everybody; the copies are the same."""
+    """With maps only holders are queried, without them all archives; the captures are the same."""
     held = {"a": [A, BOTH], "b": [B, BOTH]}
     with (
         FakeArchive({url: [("2012", "x")] for url in held["a"]}, id="a") as a,
@@ -36,7 +36,7 @@ def test_sent_requests_equal_received_requests(tmp_path: Path) -> None:
 
 
 def test_failed_requests_are_counted(tmp_path: Path) -> None:
-    """Nothing is raised, and what the others have is found."""
+    """No error is raised, and captures of other archives are found."""
     with FakeArchive({A: [("2012", "x")]}, id="a") as a, FakeArchive({A: [("2013", "x")]}, id="b") as b:
         b.fail(Fault.unavailable())
         entries = {each.id: each.registry_entry() for each in (a, b)}

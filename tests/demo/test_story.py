@@ -1,9 +1,9 @@
-"""The story, from the lost site to the page: what is told is what happened."""
+"""Tests that the story reports what really happened."""
 
 import os
 from pathlib import Path
 
-from tests.demo.conftest import Told
+from tests.demo.conftest import StoryRun
 from unlost.api import Recovery
 from unlost.demo import DemoResource, DemoStory, SiteResponse, render_demo_page, run_story, story_json
 from unlost.export import MANIFEST_NAME
@@ -12,22 +12,24 @@ BAD = ("for sale", "Page not found", "casino")
 
 
 def good(resource: DemoResource) -> SiteResponse | None:
-    """Return what the newest copy that is the page has; None if there is none."""
-    copies = [
-        copy.response for copy in resource.captures if not any(word.encode() in copy.response.body for word in BAD)
+    """Return the response of the newest good capture; None if there is none."""
+    captures = [
+        capture.response
+        for capture in resource.captures
+        if not any(word.encode() in capture.response.body for word in BAD)
     ]
-    return copies[-1] if copies else None
+    return captures[-1] if captures else None
 
 
 def test_newest_good_captures_are_recovered(story: DemoStory) -> None:
-    """Byte for byte, whatever is newer and bad; what has no good copy is missing."""
+    """They are recovered byte for byte; resources without a good capture are missing."""
     recovered = Recovery(story.recovery)
     back = {each.url for each in recovered.resources()}
     for resource in story.site.resources:
-        answer = good(resource)
-        assert (resource.url in back) == (answer is not None), resource.url
-        if answer is not None and answer.status == 200:
-            assert recovered.read(resource.url) == answer.body, resource.url
+        response = good(resource)
+        assert (resource.url in back) == (response is not None), resource.url
+        if response is not None and response.status == 200:
+            assert recovered.read(resource.url) == response.body, resource.url
 
 
 def test_missing_and_rejected_resources_are_reported(story: DemoStory) -> None:
@@ -46,32 +48,32 @@ def test_missing_and_rejected_resources_are_reported(story: DemoStory) -> None:
 
 
 def test_recovery_is_compared_with_original(story: DemoStory) -> None:
-    """Unchanged is what came back as it last was; what had left the site before is added."""
+    """Resources in their last state are identical; those removed earlier are added."""
     expected = {"identical": 0, "changed": 0, "missing": 0, "added": 0}
     for resource in story.site.resources:
-        answer = good(resource)
+        response = good(resource)
         if resource.last is None:
-            expected["added"] += answer is not None
-        elif resource.last.status == 200:  # redirects are no resources of their own
-            is_same = answer is not None and answer.body == resource.last.body
-            expected["identical" if is_same else "changed" if answer else "missing"] += 1
+            expected["added"] += response is not None
+        elif resource.last.status == 200:  # redirects are not compared
+            is_same = response is not None and response.body == resource.last.body
+            expected["identical" if is_same else "changed" if response else "missing"] += 1
     counts = story.comparison.counts
     assert {name: getattr(counts, name) for name in expected} == expected
-    assert 0 < expected["missing"] < expected["identical"], "an honest story: not everything, but most"
+    assert 0 < expected["missing"] < expected["identical"], "most resources come back, but not all"
 
 
 def test_maps_save_requests_without_misses(story: DemoStory) -> None:
-    """All questions are either sent or not, more than half are not, and every copy is found."""
+    """More than half of the requests are saved, and every capture is found."""
     routed = story.routing
     assert routed.requests + routed.saved == len(story.site.archives) * len(story.site.resources)
     assert routed.saved > routed.requests
-    copies = sum(len(resource.captures) for resource in story.site.resources)
-    assert (routed.found, routed.found_by_all, routed.failed) == (copies, copies, 0)
+    captures = sum(len(resource.captures) for resource in story.site.resources)
+    assert (routed.found, routed.found_by_all, routed.failed) == (captures, captures, 0)
 
 
-def test_messages_contain_the_numbers(told: Told) -> None:
-    """The requests, what came back and what was rejected are in the lines."""
-    text, story = "\n".join(told.lines), told.story
+def test_messages_contain_the_numbers(story_run: StoryRun) -> None:
+    """Requests, recovered and rejected resources are in the messages."""
+    text, story = "\n".join(story_run.lines), story_run.story
     assert f"{story.routing.requests} requests sent, {story.routing.saved} not sent thanks to maps" in text
     assert f"{story.comparison.counts.back} of {story.comparison.counts.original} resources came back" in text
     assert text.count("rejected: ") == len(story.rejected)
@@ -80,7 +82,7 @@ def test_messages_contain_the_numbers(told: Told) -> None:
 
 
 def test_export_has_no_links_to_the_lost_host(story: DemoStory) -> None:
-    """Links lead to files; the original to look at is the whole of it."""
+    """Links lead to files, and the original site is complete."""
     recovered, original = story.page / "recovered", story.page / "original"
     for file in recovered.rglob("*.html"):
         assert b"greywater.example" not in file.read_bytes(), file
@@ -91,7 +93,7 @@ def test_export_has_no_links_to_the_lost_host(story: DemoStory) -> None:
 
 
 def test_json_has_the_same_numbers(story: DemoStory) -> None:
-    """The object has what the page shows."""
+    """The JSON object has the figures of the page."""
     found = story_json(story)
     assert found["archives_run_by"] == "unlost"
     assert found["routing"] == {
@@ -102,7 +104,7 @@ def test_json_has_the_same_numbers(story: DemoStory) -> None:
 
 
 def test_rendering_is_deterministic(story: DemoStory, tmp_path: Path) -> None:
-    """Nothing in it depends on who answered first; the user's own folders are left alone."""
+    """The page does not depend on the order of responses, and the user's folders are unchanged."""
     before = os.environ.get("UNLOST_HOME")
     with run_story(tmp_path, None, lambda _: None) as again:
         assert render_demo_page(again) == render_demo_page(story)

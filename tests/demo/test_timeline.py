@@ -1,4 +1,4 @@
-"""The time line: a disc for each visit, whose areas are true."""
+"""Tests of the timeline of crawl visits."""
 
 import re
 from math import isclose
@@ -9,7 +9,7 @@ EARLY, LATE, END = "20080210000000", "20140901000000", "20131231000000"
 
 
 def test_crawl_visits_count_held_taken_and_rejected_captures() -> None:
-    """By archive and day, the earliest first."""
+    """Visits are grouped by archive and day, the earliest first."""
     held = [("b", LATE), ("a", EARLY), ("a", EARLY), ("a", EARLY)]
     assert crawl_visits(held, [("a", EARLY), ("a", EARLY)], [("b", LATE)]) == [
         CrawlVisit("a", EARLY, 3, 2, 0),
@@ -18,7 +18,7 @@ def test_crawl_visits_count_held_taken_and_rejected_captures() -> None:
 
 
 def test_inner_disc_is_proportional_to_taken_captures() -> None:
-    """Half of the copies are half of the area; a rejected one has a ring; what nobody took has no dark part."""
+    """Areas are proportional; rejected captures have a ring, and unused visits no inner disc."""
     svg = render_crawl_timeline([CrawlVisit("a", EARLY, 8, 4, 0), CrawlVisit("a", LATE, 1, 0, 1)], {"a": "A"}, END)
     radii = {name: [float(r) for r in re.findall(rf'class="{name}"[^/]* r="([\d.]+)"', svg)]
              for name in ("held", "taken", "rejected")}  # fmt: skip
@@ -27,7 +27,7 @@ def test_inner_disc_is_proportional_to_taken_captures() -> None:
 
 
 def test_timeline_orders_visits_and_escapes_names() -> None:
-    """Before the end of the site is left of it; markup in a name is no markup."""
+    """Visits are ordered by date, and names are escaped."""
     svg = render_crawl_timeline([CrawlVisit("a", EARLY, 1, 1, 0), CrawlVisit("a", LATE, 1, 1, 0)], {"a": "<b>"}, END)
     early, _, late, _ = (float(x) for x in re.findall(r'cx="([\d.]+)"', svg))
     end = float(re.findall(r'class="end" d="M([\d.]+)', svg)[0])

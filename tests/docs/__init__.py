@@ -1,1 +1,1 @@
-"""What the documents say is so: tutorials are run, figures and messages are those of the code and of the benches."""
+"""Tests of the documentation: tutorials are run; figures and messages are compared with code and benchmarks."""

@@ -1,4 +1,4 @@
-"""What is claimed was measured: the page has the figures of bench/results, and says which goals are not held."""
+"""Tests of claims: figures are those of bench/results, and missed goals are marked."""
 
 import re
 from pathlib import Path
@@ -9,20 +9,20 @@ from scripts import claims
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_has_the_last_figures() -> None:
-    """docs/claims.md is what `make docs` would write from the reports."""
+def test_claims_page_is_up_to_date() -> None:
+    """docs/claims.md is what `make docs` writes from the reports."""
     assert (ROOT / "docs" / "claims.md").read_text() == claims.page(), "stale: run `make docs`"
 
 
-def test_the_readme_has_the_last_figures() -> None:
-    """The claims of README.md are what `make docs` would write, and there are some."""
+def test_readme_claims_are_up_to_date() -> None:
+    """The claims of README.md are what `make docs` writes, and there are some."""
     readme = (ROOT / "README.md").read_text()
     assert readme == claims.in_readme(readme), "stale: run `make docs`"
     assert 3 <= readme.count("([measured](bench/results/") <= 6
 
 
-def test_every_gate_of_every_report_is_read() -> None:
-    """No line of a report that judges something is passed over, and each is shown on the page."""
+def test_all_gates_of_all_reports_are_on_the_page() -> None:
+    """Every gate of a report is parsed and shown on the page."""
     judged = sum(file.read_text().count("(must be ") for file in claims.RESULTS.glob("*.md"))
     found = claims.gates()
     assert judged == len(found)
@@ -32,8 +32,8 @@ def test_every_gate_of_every_report_is_read() -> None:
 
 
 @pytest.mark.parametrize("claim", claims.claims(), ids=lambda claim: f"{claim.report}: {claim.what}")
-def test_every_claim_is_about_a_gate(claim: claims.Claim) -> None:
-    """A claim names a gate or figures of a report, and its other numbers stand in the same report."""
+def test_claim_refers_to_a_measured_gate(claim: claims.Claim) -> None:
+    """A claim names a gate or figures of a report, and its other numbers are in the same report."""
     if claim.figures:
         assert "**" in claims.quoted(claim)
     else:
@@ -44,7 +44,7 @@ def test_every_claim_is_about_a_gate(claim: claims.Claim) -> None:
         assert re.search(rf"(?<![\d,.]){number}(?![\d,])", report), f"{number} is not in {claim.report}.md"
 
 
-def test_the_readme_quotes_no_figure_of_pages_that_rules_were_tuned_on() -> None:
+def test_readme_quotes_page_quality_of_unseen_pages() -> None:
     """Page quality in README.md is the dated blind measurement."""
     short = [claim for claim in claims.claims() if claim.short]
     assert not [claim for claim in short if claim.report == "verdicts" or "tuned on, {}" in claim.sentence]
@@ -54,8 +54,8 @@ def test_the_readme_quotes_no_figure_of_pages_that_rules_were_tuned_on() -> None
     assert "98.3" not in (ROOT / "README.md").read_text()
 
 
-def test_every_command_can_be_run() -> None:
-    """What is said to measure a claim is a module of bench."""
+def test_commands_of_claims_exist() -> None:
+    """The command of each gate is a module of bench."""
     for gate in claims.gates().values():
         name = re.fullmatch(r"(?:[A-Z_]+=\w+ )?make bench-(\w+)", gate.command)
         assert name is not None
@@ -63,8 +63,8 @@ def test_every_command_can_be_run() -> None:
         assert module.with_suffix(".py").exists() or (module / "__main__.py").exists()
 
 
-def test_a_missed_goal_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report in which a gate was missed changes the page, and the gate is named at its top."""
+def test_missed_goal_is_marked_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missed gate is named at the top of the page."""
     for file in claims.RESULTS.glob("*.md"):
         (tmp_path / file.name).write_text(file.read_text())
     before = claims.page()

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md speaks of messages that there are, and has those that people meet first."""
+"""Tests that docs/troubleshooting.md quotes existing messages, and those of common mistakes."""
 
 import os
 import re
@@ -8,33 +8,33 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.docs.messages import messages_of_the_code, pattern_of
+from tests.docs.messages import collect_messages, pattern_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
 QUOTED = [words.strip() for _, words in re.findall(r"^### (`+)(.+)\1$", PAGE, re.MULTILINE)]
 LOST = str(ROOT / "docs" / "examples" / "lost" / "archives.toml")
-BY_CLICK = {"No such command '…'."}  # the library for options says it
+CLICK_MESSAGES = {"No such command '…'."}  # a message of click
 
 MISTAKES = {
-    "a registry that is not there": ("recover", "http://lost.example/", "--archives", "nothing.toml"),
-    "an archive that is not there": ("recover", "http://lost.example/", "--archives", LOST, "--only", "third"),
-    "no address": ("recover", "mailto:somebody", "--archives", LOST),
-    "an address with a blank": ("recover", "not an address", "--archives", LOST),
+    "a missing registry": ("recover", "http://lost.example/", "--archives", "nothing.toml"),
+    "an unknown archive": ("recover", "http://lost.example/", "--archives", LOST, "--only", "third"),
+    "an invalid URL": ("recover", "mailto:somebody", "--archives", LOST),
+    "a URL with a space": ("recover", "not an address", "--archives", LOST),
     "a date in words": ("recover", "http://lost.example/", "--archives", LOST, "--at", "yesterday"),
     "a command with a typing error": ("recovr", "http://lost.example/"),
-    "a report of nothing": ("report", "nothing.recovery"),
+    "a report without a recovery": ("report", "nothing.recovery"),
     "an export into a folder with files": ("export", "it.recovery", "--to", "home"),
-    "a page that nobody has": ("timemap", "http://nowhere.example/", "--archives", LOST),
-    "an index in the place of a map": ("map", "lookup", "index.cdxj", "http://lost.example/"),
+    "a page that no archive has": ("timemap", "http://nowhere.example/", "--archives", LOST),
+    "an index instead of a map": ("map", "lookup", "index.cdxj", "http://lost.example/"),
     "an index that is not sorted": ("map", "build", "unsorted.cdxj", "--sorted", "-o", "-"),
     "a budget that is too small": ("map", "compact", "map.ukvs", "-o", "small.ukvs", "--budget", "1B"),
-    "a log that is none": ("stats", "logs", "index.cdxj"),
-    "a port that is taken": ("serve", "--archives", LOST, "--port", "PORT"),
-    "a harvest of nothing": ("harvest", "-o", "new"),
+    "an invalid log": ("stats", "logs", "index.cdxj"),
+    "a port in use": ("serve", "--archives", LOST, "--port", "PORT"),
+    "a harvest without URLs": ("harvest", "-o", "new"),
     "a host that does not answer": ("harvest", "http://127.0.0.1:1/", "-o", "dead", "--delay", "0"),
     "a site that does not answer": ("check", "http://127.0.0.1:1/", "--archives", LOST),
-    "a vault that is not there": ("vault", "inject", "."),
+    "a missing vault": ("vault", "inject", "."),
     "a vault without pages": ("vault", "plan", "index.cdxj", "--pages", "it.recovery"),
     "pages without blocks": ("vault", "recover", "page.html", "-o", "back"),
     "no service": ("jobs", "status", "abc-def", "--server", "http://127.0.0.1:1"),
@@ -42,8 +42,8 @@ MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a recovery, an index, a map and a page in it."""
+def mistakes_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a recovery, an index, a map and a page."""
     folder = tmp_path_factory.mktemp("mistakes")
     (folder / "index.cdxj").write_text('com,example)/ 20200101000000 {"url": "http://example.com/", "status": "200"}\n')
     (folder / "unsorted.cdxj").write_text("com,b)/ 20200101000000 {}\ncom,a)/ 20200101000000 {}\n")
@@ -62,36 +62,38 @@ def _home(folder: Path) -> dict[str, str]:
     return {"UNLOST_HOME": str(folder / "home")}
 
 
-def test_there_are_messages() -> None:
-    """The page has a few dozen of them, each once."""
+def test_page_quotes_distinct_messages() -> None:
+    """The page quotes at least 40 messages, each once."""
     assert len(QUOTED) == PAGE.count("\n### ") >= 40
     assert len(set(QUOTED)) == len(QUOTED)
 
 
-def test_every_message_is_one_of_the_code() -> None:
-    """What the page quotes, the code can say: a message that is changed or gone fails here."""
-    texts = messages_of_the_code()
-    not_now = "…: not queried before …: "  # put together from two: when, and why
+def test_quoted_messages_exist_in_the_code() -> None:
+    """A changed or removed message fails here."""
+    texts = collect_messages()
+    not_now = "…: not queried before …: "  # composed of two messages
     assert f"{not_now}…" in texts
     reasons = {not_now + text for text in texts}
-    for message in set(QUOTED) - BY_CLICK:
+    for message in set(QUOTED) - CLICK_MESSAGES:
         pattern = pattern_of(message)
         assert any(pattern.search(text) for text in texts | reasons), message
 
 
-def test_a_message_that_is_none_would_be_noticed() -> None:
-    """The look into the code finds no sentence that nobody wrote there."""
-    assert not [text for text in messages_of_the_code() if pattern_of("the moon is … cheese").search(text)]
+def test_unknown_message_is_not_found() -> None:
+    """The search does not find a message that is not in the code."""
+    assert not [text for text in collect_messages() if pattern_of("the moon is … cheese").search(text)]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_people_meet_first_is_there(mistake: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever makes a common mistake finds what the command says about it on the page."""
-    monkeypatch.chdir(place)
+def test_messages_of_common_mistakes_are_quoted(
+    mistake: str, mistakes_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The output of a common mistake is quoted on the page."""
+    monkeypatch.chdir(mistakes_folder)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = [port if word == "PORT" else word for word in MISTAKES[mistake]]
-        done = unlost(*words, env=_home(place))
-    said = done.stderr.decode()
+        done = unlost(*words, env=_home(mistakes_folder))
+    output = done.stderr.decode()
     assert done.returncode != 0
-    assert [message for message in QUOTED if pattern_of(message).search(said)], said
+    assert [message for message in QUOTED if pattern_of(message).search(output)], output

@@ -1,27 +1,27 @@
-"""Tutorials, run from top to bottom."""
+"""Tests that run the tutorials."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.docs.tutorial import FOLDER, PORTS, Step, fits, shell, steps_of
+from tests.docs.tutorial import FOLDER, PORTS, Step, output_matches, shell, steps_of
 
 TUTORIALS = sorted(page for page in FOLDER.glob("*.md") if page.name != "README.md")
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_every_step_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
-    """Whoever follows a tutorial sees what it shows, at every step."""
+def test_tutorial_steps_print_the_shown_output(page: Path, tmp_path: Path) -> None:
+    """Each step prints what the tutorial shows."""
     steps = steps_of(page.read_text())
     with shell(tmp_path) as opened:
         for step in steps:
             printed = opened.run(step)
-            assert fits(step.shown, printed), f"$ {step.command}\nshown:\n{step.shown}\nprinted:\n{printed}"
+            assert output_matches(step.shown, printed), f"$ {step.command}\nshown:\n{step.shown}\nprinted:\n{printed}"
 
 
-def test_there_is_one_for_each_reader() -> None:
-    """The five people for whom unlost is made have a tutorial each, with commands in it."""
+def test_tutorials_cover_all_audiences() -> None:
+    """Each of the five audiences has a tutorial with commands."""
     assert {page.stem for page in TUTORIALS} == {
         "lost-website",
         "web-archive",
@@ -34,32 +34,32 @@ def test_there_is_one_for_each_reader() -> None:
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_what_is_replaced_is_said_at_the_top(page: Path) -> None:
-    """A reader knows before the first command what to write instead for something real."""
+def test_tutorial_lists_its_placeholders(page: Path) -> None:
+    """A table before the first command says what to replace."""
     head = page.read_text().partition("```console")[0]
-    assert "| here | for " in head, "a table of what is replaced"
+    assert "| here | for " in head, "expected a table of placeholders"
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_no_other_blocks_look_like_commands(page: Path) -> None:
-    """What is shown as a command is run: no block of another kind has a `$` before a line."""
+def test_only_console_blocks_have_commands(page: Path) -> None:
+    """No block of another kind has a command, since it would not be run."""
     others = re.findall(r"^```(?!console)\w+\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
     assert not [block for block in others if re.search(r"^\$ |^unlost ", block, re.MULTILINE)]
 
 
-def test_a_wrong_output_is_seen(tmp_path: Path) -> None:
-    """The test of tutorials would fail if a command printed something else than is shown."""
+def test_wrong_output_is_detected(tmp_path: Path) -> None:
+    """Output that differs from the tutorial does not match."""
     with shell(tmp_path) as opened:
         printed = opened.run(Step("printf 'one\\ntwo\\n'; ls lost", ""))
     assert printed == "one\ntwo\narchives.toml\nfirst\nsecond\n"
-    assert fits(printed, printed)
-    assert fits("one\n…\nsecond\n", printed)
-    assert not fits("one\n", printed)
-    assert not fits("…\nthird\n", printed)
+    assert output_matches(printed, printed)
+    assert output_matches("one\n…\nsecond\n", printed)
+    assert not output_matches("one\n", printed)
+    assert not output_matches("…\nthird\n", printed)
 
 
-def test_ports_are_replaced_there_and_back(tmp_path: Path) -> None:
-    """A command gets a free port in the place of the tutorial's, and what it prints has the tutorial's again."""
+def test_ports_are_mapped_in_commands_and_output(tmp_path: Path) -> None:
+    """Commands use free ports, and their output has the tutorial's ports."""
     with shell(tmp_path) as opened:
         assert opened.run(Step(f"test {PORTS[0]} != 12''08 && echo http://127.0.0.1:{PORTS[0]}/ 31208", "")) == (
             f"http://127.0.0.1:{PORTS[0]}/ 31208\n"

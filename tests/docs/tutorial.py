@@ -1,7 +1,7 @@
-"""Tutorials as their readers run them: every console block in one shell, in one folder, from top to bottom.
+"""Runs tutorials: all console blocks in one folder, from top to bottom.
 
-What is normalised is said in docs/tutorials/README.md, and is no more than that: ports of servers are whichever are
-free, and `…` stands for whatever is left out: characters within a line, any number of lines where it stands alone.
+Output is normalised as documented in docs/tutorials/README.md: servers use free ports, and `…` matches any characters
+in a line, or any number of lines if it is alone.
 """
 
 import os
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "tutorials"
-PORTS = ("1208", "8000")  # those that tutorials let servers listen on
+PORTS = ("1208", "8000")  # ports of servers in tutorials
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SECONDS = 120  # for one command; each takes less than one
 _TRIES = 3
@@ -28,19 +28,19 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Step:
-    """A command, with what is shown below it. One that ends in ` &` is a server, and goes on to the tutorial's end."""
+    """A command and its output. A command that ends in ` &` is a server, which runs until the end."""
 
     command: str
     shown: str
 
     @property
     def is_server(self) -> bool:
-        """Whether it goes on while the others run."""
+        """Whether it runs in the background."""
         return self.command.endswith(" &")
 
 
 def steps_of(text: str) -> list[Step]:
-    r"""Return all steps of a page, in order; a line that begins with `> ` belongs to the command above it.
+    r"""Return all steps of a page, in order; a line that begins with `> ` continues the command.
 
     >>> steps_of("```console\n$ cat <<E\n> a\n> E\na\n$ true\n```\n")
     [Step(command='cat <<E\na\nE', shown='a\n'), Step(command='true', shown='')]
@@ -57,11 +57,13 @@ def steps_of(text: str) -> list[Step]:
     return steps
 
 
-def fits(shown: str, printed: str) -> bool:
-    r"""Return whether what was printed is what is shown, but for what `…` leaves out.
+def output_matches(shown: str, printed: str) -> bool:
+    r"""Return whether output equals the shown one; `…` matches anything.
 
-    >>> fits("a\n…\nd … f\n", "a\nb\nc\nd e f\n"), fits("a\n", "a\nb\n"), fits("a … b\n", "a \n b\n")
-    (True, False, False)
+    >>> output_matches("a\n…\nd … f\n", "a\nb\nc\nd e f\n")
+    True
+    >>> output_matches("a\n", "a\nb\n"), output_matches("a … b\n", "a \n b\n")
+    (False, False)
     """
     pattern = "".join(
         "(?:.*\n)*?" if line == "…\n" else ".*?".join(re.escape(part) for part in line.split("…"))
@@ -72,7 +74,7 @@ def fits(shown: str, printed: str) -> bool:
 
 @contextmanager
 def shell(folder: Path) -> Iterator["Shell"]:
-    """Yield a shell in a folder with the examples of the docs in it; end the servers that were started."""
+    """Yield a shell in a folder with the examples of the documentation; stop its servers at the end."""
     shutil.copytree(ROOT / "docs" / "examples", folder, dirs_exist_ok=True)
     opened = Shell(folder)
     try:
@@ -82,14 +84,14 @@ def shell(folder: Path) -> Iterator["Shell"]:
 
 
 class Shell:
-    """Runs steps one after the other. Each is a process of its own, as variables are nothing that tutorials need."""
+    """Runs steps one after the other, each in its own process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._ports = {port: str(free_port()) for port in PORTS}
         self._servers: list[subprocess.Popen[bytes]] = []
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
-        self._environment = kept | {
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
+        self._environment = inherited | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "UNLOST_HOME": str(folder / ".home"),
             "PYTHONUTF8": "1",
@@ -99,7 +101,7 @@ class Shell:
         }
 
     def run(self, step: Step) -> str:
-        """Return what a step prints, with the ports of the tutorial; of a server nothing, once it listens."""
+        """Return the output of a step with the tutorial's ports; empty for a server, once it listens."""
         if step.is_server:
             self._serve(step.command.removesuffix(" &"))
             return ""
@@ -116,13 +118,13 @@ class Shell:
         return self._replaced(done.stdout.decode(), {free: port for port, free in self._ports.items()})
 
     def close(self) -> None:
-        """End the servers."""
+        """Stop the servers."""
         for server in self._servers:
             os.killpg(server.pid, signal.SIGTERM)
             server.wait()
 
     def _serve(self, command: str) -> None:
-        """Start a server; a port may be taken between looking and listening, and then another one is tried."""
+        """Start a server; if its port was taken in the meantime, try another one."""
         ports = [port for port in PORTS if port in command]
         for _ in range(_TRIES):
             server = self._started(self._replaced(command, self._ports))

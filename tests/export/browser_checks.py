@@ -1,4 +1,4 @@
-"""Looks at an exported site as its visitors do: in Chromium, page after page, without a network."""
+"""Checks an exported site in Chromium, page by page and without a network."""
 
 import http.client
 from collections import deque
@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Page, Request, Response, Route
 from playwright.sync_api import Error as PlaywrightError
 
 _LAST = "https://last.invalid/"
-"""Asked for when a page is done: once that was refused, all that the page asked for before was heard of."""
+"""Requested at the end of a page: once it is refused, all earlier requests of the page are recorded."""
 
-# Whatever waits until it is scrolled to is loaded at once; then come the images that are none.
+# Loads lazy images at once and returns the broken ones.
 _BROKEN = """async last => {
     const images = [...document.images].filter(
         each => each.getAttribute("src") || each.getAttribute("srcset") || each.currentSrc);
@@ -29,7 +29,7 @@ _GONE = frozenset((400, 401, 403, 404, 410, 500, 502, 503))
 
 
 class Fault(NamedTuple):
-    """On which page, and about which address."""
+    """A fault on a page. about: the URL that it concerns."""
 
     page: str
     about: str
@@ -37,10 +37,13 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True)
 class Findings:
-    """What a visitor finds.
+    """The result of a check.
 
-    pages: that were opened, in order. broken: images that show nothing, style sheets, scripts, fonts and frames that
-    did not come. outside: requests that would have left the machine. dead: links within the site that lead to nothing.
+    Attributes:
+        pages: Opened pages in order.
+        broken: Broken images, and style sheets, scripts, fonts and frames that failed to load.
+        outside: Requests to other machines, which were blocked.
+        dead: Dead links within the site.
     """
 
     pages: list[str] = field(default_factory=list)
@@ -49,11 +52,11 @@ class Findings:
     dead: set[Fault] = field(default_factory=set)
 
     def about(self, kind: str) -> set[str]:
-        """Return the last parts of the addresses that faults of a kind are about, without escapes."""
+        """Return the last path segments of the URLs of all faults of a kind, unescaped."""
         return {unquote(fault.about.rpartition("/")[2]) for fault in getattr(self, kind)}
 
 
-def look_at(
+def check_in_browser(
     browser: Browser,
     starts: Sequence[str],
     within: str,
@@ -63,92 +66,97 @@ def look_at(
     limit: int = 1_000,
     tried: int = 10_000,
 ) -> Findings:
-    """Open pages and whatever they lead to.
+    """Open pages and the pages that they link to.
 
-    starts: addresses, of files or of a server on this machine. within: how addresses begin that belong to the site.
-    also: beginnings of others that may be asked for on this machine, and are no pages.
-    replayed: of an archive, how addresses begin that stand behind `within`: its scripts show links as they once were.
-    limit: of the pages that are opened. tried: how many links of these are tried, at most.
+    Args:
+        browser: The browser.
+        starts: URLs of files or of a server on this machine.
+        within: URL prefix of the site.
+        also: Prefixes of other URLs on this machine that may be requested and are not pages.
+        replayed: Prefixes of original URLs in a replay, whose scripts show original links.
+        limit: Maximum number of opened pages.
+        tried: Maximum number of checked links.
     """
-    looking = _Looking(within, (within, *also), replayed, Findings())
+    check = _BrowserCheck(within, (within, *also), replayed, Findings())
     context = browser.new_context(service_workers="block", accept_downloads=False)
     try:
-        context.route("**/*", looking.on_route)
+        context.route("**/*", check.on_route)
         page = context.new_page()
-        page.on("requestfailed", looking.on_failure)
-        page.on("response", looking.on_response)
+        page.on("requestfailed", check.on_failure)
+        page.on("response", check.on_response)
         page.on("dialog", lambda dialog: dialog.dismiss())
-        found = looking.found
+        found = check.found
         waiting, seen = deque((start, start) for start in starts), set(starts)
         while waiting:
-            above, address = waiting.popleft()
-            kind = looking.kind(address)
+            above, url = waiting.popleft()
+            kind = check.kind(url)
             if kind is None:
-                found.dead.add(Fault(above, address))
+                found.dead.add(Fault(above, url))
             elif kind == "text/html" and len(found.pages) < limit:
-                for link in looking.open(page, above, address):
+                for link in check.open(page, above, url):
                     if link not in seen and len(seen) < tried:
                         seen.add(link)
-                        waiting.append((address, link))
+                        waiting.append((url, link))
     finally:
         context.close()
-    return looking.found
+    return check.found
 
 
-@dataclass  # without slots: Playwright leaves notes on it
-class _Looking:
+@dataclass  # without slots: Playwright sets attributes on it
+class _BrowserCheck:
     within: str
     allowed: tuple[str, ...]
     replayed: tuple[str, ...]
     found: Findings
     page: str = ""
 
-    def open(self, page: Page, above: str, address: str) -> list[str]:
-        """Open a page, note what is wrong with it, and return the links of it that belong to the site."""
-        self.page = address
+    def open(self, page: Page, above: str, url: str) -> list[str]:
+        """Open a page, record its faults, and return its links that belong to the site."""
+        self.page = url
         try:
-            page.goto(address, wait_until="load", timeout=15_000)
+            page.goto(url, wait_until="load", timeout=15_000)
             broken = page.evaluate(_BROKEN, _LAST)
             links = page.evaluate(_LINKS)
         except PlaywrightError:
-            if not any(fault.page == address for fault in self.found.outside):  # it wanted to leave, which is told
-                self.found.dead.add(Fault(above, address))
+            # A navigation to another machine is already recorded.
+            if not any(fault.page == url for fault in self.found.outside):
+                self.found.dead.add(Fault(above, url))
             return []
-        self.found.pages.append(address)
-        self.found.broken.update(Fault(address, each) for each in broken)
+        self.found.pages.append(url)
+        self.found.broken.update(Fault(url, each) for each in broken)
         whole = (link.partition("#")[0] for link in links)
         here = (self.within + link if self.replayed and link.startswith(self.replayed) else link for link in whole)
         return [link for link in here if link.startswith(self.within)]
 
-    def kind(self, address: str) -> str | None:
-        """Return the type of what is at an address, without asking a browser; None if there is nothing."""
-        if address.startswith("file://"):
-            path = Path(unquote(urlsplit(address).path))
+    def kind(self, url: str) -> str | None:
+        """Return the media type of a URL without a browser; None if it does not exist."""
+        if url.startswith("file://"):
+            path = Path(unquote(urlsplit(url).path))
             if not path.is_file():
                 return None
             return "text/html" if path.suffix.lower() in (".html", ".htm", ".xhtml") else "other"
         for _ in range(5):
-            parts = urlsplit(address)
+            parts = urlsplit(url)
             connection = http.client.HTTPConnection(parts.netloc, timeout=20)
             try:
                 connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""))
-                answer = connection.getresponse()
-                answer.read()
+                response = connection.getresponse()
+                response.read()
             finally:
                 connection.close()
-            place = answer.getheader("Location")
-            if answer.status == 200:
-                return (answer.getheader("Content-Type") or "").partition(";")[0].lower()
-            if answer.status not in (301, 302, 303, 307, 308) or place is None:
+            location = response.getheader("Location")
+            if response.status == 200:
+                return (response.getheader("Content-Type") or "").partition(";")[0].lower()
+            if response.status not in (301, 302, 303, 307, 308) or location is None:
                 return None
-            address = urljoin(address, place)
-            if not address.startswith(self.allowed):
+            url = urljoin(url, location)
+            if not url.startswith(self.allowed):
                 return "elsewhere"
         return None
 
     def on_route(self, route: Route) -> None:
-        """Let a request pass if it stays here."""
-        if route.request.url.endswith(_LAST):  # replays put their own address before it
+        """Let a request pass if it stays on this machine."""
+        if route.request.url.endswith(_LAST):  # replays prepend their own URL
             route.abort("aborted")
         elif route.request.url.startswith(self.allowed):
             route.continue_()
@@ -157,13 +165,13 @@ class _Looking:
             route.abort()
 
     def on_failure(self, request: Request) -> None:
-        """Note a part of a page that did not come; what would have left the machine is noted already."""
+        """Record a failed subresource; requests to other machines are already recorded."""
         is_main = request.is_navigation_request() and request.frame.parent_frame is None
         if not is_main and request.url.startswith(self.allowed) and request.failure != "net::ERR_ABORTED":
             self.found.broken.add(Fault(self.page, request.url))
 
     def on_response(self, response: Response) -> None:
-        """Note a part of a page that the server does not have."""
+        """Record a subresource that the server does not have."""
         request = response.request
         is_main = request.is_navigation_request() and request.frame.parent_frame is None
         if not is_main and response.status in _GONE:

@@ -1,4 +1,4 @@
-"""A disk that runs full while something is exported: `python -m tests.export.full_disk PATH [RECOVERY]`."""
+"""Exports to a full disk: `python -m tests.export.full_disk PATH [RECOVERY]`."""
 
 import errno
 import os
@@ -12,8 +12,8 @@ from tests.small_disk import SUCCESS_OUTPUT
 from unlost.export import open_target, write_wacz, write_warc
 
 
-def fill(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> None:
-    """Export to a path until there is no more room, and see that nothing is left, and that the message is clear."""
+def assert_full_disk_is_reported(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> None:
+    """Export to a path until the disk is full; assert that nothing is left and the error names the file."""
 
     def export() -> None:
         if recovery is not None:
@@ -32,5 +32,5 @@ def fill(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> 
 
 
 if __name__ == "__main__":
-    fill(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None, errno.ENOSPC)
+    assert_full_disk_is_reported(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None, errno.ENOSPC)
     print(SUCCESS_OUTPUT, end="")

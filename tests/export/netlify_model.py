@@ -1,10 +1,4 @@
-"""A small model of Netlify, which has no server to run here: what its documentation says about the two files.
-
-Rules are read from the top, the first that fits is taken. A path fits if it is the same, whether or not it ends in a
-slash; parameters fit if those of the request are just those of the rule, in any order. `!` takes precedence over files.
-200 shows another path, 301 and 302 redirect. `:name` and `*` in a path stand for anything, and are not expected here.
-Files are shown under their names, `index.html` also under its folder's. Headers hold for the path that is asked for.
-"""
+"""A model of Netlify as documented."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,8 +6,8 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 
 @dataclass(frozen=True)
-class Shown:
-    """status, the path of the file or the place of a redirect, the header that was set for it."""
+class NetlifyResponse:
+    """A response. to: path of the file, or target of a redirect; content_type: the header set for it."""
 
     status: int
     to: str
@@ -24,10 +18,10 @@ def _same(path: str) -> bytes:
     return unquote_to_bytes(path).rstrip(b"/")
 
 
-def ask(files: set[str], redirects: str, headers: str, address: str) -> Shown:
-    """Return what is shown for a path and query."""
-    path, _, query = address.partition("?")
-    asked = parse_qsl(query, keep_blank_values=True)
+def respond(files: set[str], redirects: str, headers: str, target: str) -> NetlifyResponse:
+    """Return the response to a path and query."""
+    path, _, query = target.partition("?")
+    requested = parse_qsl(query, keep_blank_values=True)
     for line in redirects.splitlines():
         if line.startswith("#") or not line:
             continue
@@ -35,26 +29,30 @@ def ask(files: set[str], redirects: str, headers: str, address: str) -> Shown:
         assert not any(part.startswith(":") for part in start.split("/")), line
         assert "*" not in start, line
         assert status in ("200!", "301!", "302!"), line
-        wanted = [tuple(pair.split("=")) for pair in middle]
-        if _same(start) != _same(path) or (wanted and sorted(asked) != sorted(wanted)) or (not wanted and asked):
+        required = [tuple(pair.split("=")) for pair in middle]
+        if (
+            _same(start) != _same(path)
+            or (required and sorted(requested) != sorted(required))
+            or (not required and requested)
+        ):
             continue
         if status != "200!":
-            return Shown(int(status[:3]), to)
+            return NetlifyResponse(int(status[:3]), to)
         return _file(files, headers, to, path)
     return _file(files, headers, path, path)
 
 
-def _file(files: set[str], headers: str, path: str, asked: str) -> Shown:
+def _file(files: set[str], headers: str, path: str, requested: str) -> NetlifyResponse:
     name = unquote_to_bytes(path).decode().lstrip("/")
     for each in (name, f"{name.rstrip('/')}/index.html".lstrip("/")):
         if each in files:
-            return Shown(200, each, _header(headers, asked))
-    return Shown(404, "")
+            return NetlifyResponse(200, each, _header(headers, requested))
+    return NetlifyResponse(404, "")
 
 
-def _header(headers: str, asked: str) -> str | None:
+def _header(headers: str, requested: str) -> str | None:
     lines = headers.splitlines()
     for above, line in pairwise(lines):
-        if line.startswith("  Content-Type: ") and _same(above) == _same(asked):
+        if line.startswith("  Content-Type: ") and _same(above) == _same(requested):
             return line.removeprefix("  Content-Type: ")
     return None

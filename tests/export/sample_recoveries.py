@@ -1,4 +1,4 @@
-"""Recoveries as a test wants them, without any archive; and a target in memory."""
+"""Recoveries made of given captures, without archives, and an in-memory export target."""
 
 import io
 from collections.abc import Iterable
@@ -14,8 +14,7 @@ from unlost.errors import UriError
 from unlost.export import MANIFEST_NAME, ExportOptions, ExportResult, export_site
 from unlost.html import LinkKind
 from unlost.recover import CaptureQuality, RecoverOptions, WarcStore
-from unlost.recover.state import NewResource as Asked
-from unlost.recover.state import RecoveryState, ResourceStatus
+from unlost.recover.state import NewResource, RecoveryState, ResourceStatus
 from unlost.uri import page_name
 
 if TYPE_CHECKING:
@@ -26,11 +25,15 @@ DATE = "20140210000001"
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """A copy to be recovered.
+class SampleCapture:
+    """A capture of a recovery.
 
-    uri: as it was captured. header: what the server said of its type and charset; the type alone if it is empty.
-    location: of a redirect. rejected: whether it came and was no good. same_as: the address of a copy with that body.
+    Attributes:
+        uri: Its URL.
+        location: Target of a redirect.
+        header: Content-Type header; `mime` if empty.
+        rejected: Whether it is rejected.
+        same_as: URL of an earlier capture with the same body.
     """
 
     uri: str
@@ -48,13 +51,13 @@ class Copy:
 
 @dataclass
 class MemoryTarget:
-    """A target that keeps all files: their bodies and dates by path."""
+    """An export target in memory: bodies and dates by path."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return the target."""
         return self
 
     def __exit__(
@@ -63,20 +66,20 @@ class MemoryTarget:
         """Do nothing."""
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
-        """Keep a file."""
-        assert path not in self.files, f"{path} is written twice"
+        """Store a file."""
+        assert path not in self.files, f"{path} is a duplicate"
         self.files[path] = body.read()
         self.dates[path] = modified
 
 
-def recovered(
+def make_recovery(
     folder: Path,
-    copies: Iterable[Copy],
+    captures: Iterable[SampleCapture],
     plan: RecoverOptions | None = None,
     missing: Iterable[str] = (),
     aliases: Iterable[tuple[str, str]] = (),
 ) -> Path:
-    """Make a recovery of these copies in a folder, which is returned."""
+    """Make a recovery of these captures in a folder and return the folder."""
     folder.mkdir(parents=True)
     plan = plan or RecoverOptions(ROOT)
     warcs = WarcStore(folder / "warc", VirtualClock(), "unlost/0")
@@ -85,33 +88,35 @@ def recovered(
         with RecoveryState(folder) as state:
             state.store_options(plan)
             stored: dict[str, RecoveryRecord] = {}
-            for copy in copies:
-                name = page_name(copy.uri, ignore_case=plan.ignore_case)
-                asked = Asked(name, copy.uri, LinkKind.PAGE, 0)
-                state.resources.add([asked])  # listed, so that it is never taken for another spelling
-                (number,) = state.resources.enqueue([asked])
+            for sample in captures:
+                name = page_name(sample.uri, ignore_case=plan.ignore_case)
+                new = NewResource(name, sample.uri, LinkKind.PAGE, 0)
+                state.resources.add([new])  # listed, so that it is not merged with another spelling
+                (number,) = state.resources.enqueue([new])
                 capture = Capture(
-                    copy.uri, None, copy.date, copy.status, copy.mime, redirect=copy.location, archive="a",
-                    urim=copy.urim, migrated=copy.migrated or None,
+                    sample.uri, None, sample.date, sample.status, sample.mime, redirect=sample.location, archive="a",
+                    urim=sample.urim, migrated=sample.migrated or None,
                 )  # fmt: skip
-                if copy.same_as is not None:
-                    record = warcs.store_revisit(capture, stored[copy.same_as])
+                if sample.same_as is not None:
+                    record = warcs.store_revisit(capture, stored[sample.same_as])
                 else:
-                    type_ = copy.header or copy.mime
+                    type_ = sample.header or sample.mime
                     headers = (("Content-Type", type_),) if type_ else ()
-                    record = warcs.store(FetchedCapture(capture, headers, io.BytesIO(copy.body), None, copy.urim), None)
-                stored[copy.uri] = record
-                worth = CaptureQuality.REDIRECT if 300 <= copy.status < 400 else CaptureQuality.GOOD
-                kept = state.records.add(number, worth, record)
-                state.resources.set_best_record(number, kept)
-                if copy.rejected:
-                    state.rejections.add(kept, worth, "soft-404", "it says so")
-                    state.records.set_quality(kept, CaptureQuality.REJECTED)
+                    record = warcs.store(
+                        FetchedCapture(capture, headers, io.BytesIO(sample.body), None, sample.urim), None
+                    )
+                stored[sample.uri] = record
+                quality = CaptureQuality.REDIRECT if 300 <= sample.status < 400 else CaptureQuality.GOOD
+                record_id = state.records.add(number, quality, record)
+                state.resources.set_best_record(number, record_id)
+                if sample.rejected:
+                    state.rejections.add(record_id, quality, "soft-404", "test")
+                    state.records.set_quality(record_id, CaptureQuality.REJECTED)
                     state.resources.finish(number, ResourceStatus.MISSING, DATE, "rejected")
                 else:
                     state.resources.finish(number, ResourceStatus.RECOVERED, DATE)
             for uri in missing:
-                (number,) = state.resources.enqueue([Asked(page_name(uri), uri, LinkKind.PAGE, 0)])
+                (number,) = state.resources.enqueue([NewResource(page_name(uri), uri, LinkKind.PAGE, 0)])
                 state.resources.finish(number, ResourceStatus.MISSING, DATE, "not-held")
             for alias, uri in aliases:
                 (number,) = state.resources.find_ids([page_name(uri)]).values()
@@ -122,16 +127,16 @@ def recovered(
     return folder
 
 
-def exported(folder: Path, wanted: ExportOptions | None = None) -> tuple[dict[str, bytes], ExportResult]:
-    """Export a recovery into memory; return its files without the manifest, and what was said of them."""
+def export_to_memory(folder: Path, options: ExportOptions | None = None) -> tuple[dict[str, bytes], ExportResult]:
+    """Export a recovery into memory; return its files without the manifest, and the result."""
     with MemoryTarget() as target:
-        done = export_site(folder, target, wanted or ExportOptions())
+        done = export_site(folder, target, options or ExportOptions())
     del target.files[MANIFEST_NAME]
     return target.files, done
 
 
 def has_name(uri: str) -> bool:
-    """Return whether an address is one of a page."""
+    """Return whether a URL is one of a page."""
     try:
         page_name(uri)
     except UriError:

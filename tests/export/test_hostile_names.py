@@ -1,4 +1,4 @@
-"""Tests that hostile addresses of a site write nothing outside the place of its export."""
+"""Tests that hostile URLs write nothing outside the target."""
 
 import tarfile
 import zipfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.sample_recoveries import ROOT, Copy, recovered
+from tests.export.sample_recoveries import ROOT, SampleCapture, make_recovery
 from unlost.export import MANIFEST_NAME, ExportOptions, export_site, open_target
 
 TAILS = (
@@ -21,11 +21,11 @@ TAILS = (
 @pytest.mark.parametrize("rewrite", [True, False])
 @pytest.mark.parametrize("windows", [True, False])
 @pytest.mark.parametrize("name", ["site", "site.zip", "site.tar.gz"])
-def test_nothing_is_written_outside(tmp_path: Path, name: str, rewrite: bool, windows: bool) -> None:
-    """Every address becomes one file below the place, in folders and in packed files, and nothing else appears."""
+def test_hostile_urls_stay_inside_the_target(tmp_path: Path, name: str, rewrite: bool, windows: bool) -> None:
+    """Every URL becomes one file in the target, and nothing else is written."""
     links = "".join(f"<a href='/{tail}'>" for tail in TAILS)
-    copies = [Copy(ROOT + tail, f"{tail}{links}".encode()) for tail in TAILS]
-    folder = recovered(tmp_path / "r", {copy.uri: copy for copy in copies}.values())
+    captures = [SampleCapture(ROOT + tail, f"{tail}{links}".encode()) for tail in TAILS]
+    folder = make_recovery(tmp_path / "r", {capture.uri: capture for capture in captures}.values())
     place = tmp_path / "out" / "deep" / name
     place.parent.mkdir(parents=True)
     with open_target(place) as target:

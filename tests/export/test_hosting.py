@@ -1,4 +1,4 @@
-"""Old addresses, asked of real servers with the settings that an export has for them."""
+"""Tests of old URLs on real servers with the exported settings."""
 
 import random
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.export import nasty_site
-from tests.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, Nasty, body
-from tests.export.raw_http import ask, follow
+from tests.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, NastyResource, body
+from tests.export.raw_http import fetch, fetch_following_redirects
 from tests.neighbours import apache, nginx
 from unlost.export import ExportedResource, escape_unsafe, hosting_files
 
@@ -18,114 +18,114 @@ SERVERS: dict[str, Callable[[Path, Path], AbstractContextManager[int]]] = {
     "nginx": nginx.hosting,
     "apache": apache.hosting,
 }
-COMPLAINTS = {"nginx": nginx.complaints, "apache": apache.complaints}
-ASKED = [(each, old) for each in FILES for old in (each.old, *each.asked)]
+CONFIG_ERRORS = {"nginx": nginx.config_errors, "apache": apache.config_errors}
+OLD_URLS = [(each, old) for each in FILES for old in (each.old, *each.spellings)]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the nasty site and its settings."""
     folder = tmp_path_factory.mktemp("site")
-    nasty_site.write(folder, hosting_files(nasty_site.placed()))
+    nasty_site.write_site(folder, hosting_files(nasty_site.placed_resources()))
     return folder
 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def port(request: pytest.FixtureRequest, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Host it."""
+    """Serve it."""
     with SERVERS[request.param](site, tmp_path_factory.mktemp("server")) as found:
         yield found
 
 
-def content_type(each: Nasty) -> str | None:
-    """Return what is to be said about a file."""
+def content_type(each: NastyResource) -> str | None:
+    """Return the expected Content-Type of a file."""
     return f"{each.mime}; charset={each.charset}" if each.charset else each.mime
 
 
-@pytest.mark.parametrize(("each", "old"), ASKED, ids=[old[:40] for _, old in ASKED])
-def test_an_old_address_gives_its_file(port: int, each: Nasty, old: str) -> None:
-    """Its very bytes, with the type and the charset that it had; after one redirect where links demand it."""
-    answer, redirects = follow(port, old)
-    assert (answer.status, answer.body) == (200, body(each.path))
+@pytest.mark.parametrize(("each", "old"), OLD_URLS, ids=[old[:40] for _, old in OLD_URLS])
+def test_old_url_yields_its_file(port: int, each: NastyResource, old: str) -> None:
+    """Bytes, type and charset are those of the capture, after at most one redirect."""
+    response, redirects = fetch_following_redirects(port, old)
+    assert (response.status, response.body) == (200, body(each.path))
     if each.mime is not None:
-        assert answer.headers["content-type"] == content_type(each)
+        assert response.headers["content-type"] == content_type(each)
     assert redirects <= 1
 
 
 @pytest.mark.parametrize("old", REDIRECTS, ids=lambda old: old[:40])
-def test_a_redirect_leads_where_it_led(port: int, old: str) -> None:
-    """Within the site to the old address there, otherwise to the whole address; nothing gets out of its header."""
-    answer = ask(port, old)
+def test_redirect_leads_to_its_original_target(port: int, old: str) -> None:
+    """Within the site to the old URL, otherwise to the full URL, without header injection."""
+    response = fetch(port, old)
     here = f"http://lost.example:{port}", "http://lost.example"
-    place = answer.headers["location"]
+    location = response.headers["location"]
     for root in here:
-        place = place.removeprefix(root)
-    assert (answer.status, place) == (302, REDIRECTS[old][1])
-    assert "set-cookie" not in answer.headers
+        location = location.removeprefix(root)
+    assert (response.status, location) == (302, REDIRECTS[old][1])
+    assert "set-cookie" not in response.headers
 
 
 @pytest.mark.parametrize("old", [*CIRCLES, *REFUSED, "/js", "/lone%escape", "/page.php?id=3", "/PLAIN", "/nowhere"])
-def test_what_cannot_work_is_no_harm(port: int, old: str) -> None:
-    """It is an error of the visitor, not of the server, and never another page."""
-    answer = ask(port, old)
-    assert answer.status in (400, 403, 404, 414)
-    assert b"This is" not in answer.body
+def test_unsupported_urls_are_client_errors(port: int, old: str) -> None:
+    """They yield a client error and never another page."""
+    response = fetch(port, old)
+    assert response.status in (400, 403, 404, 414)
+    assert b"This is" not in response.body
 
 
 @pytest.mark.parametrize("name", ["/.htaccess", "/_nginx/http.conf", "/_nginx/server.conf", "/_redirects", "/_headers"])
-def test_settings_are_not_shown(port: int, name: str) -> None:
-    """They are for servers, not for visitors."""
-    assert ask(port, name).status in (403, 404)
+def test_settings_files_are_not_served(port: int, name: str) -> None:
+    """Visitors cannot read them."""
+    assert fetch(port, name).status in (403, 404)
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_the_way_to_types_is_inside_only(port: int, number: int) -> None:
-    """A visitor cannot ask for a file under the type that another one has."""
+def test_internal_type_prefixes_are_not_accessible(port: int, number: int) -> None:
+    """Visitors cannot request a file with the type of another one."""
     for prefix in (".unlost-type-", ".unlost-type--"):
-        assert ask(port, f"/{prefix}{number}/plain.html").status == 404
+        assert fetch(port, f"/{prefix}{number}/plain.html").status == 404
 
 
 @pytest.mark.parametrize("old", STUBS)
-def test_a_stub_is_a_redirect(port: int, old: str) -> None:
-    """A page that does nothing but redirect is answered with 301; the file is there, too, for servers without rules."""
+def test_redirect_stub_is_a_301(port: int, old: str) -> None:
+    """The file exists, too, for servers without rules."""
     path, _, expected = STUBS[old]
-    answer = ask(port, old)
-    location = answer.headers["location"]
-    assert answer.status == 301
+    response = fetch(port, old)
+    location = response.headers["location"]
+    assert response.status == 301
     assert location == expected or location.partition("://")[2].partition("/")[2] == expected[1:]
     if f"/{path}" != old:
-        assert ask(port, f"/{path}").body == body(path)
+        assert fetch(port, f"/{path}").body == body(path)
 
 
 @pytest.mark.parametrize("old", STUB_RING)
-def test_stubs_that_lead_to_each_other_are_shown(port: int, old: str) -> None:
-    """No browser goes round in a circle for them."""
-    answer, _ = follow(port, old)
-    assert (answer.status, answer.body) == (200, body(STUB_RING[old]))
+def test_circular_redirect_stubs_are_served_as_files(port: int, old: str) -> None:
+    """They do not become circular redirects."""
+    response, _ = fetch_following_redirects(port, old)
+    assert (response.status, response.body) == (200, body(STUB_RING[old]))
 
 
-def test_a_further_host_has_its_own_addresses(port: int) -> None:
-    """They work where that host leads here too, and nowhere else."""
-    answer = ask(port, "/pic?1", "img.other.example")
-    assert (answer.status, answer.body) == (200, body("img.other.example/pic-1.jpg"))
-    assert answer.headers["content-type"] == "image/jpeg"
-    assert ask(port, "/pic?1").status == 404
+def test_urls_of_another_host_work_on_that_host_only(port: int) -> None:
+    """They are not served on the site's own host."""
+    response = fetch(port, "/pic?1", "img.other.example")
+    assert (response.status, response.body) == (200, body("img.other.example/pic-1.jpg"))
+    assert response.headers["content-type"] == "image/jpeg"
+    assert fetch(port, "/pic?1").status == 404
 
 
-def test_files_have_their_types_whatever_is_asked_of_them(port: int) -> None:
-    """Also under the name of the file, and with a query that nobody knew."""
+def test_files_have_their_types_under_any_url(port: int) -> None:
+    """This holds for file names and for unknown queries."""
     for path, expected in [
         ("/lie.gif?new", "image/png"),
         ("/page.php-id=2.html", "text/html; charset=koi8-r"),
         ("/both/index.html", "text/html; charset=windows-1252"),
         ("/plain.html?utm_source=x", "text/html; charset=utf-8"),
     ]:
-        answer = ask(port, path)
-        assert (answer.status, answer.headers["content-type"]) == (200, expected)
+        response = fetch(port, path)
+        assert (response.status, response.headers["content-type"]) == (200, expected)
 
 
-def test_links_of_a_page_lead_where_they_must() -> None:
-    """A page keeps its old address if its folder is the same there; otherwise there is a redirect, and for no image."""
+def test_page_is_redirected_if_its_folder_differs() -> None:
+    """A page is served at its old URL if relative links resolve equally; images need no redirect."""
     files = hosting_files(
         [
             ExportedResource("http://a.example/x?n=1", "x-1.html", "text/html", "utf-8"),
@@ -141,8 +141,8 @@ def test_links_of_a_page_lead_where_they_must() -> None:
     assert b'"/d" "/d/index.html"' in untouched["_nginx/http.conf"]
 
 
-def test_what_is_left_out_is_named(site: Path) -> None:
-    """With its reason, in a comment of each file."""
+def test_unsupported_urls_are_listed_in_comments(site: Path) -> None:
+    """Each settings file has a comment with the reason."""
     for name in ("_nginx/http.conf", ".htaccess", "_redirects"):
         comments = [line for line in (site / name).read_bytes().splitlines() if line.startswith(b"#")]
         for old, reason in REFUSED.items():
@@ -152,8 +152,8 @@ def test_what_is_left_out_is_named(site: Path) -> None:
         assert len([line for line in comments if line.endswith(b"(leads in a circle)")]) == len(CIRCLES)
 
 
-def test_the_home_of_the_site_is_no_matter_of_numbers() -> None:
-    """Its addresses hold for every host, also if most files came from another."""
+def test_home_url_determines_the_main_host() -> None:
+    """URLs of the main host hold for every host, even if most files are from another host."""
     placed = [
         ExportedResource(f"http://cdn.example/{number}", f"cdn.example/{number}.gif", "image/gif")
         for number in range(5)
@@ -165,16 +165,16 @@ def test_the_home_of_the_site_is_no_matter_of_numbers() -> None:
     assert b'    "a.example/x" "/x.html";' in hosting_files(placed)["_nginx/http.conf"]
 
 
-def test_order_makes_no_difference() -> None:
-    """The same resources give the same files."""
-    placed = nasty_site.placed()
+def test_settings_are_independent_of_input_order() -> None:
+    """The same resources yield the same files."""
+    placed = nasty_site.placed_resources()
     files = hosting_files(placed)
     random.Random(5).shuffle(placed)  # noqa: S311
     assert hosting_files(placed) == files
 
 
-def test_a_file_of_the_export_is_never_hidden() -> None:
-    """An old address that is now that of another file gets no rule: links within the export lead to the file."""
+def test_old_url_does_not_hide_an_exported_file() -> None:
+    """An old URL that is the path of another file gets no rule."""
     files = hosting_files(
         [
             ExportedResource("http://a.example/a.html", "a-2.html", "text/html"),
@@ -185,16 +185,16 @@ def test_a_file_of_the_export_is_never_hidden() -> None:
     assert b'    "/a.html" ' not in files["_nginx/http.conf"]
 
 
-def test_names_of_settings_are_reserved() -> None:
-    """Every file that is written has a name that no file of the site gets."""
-    for path in hosting_files(nasty_site.placed()):
+def test_settings_file_names_are_reserved() -> None:
+    """No file of the site gets the name of a settings file."""
+    for path in hosting_files(nasty_site.placed_resources()):
         first = path.partition("/")[0]
         assert escape_unsafe(first) != first
         assert escape_unsafe(first.upper()) != first.upper()
 
 
-def hostile(count: int) -> list[ExportedResource]:
-    """Return random resources out of letters that mean something to somebody."""
+def hostile_resources(count: int) -> list[ExportedResource]:
+    """Return random resources with characters that are special in settings files."""
     chance = random.Random(11)  # noqa: S311
     letters = [
         *"ab/?&=;%$\\\"'{}()[]<>|^~*+.,:#!@-_ \t\r\n\0`é€\ud800",
@@ -246,21 +246,22 @@ def hostile(count: int) -> list[ExportedResource]:
     return found
 
 
-@pytest.mark.parametrize("server", COMPLAINTS)
-def test_servers_take_what_20000_hostile_addresses_make(server: str, tmp_path: Path) -> None:
-    """Nothing gets out of its rule, and the largest of sites can be hosted."""
+@pytest.mark.parametrize("server", CONFIG_ERRORS)
+def test_servers_accept_settings_for_20000_hostile_urls(server: str, tmp_path: Path) -> None:
+    """No URL escapes from its rule, and large sites can be hosted."""
     folder, work = tmp_path / "site", tmp_path / "work"
     work.mkdir()
-    for name, content in hosting_files(hostile(20_000)).items():
+    for name, content in hosting_files(hostile_resources(20_000)).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-    assert COMPLAINTS[server](folder, work) == ""
+    assert CONFIG_ERRORS[server](folder, work) == ""
 
 
-def test_every_line_of_a_hostile_site_is_a_rule() -> None:
-    """Whatever an address is, each line has the form of its kind."""
+def test_every_settings_line_for_hostile_urls_is_valid() -> None:
+    """Whatever the URL, each line has the form of its kind."""
     files = {
-        name: content.decode("utf-8", "surrogateescape") for name, content in hosting_files(hostile(5_000)).items()
+        name: content.decode("utf-8", "surrogateescape")
+        for name, content in hosting_files(hostile_resources(5_000)).items()
     }
     forms = {
         ".htaccess": r"#[^\\]*|DirectoryIndex index\.html|AddDefaultCharset Off|</?FilesMatch.*"
@@ -272,5 +273,5 @@ def test_every_line_of_a_hostile_site_is_a_rule() -> None:
         "_headers": r"#.*|/[\w%./~-]*|  Content-Type: [\w/;= .+:-]+",
     }
     for name, form in forms.items():
-        odd = [line for line in files[name].split("\n") if line and not re.fullmatch(form, line, re.ASCII)]
-        assert odd == [], name
+        invalid = [line for line in files[name].split("\n") if line and not re.fullmatch(form, line, re.ASCII)]
+        assert invalid == [], name

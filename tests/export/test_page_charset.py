@@ -1,10 +1,10 @@
-"""Tests that pages show the same without their server: legacy charsets survive an export."""
+"""Tests that legacy charsets survive an export."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.export.sample_recoveries import ROOT, Copy, exported, recovered
+from tests.export.sample_recoveries import ROOT, SampleCapture, export_to_memory, make_recovery
 from unlost.export import declare_charset
 from unlost.html import extract_text
 
@@ -13,7 +13,7 @@ DA = "Да, конечно".encode("koi8-r")
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "charset"),
     [
         (b"<title>plain</title>", "koi8-r"),
         (b'<meta charset="koi8-r">' + DA, "KOI8-R"),
@@ -24,13 +24,13 @@ DA = "Да, конечно".encode("koi8-r")
         (b"\xef\xbb\xbf<p>" + "Да".encode(), "utf-8"),
     ],
 )
-def test_what_shows_right_anyway_stays_as_it_is(body: bytes, told: str | None) -> None:
-    """Nothing is put in where a page says it itself, where nobody said it, and where browsers guess right."""
-    assert declare_charset(body, PAGE, told) is body
+def test_page_without_need_of_a_declaration_is_unchanged(body: bytes, charset: str | None) -> None:
+    """Nothing is inserted if the page declares the charset, none is known, or browsers guess it."""
+    assert declare_charset(body, PAGE, charset) is body
 
 
 @pytest.mark.parametrize(
-    ("before", "behind"),
+    ("before", "after"),
     [
         (b"", b"<p>"),
         (b"<!DOCTYPE html>", b"<p>"),
@@ -40,13 +40,13 @@ def test_what_shows_right_anyway_stays_as_it_is(body: bytes, told: str | None) -
         (b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "x">', b"<div>"),
     ],
 )
-def test_one_declaration_is_put_in(before: bytes, behind: bytes) -> None:
-    """Into the head, behind the document type, and nothing else is changed."""
-    assert declare_charset(before + behind + DA, PAGE, "koi8-r") == before + b'<meta charset="KOI8-R">' + behind + DA
+def test_one_charset_declaration_is_inserted(before: bytes, after: bytes) -> None:
+    """It is inserted into the head after the doctype, and nothing else changes."""
+    assert declare_charset(before + after + DA, PAGE, "koi8-r") == before + b'<meta charset="KOI8-R">' + after + DA
 
 
-def test_the_server_had_the_last_word() -> None:
-    """Where a page says something else than its server did, browsers believed the server."""
+def test_charset_of_the_server_takes_precedence() -> None:
+    """A contradicting declaration of the page is overridden, as in browsers."""
     body = b'<head><meta charset="windows-1251">' + DA
     assert declare_charset(body, PAGE, "koi8-r") == b'<head><meta charset="KOI8-R"><meta charset="windows-1251">' + DA
 
@@ -60,10 +60,10 @@ def test_the_server_had_the_last_word() -> None:
         ("<p>Да".encode("utf-16-le"), PAGE, b"\xff\xfe" + "<p>Да".encode("utf-16-le")),
     ],
 )
-def test_style_sheets_drawings_and_utf_16(body: bytes, mime: str, new: bytes) -> None:
-    """Each says it in its own way."""
-    told = {PAGE: "utf-16le", "text/html;jp": "iso-2022-jp"}.get(mime, "koi8-r")
-    assert declare_charset(body, mime.removesuffix(";jp"), told) == new
+def test_charset_of_css_svg_and_utf_16_is_declared(body: bytes, mime: str, new: bytes) -> None:
+    """Each format has its own declaration."""
+    charset = {PAGE: "utf-16le", "text/html;jp": "iso-2022-jp"}.get(mime, "koi8-r")
+    assert declare_charset(body, mime.removesuffix(";jp"), charset) == new
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,20 @@ def test_style_sheets_drawings_and_utf_16(body: bytes, mime: str, new: bytes) ->
     [("koi8-r", "Да"), ("shift_jis", "日本語ソ"), ("gb18030", "中文"), ("windows-1256", "سلام"), ("utf-8", "Ünï"),
      ("iso-2022-jp", "日本語"), ("utf-16le", "Да"), ("euc-kr", "한국어")],
 )  # fmt: skip
-def test_pages_in_any_charset_show_the_same_text(tmp_path: Path, charset: str, text: str) -> None:
-    """What only the server told is told by the page itself, around rewritten links."""
+def test_text_is_preserved_in_any_charset(tmp_path: Path, charset: str, text: str) -> None:
+    """The charset of the header is declared in the page, with rewritten links."""
     body = f'<!doctype html><title>{text}</title><a href="/b.html">{text}</a>'.encode(charset)
-    copy = Copy(ROOT, body, header=f"text/html; charset={charset}")
-    files, _ = exported(recovered(tmp_path / "r", [copy, Copy(f"{ROOT}b.html", b"b")]))
+    capture = SampleCapture(ROOT, body, header=f"text/html; charset={charset}")
+    files, _ = export_to_memory(make_recovery(tmp_path / "r", [capture, SampleCapture(f"{ROOT}b.html", b"b")]))
     page = files["index.html"]
     assert extract_text(page, PAGE, ROOT, None) == extract_text(body, PAGE, ROOT, charset)
     assert "b.html" in page.decode(charset if charset != "iso-2022-jp" else "utf-8", "replace") or charset == "utf-16le"
 
 
-def test_pages_that_declare_it_differ_in_links_only(tmp_path: Path) -> None:
-    """Their bytes are as they were around the addresses."""
+def test_page_with_declared_charset_differs_in_links_only(tmp_path: Path) -> None:
+    """All other bytes are unchanged."""
     body = b'<meta charset=koi8-r><a href="/b">' + DA + b"</a>\xff\xfe"
-    files, _ = exported(recovered(tmp_path / "r", [Copy(ROOT, body, header="text/html; charset=koi8-r")]))
+    files, _ = export_to_memory(
+        make_recovery(tmp_path / "r", [SampleCapture(ROOT, body, header="text/html; charset=koi8-r")])
+    )
     assert files["index.html"] == body.replace(b'"/b"', b'"b.html"')

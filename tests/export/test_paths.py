@@ -1,4 +1,4 @@
-"""Tests of the paths that addresses become: readable, legal, one for each, the same in whatever order they come."""
+"""Tests of export paths: readable, valid, unique, and independent of order."""
 
 import random
 import re
@@ -19,25 +19,25 @@ HTML, PNG = "text/html", "image/png"
 
 
 def folded(path: str) -> str:
-    """Return what is equal for paths that are one on systems without letter case and normal forms: not by our rule."""
+    """Return a key that is equal for paths that collide on case-insensitive or normalising file systems."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path.lower()).casefold())
 
 
 def path_of(tail: str, mime: str | None = HTML, style: PathStyle = BROWSE) -> str:
-    """Return the path of one resource that is alone."""
+    """Return the path of a single resource."""
     return paths_of({f"http://{HOME}/{tail}": mime}, style)[f"http://{HOME}/{tail}"]
 
 
 def paths_of(resources: dict[str, str | None], style: PathStyle = BROWSE) -> dict[str, str]:
-    """Return the paths of resources by their addresses; of two with one name, that of the first."""
+    """Return the paths of resources by URL; of two with one name, that of the first."""
     paths = PathMapper(style, HOME)
     names: dict[str, str] = {}
     for uri in resources:
         names.setdefault(page_name(uri), uri)
-    places = PathAllocator(
+    allocator = PathAllocator(
         paths.candidates(name, uri, resources[uri], is_default=is_default_page(name)) for name, uri in names.items()
     )
-    return {uri: places.paths[name] for name, uri in names.items()}
+    return {uri: allocator.paths[name] for name, uri in names.items()}
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def paths_of(resources: dict[str, str | None], style: PathStyle = BROWSE) -> dic
         ("javascript:alert(1)", HTML, "javascript:alert(1).html"),
     ],
 )
-def test_addresses_become_names_that_people_can_read(tail: str, mime: str | None, path: str) -> None:
-    """Endings tell the type, queries stay readable, and nothing in a name leads elsewhere or does harm."""
+def test_urls_become_readable_paths(tail: str, mime: str | None, path: str) -> None:
+    """Extensions show the type, queries stay readable, and no name escapes from the folder."""
     assert path_of(tail, mime) == path
 
 
@@ -98,7 +98,7 @@ def test_addresses_become_names_that_people_can_read(tail: str, mime: str | None
         ("bar", "lost.example/bar"),
     ],
 )
-def test_a_mirror_has_the_names_of_addresses(tail: str, path: str) -> None:
+def test_mirror_paths_equal_urls(tail: str, path: str) -> None:
     """Without rewriting, host, path and query are the name."""
     assert path_of(tail, HTML, MIRROR) == path
 
@@ -115,42 +115,42 @@ def test_a_mirror_has_the_names_of_addresses(tail: str, path: str) -> None:
         ("a*b%22c.html", "a%2Ab%22c.html"),
     ],
 )
-def test_names_for_windows(tail: str, path: str) -> None:
-    """No letter, device or ending that Windows refuses is left."""
+def test_windows_paths_are_valid(tail: str, path: str) -> None:
+    """Invalid characters, device names and endings are replaced."""
     assert path_of(tail, HTML, WINDOWS) == path
 
 
-def test_hosts() -> None:
-    """The pages of the site's own host are at the top, those of others in a folder with their name."""
+def test_other_hosts_have_their_own_folders() -> None:
+    """Pages of the site's own host are at the top level."""
     uris: dict[str, str | None] = {"http://www.lost.example/a.html": HTML, "http://cdn.example:8080/b.png": PNG}
     assert list(paths_of(uris).values()) == ["a.html", "cdn.example+8080/b.png"]
     assert list(paths_of(uris, MIRROR).values()) == ["lost.example/a.html", "cdn.example:8080/b.png"]
 
 
-def test_a_file_and_a_folder_of_one_name() -> None:
-    """The file goes into the folder."""
+def test_file_with_the_name_of_a_folder_is_its_index() -> None:
+    """The file is written into the folder."""
     found = paths_of({"http://lost.example/a": PNG, "http://lost.example/a.png/b": HTML}, BROWSE)
     assert list(found.values()) == ["a.png/index.png", "a.png/b.html"]
     found = paths_of({"http://lost.example/a": HTML, "http://lost.example/a/b": HTML}, MIRROR)
     assert list(found.values()) == ["lost.example/a/index.html", "lost.example/a/b"]
 
 
-def test_who_is_called_so_keeps_the_name() -> None:
-    """A page that needs an ending does not take the name of one that has it."""
+def test_exact_name_has_precedence() -> None:
+    """A page without an extension does not take the name of one that has it."""
     found = paths_of({"http://lost.example/page": HTML, "http://lost.example/page.html": HTML})
     assert found["http://lost.example/page.html"] == "page.html"
     assert re.fullmatch(r"page~[0-9a-f]{12}\.html", found["http://lost.example/page"])
 
 
-def test_letter_case_and_normal_forms() -> None:
-    """Names that are one on some systems are told apart on all."""
+def test_colliding_names_are_distinguished() -> None:
+    """Names that collide on some file systems are distinguished on all."""
     tails = ("A.html", "a.html", "caf%C3%A9.html", "cafe%CC%81.html", "CAF%C3%89.html")
     found = paths_of({f"http://lost.example/{tail}": HTML for tail in tails})
     assert len({folded(path) for path in found.values()}) == len(tails)
 
 
-def test_two_default_pages() -> None:
-    """One is the folder's page, the other keeps its own name."""
+def test_two_default_pages_have_different_paths() -> None:
+    """One is the index of the folder, the other has its own name."""
     found = paths_of({"http://lost.example/index.php": HTML, "http://lost.example/default.asp": HTML})
     assert sorted(found.values()) == ["index.html", "index.php.html"] or sorted(found.values()) == [
         "default.asp.html",
@@ -158,8 +158,8 @@ def test_two_default_pages() -> None:
     ]
 
 
-def test_long_names_are_cut_and_stay_apart() -> None:
-    """Of names of more than 255 bytes, and of paths that are too long, a digest tells which they are."""
+def test_long_names_are_truncated_and_unique() -> None:
+    """Long names and paths are distinguished by a digest."""
     long = "é" * 200
     tails = (f"{long}a.html", f"{long}b.html", "/".join(["folder"] * 300) + "/a.html")
     for style in STYLES:
@@ -169,7 +169,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
         assert path_of(tails[0], HTML, style) == found[f"http://lost.example/{tails[0]}"]
 
 
-# Addresses that are likely to want the same, and addresses of anything.
+# URLs that are likely to collide, and arbitrary ones.
 _names = st.sampled_from(
     ["a", "A", "b", "a.html", "A.HTML", "a.php", "index.html", "index", "index.php", "index.png", "%C3%A9", "e%CC%81",
      "CON", "nul.txt", "..", ".", "", "%2e%2e", "%FF", "a%00", "a%2Fb", "x" * 260, "x" * 300, "x. ", ".git",
@@ -187,10 +187,10 @@ _DEVICE = re.compile(r"(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)", re.IGNORECASE)
 
 
 @given(_sites, st.sampled_from(STYLES), st.randoms(use_true_random=False))
-def test_every_resource_has_a_path_of_its_own(
+def test_paths_are_unique_valid_and_independent_of_order(
     resources: dict[str, str | None], style: PathStyle, drawn: random.Random
 ) -> None:
-    """No two share one on any file system, none is a folder of another, all are legal, and order does not matter."""
+    """No path equals or contains another on any file system."""
     found = paths_of(resources, style)
     paths = list(found.values())
     assert len({folded(path) for path in paths}) == len(paths)
@@ -199,15 +199,15 @@ def test_every_resource_has_a_path_of_its_own(
         taken.add(folded(path))
         assert len(path.encode()) <= 1000
         for name in path.split("/"):
-            check_name(name, style)
-    # Which of two spellings of one page comes first is not chosen here.
+            assert_valid_name(name, style)
+    # Which of two spellings comes first is not decided here.
     again = list(found)
     drawn.shuffle(again)
     assert paths_of({uri: resources[uri] for uri in again}, style) == found
 
 
-def check_name(name: str, style: PathStyle) -> None:
-    """Check that a file or a folder may be called so."""
+def assert_valid_name(name: str, style: PathStyle) -> None:
+    """Assert that a file or folder may have a name."""
     assert name not in ("", ".", "..")
     assert len(name.encode()) <= 255
     assert name.isprintable()
@@ -223,16 +223,14 @@ def check_name(name: str, style: PathStyle) -> None:
 
 
 @given(_sites, _uris.filter(has_name), st.booleans())
-def test_what_is_missing_never_has_the_path_of_another(
-    resources: dict[str, str | None], uri: str, is_page: bool
-) -> None:
-    """A link to something that was not recovered does not lead to something that was."""
+def test_path_of_missing_resource_is_unique(resources: dict[str, str | None], uri: str, is_page: bool) -> None:
+    """A link to a missing resource does not lead to a recovered one."""
     names = {page_name(each): each for each in resources}
     if page_name(uri) in names:
         return
     paths = PathMapper(BROWSE, HOME)
-    places = PathAllocator(paths.candidates(name, each, resources[each]) for name, each in names.items())
-    path = places.free_path(paths.candidates_for_missing(page_name(uri), uri, is_page=is_page))
-    assert folded(path) not in {folded(each) for each in places.paths.values()}
+    allocator = PathAllocator(paths.candidates(name, each, resources[each]) for name, each in names.items())
+    path = allocator.free_path(paths.candidates_for_missing(page_name(uri), uri, is_page=is_page))
+    assert folded(path) not in {folded(each) for each in allocator.paths.values()}
     for name in path.split("/"):
-        check_name(name, BROWSE)
+        assert_valid_name(name, BROWSE)

@@ -1,4 +1,4 @@
-"""Targets of all kinds: what holds for folders, zip and tar files alike."""
+"""Tests of folders, zip and tar files as export targets."""
 
 import io
 import os
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.export.archive_readers import KINDS, unpacked
+from tests.export.target_readers import KINDS, read_target
 from unlost.errors import DateError, InputError, UsageError
 from unlost.export import TEMPORARY_SUFFIX, open_target
 
@@ -28,8 +28,8 @@ FILES = {
 EVERY_KIND = pytest.mark.parametrize("name", KINDS)
 
 
-class Pipe(io.BytesIO):
-    """A body that cannot be measured. then: what is raised at its end."""
+class UnseekableBody(io.BytesIO):
+    """A body of unknown size. then: raised at its end."""
 
     def __init__(self, body: bytes, then: BaseException | None = None, *, seekable: bool = False) -> None:
         super().__init__(body)
@@ -37,18 +37,18 @@ class Pipe(io.BytesIO):
         self._seekable = seekable
 
     def seekable(self) -> bool:
-        """Return whether it can be measured after all."""
+        """Return whether the size is known after all."""
         return self._seekable
 
     def read(self, count: int | None = -1, /) -> bytes:
-        """Give some more."""
+        """Return more bytes."""
         found = super().read(count)
         if not found and self._then is not None:
             raise self._then
         return found
 
 
-def write(path: Path, files: dict[str, bytes] = FILES) -> None:
+def write_target(path: Path, files: dict[str, bytes] = FILES) -> None:
     """Write files to a target."""
     with open_target(path) as target:
         for each, body in files.items():
@@ -56,47 +56,47 @@ def write(path: Path, files: dict[str, bytes] = FILES) -> None:
 
 
 @EVERY_KIND
-def test_what_was_added_is_there(tmp_path: Path, name: str) -> None:
-    """All bytes, under their names, with their dates; nothing else is left in the folder."""
-    write(tmp_path / name)
-    assert unpacked(tmp_path / name) == {path: (body, DATE) for path, body in FILES.items()}
+def test_added_files_are_written(tmp_path: Path, name: str) -> None:
+    """All files have their names, bytes and dates, and nothing else is left in the folder."""
+    write_target(tmp_path / name)
+    assert read_target(tmp_path / name) == {path: (body, DATE) for path, body in FILES.items()}
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 @EVERY_KIND
-def test_a_body_is_read_from_where_it_stands(tmp_path: Path, name: str) -> None:
-    """Also one that cannot be measured."""
+def test_body_is_read_from_its_position(tmp_path: Path, name: str) -> None:
+    """This also holds for bodies of unknown size."""
     with open_target(tmp_path / name) as target:
         begun = io.BytesIO(b"not this, this")
         begun.seek(len(b"not this, "))
         target.add("a", begun, DATE)
-        target.add("b", Pipe(b"piped" * 50_000), DATE)
-    found = unpacked(tmp_path / name)
+        target.add("b", UnseekableBody(b"piped" * 50_000), DATE)
+    found = read_target(tmp_path / name)
     assert (found["a"][0], found["b"][0]) == (b"this", b"piped" * 50_000)
 
 
 @EVERY_KIND
-def test_it_has_its_name_only_when_it_is_whole(tmp_path: Path, name: str) -> None:
-    """Until then there is something beside it whose name says what it is."""
+def test_target_has_a_temporary_name_until_complete(tmp_path: Path, name: str) -> None:
+    """The temporary name shows what it is."""
     with open_target(tmp_path / name) as target:
         target.add("a", io.BytesIO(b"a"), DATE)
-        (aside,) = tmp_path.iterdir()
-        assert aside.name.startswith(f".{name}.")
-        assert aside.name.endswith(TEMPORARY_SUFFIX)
+        (temporary,) = tmp_path.iterdir()
+        assert temporary.name.startswith(f".{name}.")
+        assert temporary.name.endswith(TEMPORARY_SUFFIX)
     assert (tmp_path / name).exists()
 
 
 @EVERY_KIND
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt(), OSError(5, "planted")])
 @pytest.mark.parametrize("where", ["between files", "in a body", "in a measured body"])
-def test_after_an_error_nothing_is_left(tmp_path: Path, name: str, error: BaseException, where: str) -> None:
-    """Wherever it happens: the error comes out, and the folder is empty."""
+def test_error_leaves_no_files(tmp_path: Path, name: str, error: BaseException, where: str) -> None:
+    """The error is raised, and the folder is empty."""
 
     def add_all() -> None:
         with open_target(tmp_path / name) as target:
             target.add("deep/a", io.BytesIO(b"a" * 3_000_000), DATE)
             if where != "between files":
-                body = Pipe(b"b" * 200_000, error, seekable=where == "in a measured body")
+                body = UnseekableBody(b"b" * 200_000, error, seekable=where == "in a measured body")
                 target.add("deep/b", body, DATE)
             raise error
 
@@ -124,51 +124,51 @@ def _link_to_empty_folder(path: Path) -> None:
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("put", [_file, _full_folder, _link_to_nothing, _link_to_empty_folder, os.mkfifo])
+@pytest.mark.parametrize("create", [_file, _full_folder, _link_to_nothing, _link_to_empty_folder, os.mkfifo])
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_what_is_in_the_place_stays(tmp_path: Path, name: str, put: Callable[[Path], object], when: str) -> None:
-    """Whatever it is, and also if it came while the target was written: the message says what to do."""
+def test_existing_file_is_not_replaced(tmp_path: Path, name: str, create: Callable[[Path], object], when: str) -> None:
+    """Also if it appears during writing; the error says what to do."""
     path = tmp_path / name
 
     def add_all() -> None:
         with open_target(path) as target:
             target.add("a", io.BytesIO(b"a"), DATE)
             if when == "meanwhile":
-                put(path)
+                create(path)
 
     if when == "before":
-        put(path)
+        create(path)
     with pytest.raises(InputError, match="give another name"):
         add_all()
-    beside = {file.name for file in tmp_path.iterdir()} - {name, "empty"}
-    assert beside == set()
+    others = {file.name for file in tmp_path.iterdir()} - {name, "empty"}
+    assert others == set()
     assert path.is_symlink() or path.is_fifo() or (path / "old" if path.is_dir() else path).read_bytes() == b"old"
     assert not any((tmp_path / "empty").glob("*"))
 
 
-def test_an_empty_folder_is_replaced(tmp_path: Path) -> None:
-    """By a folder, which has its mode; not by a packed file."""
+def test_empty_folder_is_replaced_by_a_folder_only(tmp_path: Path) -> None:
+    """The new folder has the mode of the old one."""
     for name in KINDS:
         (tmp_path / name).mkdir(mode=0o750)
-    write(tmp_path / KINDS[0])
+    write_target(tmp_path / KINDS[0])
     assert (tmp_path / KINDS[0]).stat().st_mode & 0o777 == 0o750
     for name in KINDS[1:]:
         with pytest.raises(InputError, match="there already"):
-            write(tmp_path / name)
+            write_target(tmp_path / name)
 
 
 @pytest.mark.parametrize("path", ["", ".", "..", "a/.."])
-def test_a_place_must_have_a_name(path: str) -> None:
-    """The current folder cannot be replaced while somebody is in it."""
+def test_target_needs_a_name(path: str) -> None:
+    """The current folder cannot be replaced."""
     with pytest.raises(UsageError, match="expected the name of something new"):
         open_target(Path(path))
 
 
 @EVERY_KIND
-def test_the_folder_of_the_place_must_be_there(tmp_path: Path, name: str) -> None:
-    """It is not made: a name that was mistyped would be."""
+def test_missing_parent_folder_is_an_error(tmp_path: Path, name: str) -> None:
+    """It is not created, since the name may be mistyped."""
     with pytest.raises(InputError, match="no such folder"):
-        write(tmp_path / "missing" / name)
+        write_target(tmp_path / "missing" / name)
 
 
 BAD = [
@@ -179,19 +179,19 @@ BAD = [
 
 @EVERY_KIND
 @pytest.mark.parametrize("path", BAD, ids=ascii)
-def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, name: str, path: str) -> None:
-    """And nothing is written of it; what is added next is."""
+def test_invalid_path_is_refused(tmp_path: Path, name: str, path: str) -> None:
+    """Nothing is written for it; later files are written."""
     with open_target(tmp_path / name) as target:
         with pytest.raises(UsageError, match="no path of a file in an export"):
             target.add(path, io.BytesIO(b"bad"), DATE)
         target.add("good", io.BytesIO(b"good"), DATE)
-    assert unpacked(tmp_path / name) == {"good": (b"good", DATE)}
+    assert read_target(tmp_path / name) == {"good": (b"good", DATE)}
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 @EVERY_KIND
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "message"),
     [
         ("a", "a", "written before"),
         ("a", "a/b", "file stands"),
@@ -199,13 +199,13 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, name: str, path:
         ("a/b", "a/b/c/d", "file"),
     ],
 )
-def test_each_path_is_one_file(tmp_path: Path, name: str, first: str, second: str, said: str) -> None:
-    """A file that was written stays as it is; no file is a folder."""
+def test_conflicting_paths_are_refused(tmp_path: Path, name: str, first: str, second: str, message: str) -> None:
+    """A written file is unchanged, and no file is a folder."""
     with open_target(tmp_path / name) as target:
         target.add(first, io.BytesIO(b"first"), DATE)
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             target.add(second, io.BytesIO(b"second"), DATE)
-    assert unpacked(tmp_path / name) == {first: (b"first", DATE)}
+    assert read_target(tmp_path / name) == {first: (b"first", DATE)}
 
 
 @settings(max_examples=50)  # each waits for the disk
@@ -217,8 +217,8 @@ def test_each_path_is_one_file(tmp_path: Path, name: str, first: str, second: st
         max_size=6,
     )
 )
-def test_any_paths_stay_inside(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Each kind of target takes the same paths and refuses the same, and nothing appears beside it."""
+def test_all_targets_accept_the_same_paths(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All kinds accept and refuse the same paths, and nothing is written outside."""
     folder = tmp_path_factory.mktemp("any")
     taken: list[set[str]] = []
     for kind in KINDS:
@@ -230,14 +230,14 @@ def test_any_paths_stay_inside(names: list[str], tmp_path_factory: pytest.TempPa
                     taken[-1].add(path)
                 except UsageError:
                     pass
-        assert unpacked(folder / kind) == {path: (path.encode(), DATE) for path in taken[-1]}
+        assert read_target(folder / kind) == {path: (path.encode(), DATE) for path in taken[-1]}
     assert taken[0] == taken[1] == taken[2]
     assert {file.name for file in folder.iterdir()} == set(KINDS)
 
 
 @pytest.mark.parametrize("planted", ["deep", "deep/page.html"])
-def test_a_link_that_appeared_in_the_folder_is_not_followed(tmp_path: Path, planted: str) -> None:
-    """Neither in the place of a folder nor in that of a file: what it leads to stays as it is."""
+def test_symbolic_link_in_the_target_is_not_followed(tmp_path: Path, planted: str) -> None:
+    """The target of the link is unchanged."""
     outside = tmp_path / "outside"
     (outside / "x").mkdir(parents=True)
     (outside / "x" / "page.html").write_bytes(b"mine")
@@ -262,8 +262,8 @@ def test_a_link_that_appeared_in_the_folder_is_not_followed(tmp_path: Path, plan
 
 
 @EVERY_KIND
-def test_the_folder_may_be_renamed_meanwhile(tmp_path: Path, name: str) -> None:
-    """All goes to the folder that was there at the beginning, and nothing to what has its name now."""
+def test_parent_folder_may_be_renamed_during_writing(tmp_path: Path, name: str) -> None:
+    """All files go to the original folder."""
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     with open_target(here / name) as target:
@@ -271,36 +271,36 @@ def test_the_folder_may_be_renamed_meanwhile(tmp_path: Path, name: str) -> None:
         here.mkdir()
         target.add("a", io.BytesIO(b"a"), DATE)
     assert list(here.iterdir()) == []
-    assert unpacked(there / name) == {"a": (b"a", DATE)}
+    assert read_target(there / name) == {"a": (b"a", DATE)}
 
 
 @pytest.mark.parametrize("name", KINDS[1:])
-def test_the_same_files_make_the_same_bytes(tmp_path: Path, name: str) -> None:
-    """Whatever the file is called, and whatever the mode of new files is."""
-    write(tmp_path / name)
+def test_packed_target_is_deterministic(tmp_path: Path, name: str) -> None:
+    """Name and umask do not matter."""
+    write_target(tmp_path / name)
     before = os.umask(0o077)
     try:
-        write(tmp_path / f"other-{name}")
+        write_target(tmp_path / f"other-{name}")
     finally:
         os.umask(before)
     assert (tmp_path / name).read_bytes() == (tmp_path / f"other-{name}").read_bytes()
 
 
 @EVERY_KIND
-def test_a_date_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
-    """It is an error, not some other date."""
+def test_invalid_date_is_refused(tmp_path: Path, name: str) -> None:
+    """It is an error and not replaced."""
     with pytest.raises(DateError), open_target(tmp_path / name) as target:
         target.add("a", io.BytesIO(b"a"), "20110230000000")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", KINDS[1:])
-def test_an_error_cannot_be_passed_over(tmp_path: Path, name: str) -> None:
-    """Behind half a file nothing can follow: whoever goes on has no target in the end."""
+def test_suppressed_error_invalidates_the_target(tmp_path: Path, name: str) -> None:
+    """After a half-written file the target is not completed."""
 
     def add_all() -> None:
         with open_target(tmp_path / name) as target, pytest.raises(OSError, match="planted"):
-            target.add("a", Pipe(b"a", OSError(5, "planted")), DATE)
+            target.add("a", UnseekableBody(b"a", OSError(5, "planted")), DATE)
 
     with pytest.raises(RuntimeError, match="not written whole"):
         add_all()
@@ -308,8 +308,8 @@ def test_an_error_cannot_be_passed_over(tmp_path: Path, name: str) -> None:
 
 
 @EVERY_KIND
-def test_a_large_body_takes_little_memory(tmp_path: Path, name: str) -> None:
-    """64 MB pass through some pieces of it."""
+def test_large_body_uses_bounded_memory(tmp_path: Path, name: str) -> None:
+    """64 MB are written with less than 4 MB."""
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(64 << 20)
@@ -324,16 +324,16 @@ def test_a_large_body_takes_little_memory(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.rar", "A.7Z", "a.tar", "a.tar.bz2", "a.warc", "a.gz", "a.tar.xz", "a.tar.zst"])
-def test_other_packed_files_are_not_written(name: str) -> None:
-    """Somebody who wants one would find a folder."""
+def test_unsupported_archive_formats_are_refused(name: str) -> None:
+    """They are not written as folders."""
     with pytest.raises(UsageError, match=r"\.zip, \.tar\.gz, \.tgz"):
         open_target(Path(name))
 
 
-def test_the_ending_tells_the_kind(tmp_path: Path) -> None:
-    """In any letter case; a folder may have dots in its name, as hosts have."""
+def test_extension_determines_the_kind(tmp_path: Path) -> None:
+    """In any letter case; folder names may have dots."""
     for name in ("A.ZIP", "a.tgz", "a.Tar.Gz", "lost.com.br"):
-        write(tmp_path / name)
+        write_target(tmp_path / name)
     heads = [(tmp_path / name).read_bytes()[:2] for name in ("A.ZIP", "a.tgz", "a.Tar.Gz")]
     assert heads == [b"PK", b"\x1f\x8b", b"\x1f\x8b"]
     assert (tmp_path / "lost.com.br").is_dir()
@@ -352,8 +352,8 @@ with open_target(Path(sys.argv[1])) as target:
 
 
 @EVERY_KIND
-def test_ctrl_c_leaves_nothing(tmp_path: Path, name: str) -> None:
-    """A process that is interrupted removes what it had begun."""
+def test_interrupted_process_leaves_no_files(tmp_path: Path, name: str) -> None:
+    """The interrupted process removes its temporary files."""
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / name)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

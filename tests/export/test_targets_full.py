@@ -1,12 +1,12 @@
-"""A full disk: a clear message, and nothing left of what was begun."""
+"""Tests of exports to a full disk: a clear error, and no files left."""
 
 import errno
 from pathlib import Path
 
 import pytest
 
-from tests.export.archive_readers import KINDS
-from tests.export.full_disk import fill
+from tests.export.full_disk import assert_full_disk_is_reported
+from tests.export.target_readers import KINDS
 from tests.small_disk import run_on_small_disk, small_files
 
 ARCHIVES = ("site.warc.gz", "site.wacz")
@@ -14,22 +14,22 @@ ARCHIVES = ("site.warc.gz", "site.wacz")
 
 @pytest.mark.parametrize("size", [10, 700_000, 3_000_000])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, name: str, size: int) -> None:
-    """Wherever the limit is: in a body, between two, or in what is still to be written when all else has failed."""
+def test_file_size_limit_leaves_no_target(tmp_path: Path, name: str, size: int) -> None:
+    """Whether the limit is reached in a body, between two, or at the end."""
     with small_files(size):
-        fill(tmp_path / name, None, errno.EFBIG, 300_000 if name != "site" else size + 1)
+        assert_full_disk_is_reported(tmp_path / name, None, errno.EFBIG, 300_000 if name != "site" else size + 1)
 
 
 @pytest.mark.parametrize("size", [10, 1500, 5000])
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_an_archive_file_that_may_not_grow_leaves_nothing(tmp_path: Path, recovery: Path, name: str, size: int) -> None:
+def test_file_size_limit_leaves_no_archive_file(tmp_path: Path, recovery: Path, name: str, size: int) -> None:
     """WARC and WACZ alike."""
     with small_files(size):
-        fill(tmp_path / name, recovery, errno.EFBIG)
+        assert_full_disk_is_reported(tmp_path / name, recovery, errno.EFBIG)
 
 
 @pytest.mark.parametrize("name", [*KINDS, *ARCHIVES])
-def test_a_disk_that_is_really_full(tmp_path: Path, recovery: Path, name: str) -> None:
-    """A file system with little room: the message names what did not fit, and the room is there again."""
+def test_full_file_system_is_reported(tmp_path: Path, recovery: Path, name: str) -> None:
+    """The error names the file, and the space is free again."""
     size, more = ("4k", (str(recovery),)) if name in ARCHIVES else ("4m", ())
     run_on_small_disk(tmp_path, size, "tests.export.full_disk", f"{{disk}}/{name}", *more)

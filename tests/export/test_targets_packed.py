@@ -1,4 +1,4 @@
-"""What only zip and tar files have: dates, compression, names and sizes in their own forms."""
+"""Tests of zip and tar targets: dates, compression, names and sizes."""
 
 import io
 import random
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.archive_readers import unpacked
+from tests.export.target_readers import read_target
 from unlost.export import open_target
 
 DATE = "20110203040506"
 
 
-def test_what_is_compressed_already_is_stored(tmp_path: Path) -> None:
-    """Told by the bytes, whatever the name says: deflating noise costs time at both ends, and saves nothing."""
+def test_incompressible_files_are_stored(tmp_path: Path) -> None:
+    """The bytes decide, and not the extension."""
     noise = random.Random(1).randbytes(100_000)  # noqa: S311
     files = {"a.html": b"<p>text</p>" * 1000, "a.jpg": noise, "b.html": noise, "b.jpg": bytes(100_000), "empty": b""}
     with open_target(tmp_path / "a.zip") as target:
@@ -24,7 +24,7 @@ def test_what_is_compressed_already_is_stored(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         deflated = {info.filename for info in archive.infolist() if info.compress_type == zipfile.ZIP_DEFLATED}
     assert deflated == {"a.html", "b.jpg"}
-    assert {path: body for path, (body, _) in unpacked(tmp_path / "a.zip").items()} == files
+    assert {path: body for path, (body, _) in read_target(tmp_path / "a.zip").items()} == files
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,16 @@ def test_what_is_compressed_already_is_stored(tmp_path: Path) -> None:
         ("99991231235959", "21071231235958", "99991231235959"),
     ],
 )
-def test_dates_that_a_format_cannot_tell(tmp_path: Path, modified: str, zipped: str, tarred: str) -> None:
-    """The nearest one that it can; a zip counts in steps of two seconds."""
+def test_unsupported_dates_are_rounded(tmp_path: Path, modified: str, zipped: str, tarred: str) -> None:
+    """The nearest supported date is used; zip has a resolution of two seconds."""
     for name, date in (("a.zip", zipped), ("a.tar.gz", tarred)):
         with open_target(tmp_path / name) as target:
             target.add("a", io.BytesIO(b"a"), modified)
-        assert unpacked(tmp_path / name) == {"a": (b"a", date)}
+        assert read_target(tmp_path / name) == {"a": (b"a", date)}
 
 
-def test_names_are_said_to_be_utf8(tmp_path: Path) -> None:
-    """By the flag of the zip, so that no reader takes them for another charset; plain ones need none."""
+def test_utf8_names_are_flagged_in_zip(tmp_path: Path) -> None:
+    """ASCII names need no flag."""
     with open_target(tmp_path / "a.zip") as target:
         target.add("plain", io.BytesIO(b""), DATE)
         target.add("gr\u00fc\u00dfe", io.BytesIO(b""), DATE)
@@ -55,8 +55,8 @@ def test_names_are_said_to_be_utf8(tmp_path: Path) -> None:
         assert [info.flag_bits & 0x800 for info in archive.infolist()] == [0, 0x800]
 
 
-def test_more_files_than_a_small_zip_can_have(tmp_path: Path) -> None:
-    """65,536 and one: its directory is in the form of Zip64."""
+def test_many_files_are_written_as_zip64(tmp_path: Path) -> None:
+    """65,537 files need a Zip64 directory."""
     with open_target(tmp_path / "a.zip") as target:
         for number in range((1 << 16) + 1):
             target.add(f"{number}", io.BytesIO(b""), DATE)
@@ -66,8 +66,8 @@ def test_more_files_than_a_small_zip_can_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_file_of_more_than_4_gib(tmp_path: Path) -> None:
-    """Its size is told, and its end is there, and that of what follows it."""
+def test_file_larger_than_4_gib_is_written_as_zip64(tmp_path: Path) -> None:
+    """Its size and end are correct, and those of the next file."""
     size = (1 << 32) + 5
     hole = tmp_path / "hole"
     with hole.open("wb") as file:
@@ -76,7 +76,7 @@ def test_a_file_of_more_than_4_gib(tmp_path: Path) -> None:
         file.write(b"end")
     with open_target(tmp_path / "a.zip") as target, hole.open("rb") as body:
         target.add("large", body, DATE)
-        target.add("behind", io.BytesIO(b"behind"), DATE)
+        target.add("next", io.BytesIO(b"next"), DATE)
     unpack = ["unzip", "-p", str(tmp_path / "a.zip")]
     with subprocess.Popen([*unpack, "large"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -84,17 +84,17 @@ def test_a_file_of_more_than_4_gib(tmp_path: Path) -> None:
         while data := process.stdout.read(1 << 20):
             count, tail = count + len(data), (tail + data)[-3:]
     assert (process.returncode, count, tail) == (0, size, b"end")
-    assert subprocess.run([*unpack, "behind"], capture_output=True, check=True).stdout == b"behind"
+    assert subprocess.run([*unpack, "next"], capture_output=True, check=True).stdout == b"next"
 
 
-def test_other_programs_unpack_a_tar_file(tmp_path: Path) -> None:
-    """With names that are long, and not plain."""
+def test_tar_file_is_unpacked_by_gnu_tar(tmp_path: Path) -> None:
+    """Long and non-ASCII names are supported."""
     names = ["a/" + "x" * 150 + "/" + "y" * 150, "gr\u00fc\u00dfe/" + "\u00e9" * 100, "short"]
     with open_target(tmp_path / "a.tgz") as target:
         for name in names:
             target.add(name, io.BytesIO(name.encode()), DATE)
     (tmp_path / "out").mkdir()
     subprocess.run(["tar", "-xzf", "a.tgz", "-C", "out"], cwd=tmp_path, check=True)
-    assert {path: body.decode() for path, (body, _) in unpacked(tmp_path / "out").items()} == {
+    assert {path: body.decode() for path, (body, _) in read_target(tmp_path / "out").items()} == {
         each: each for each in names
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.neighbours import pywb
-from tests.recover.sample_captures import capture, copy, opened
+from tests.recover.sample_captures import capture, fetched, open_store
 from unlost.html import extract_links, remove_archive_toolbar
 
 PAGE = (
@@ -24,9 +24,9 @@ RELATIVE = (
 def test_page_replayed_by_pywb_is_restored(tmp_path: Path) -> None:
     """Pages with absolute links are restored byte for byte, others with the same links."""
     folder = tmp_path / "warc"
-    warcs, _ = opened(folder)
+    warcs, _ = open_store(folder)
     for number, body in ((1, PAGE), (2, RELATIVE)):
-        warcs.store(copy(body, (("Content-Type", "text/html; charset=utf-8"),), of=capture(number)), None)
+        warcs.store(fetched(body, (("Content-Type", "text/html; charset=utf-8"),), of=capture(number)), None)
     warcs.close()
     index = tmp_path / "index.cdxj"
     assert unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index)).returncode == 0

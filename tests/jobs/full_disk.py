@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.full_disk import leave_room
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
-from tests.recover.village import FILES
+from tests.recover.sample_site import FILES
 from tests.small_disk import SUCCESS_OUTPUT
 from tests.waiting import wait_until
 
@@ -17,9 +17,9 @@ IMPATIENT |= {"UNLOST_MIN_FREE_SPACE": "0"}
 
 def order(service: ServiceProcess) -> str:
     """Order the lost site and return the job's key."""
-    answer = service.request("POST", "/api/jobs", ORDER, is_admin=True)
-    assert answer.status == 201, answer.body
-    key: str = answer.json["key"]
+    response = service.request("POST", "/api/jobs", ORDER, is_admin=True)
+    assert response.status == 201, response.body
+    key: str = response.json["key"]
     return key
 
 
@@ -32,8 +32,8 @@ def see(service: ServiceProcess, disk: Path) -> None:
     # As full as can be: whatever the database wants to keep has no room either.
     leave_room(ballast, 0)
     for _ in range(3):
-        answer = service.request("POST", "/api/jobs", ORDER, is_admin=True)
-        assert answer.status in (201, 503), (answer.status, answer.body)
+        response = service.request("POST", "/api/jobs", ORDER, is_admin=True)
+        assert response.status in (201, 503), (response.status, response.body)
     assert service.request("GET", "/").status == 200
     ballast.unlink()
     wait_until(lambda: service.request("GET", "/health").status == 200)

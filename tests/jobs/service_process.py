@@ -79,9 +79,9 @@ class ServiceProcess:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request(method, path, data, fields)
-            answer = connection.getresponse()
+            response = connection.getresponse()
             return HttpResponse(
-                answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
         finally:
             connection.close()
@@ -103,7 +103,7 @@ def run_service(
     """Run a service until the block ends."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
     environment |= {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org", **(env or {})}
-    environment.setdefault("UNLOST_WORKER_NICE", "0")  # beside other tests, who steps back gets hardly anything
+    environment.setdefault("UNLOST_WORKER_NICE", "0")  # a nice worker would starve next to other tests
     command: list[str | Path] = [UNLOST, "--log", "json", "serve", "--port", "0", "--jobs", folder / "jobs"]
     command += ["--archives", registry, *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)

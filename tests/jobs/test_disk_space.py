@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.sample_recoveries import ROOT, Copy, recovered
+from tests.export.sample_recoveries import ROOT, SampleCapture, make_recovery
 from tests.jobs.service_process import ORDER, run_service
 from tests.jobs.worker_processes import (
     ArchivePause,
@@ -16,7 +16,7 @@ from tests.jobs.worker_processes import (
     assert_complete,
     open_worker_environment,
 )
-from tests.recover.village import Village, running, village
+from tests.recover.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.web.test_metrics import samples
 from unlost.errors import SpaceError
@@ -37,14 +37,14 @@ BALLAST = b"\0" * 2_000_000
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[Village]:
+def lost() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
-    with running(village()) as found:
+    with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture
-def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]:
+def jobs(url: str, lost: SiteArchives, tmp_path: Path) -> Iterator[WorkerEnvironment]:
     """Open an environment for workers."""
     lost.watch = None
     with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
@@ -101,7 +101,7 @@ def test_shortage_stops_a_recovery(tmp_path: Path) -> None:
 @pytest.mark.parametrize("allowed", range(3))
 def test_shortage_stops_packaging(tmp_path: Path, allowed: int) -> None:
     """No package is left; the next attempt writes all of them."""
-    folder = recovered(tmp_path / "g1", [Copy(ROOT, b"home"), Copy(f"{ROOT}a", b"a")])
+    folder = make_recovery(tmp_path / "g1", [SampleCapture(ROOT, b"home"), SampleCapture(f"{ROOT}a", b"a")])
 
     def check_at(count: int) -> Callable[[], None]:
         left = iter(range(count))
@@ -137,7 +137,7 @@ def test_no_job_starts_without_free_space(jobs: WorkerEnvironment) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
-def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """The running job is released when the maximum size is reached, and nothing is lost."""
     hold = ArchivePause(lost, 6)
     ballast = jobs.folder / "jobs" / "work" / "99999999"
@@ -157,7 +157,7 @@ def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironme
         assert (done.generation, done.message) == (2, "")
 
 
-def test_shortage_is_reported_by_health_metrics_and_pages(lost: Village, tmp_path: Path) -> None:
+def test_shortage_is_reported_by_health_metrics_and_pages(lost: SiteArchives, tmp_path: Path) -> None:
     """The status page is in the visitor's language."""
     with run_service(tmp_path, lost.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
         key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]

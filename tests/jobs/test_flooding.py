@@ -164,8 +164,8 @@ def test_unsubscribed_address_gets_no_email(jobs: JobStore) -> None:
     assert len(outbox.claim()) == 1
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
-def test_client_port_is_ignored(address: str) -> None:
+@pytest.mark.parametrize("ip_address", ["192.0.2.1", "2001:db8::1"])
+def test_client_port_is_ignored(ip_address: str) -> None:
     """Some proxies add the port; otherwise all clients would share one limit."""
     clients = ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
 
@@ -173,5 +173,5 @@ def test_client_port_is_ignored(address: str) -> None:
         headers = [(b"x-forwarded-for", forwarded.encode())]
         return clients.order_origin(HTTPConnection({"type": "http", "headers": headers, "client": ("127.0.0.1", 1)}))
 
-    with_port = f"[{address}]:4711" if ":" in address else f"{address}:4711"
-    assert origin(with_port) == origin(address) != origin("192.0.3.1")
+    with_port = f"[{ip_address}]:4711" if ":" in ip_address else f"{ip_address}:4711"
+    assert origin(with_port) == origin(ip_address) != origin("192.0.3.1")

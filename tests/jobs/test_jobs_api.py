@@ -28,7 +28,7 @@ from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
-from tests.recover.village import FILES, Village, running, village
+from tests.recover.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.web.test_metrics import samples
 from tests.webui.visitor import Visitor
@@ -41,14 +41,14 @@ NEIGHBOURS = Path(__file__).parents[2] / ".neighbours"
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[Village]:
+def lost() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
-    with running(village()) as found:
+    with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+def service(lost: SiteArchives, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Run a service with one worker."""
     folder = tmp_path_factory.mktemp("serving")
     with run_service(folder, lost.registry(folder)) as found:
@@ -106,14 +106,14 @@ def test_package_starts_at_the_ordered_page(
     assert frame is not None
     begun = service.request("GET", frame[1])
     assert (begun.status, begun.headers["location"]) == (307, f"{frame[1]}{start}")
-    shown = service.request("GET", begun.headers["location"])
-    assert (shown.status, b"words" in shown.body) == (200, bool(tail))
+    opened_page = service.request("GET", begun.headers["location"])
+    assert (opened_page.status, b"words" in opened_page.body) == (200, bool(tail))
     with zipfile.ZipFile(io.BytesIO(service.request("GET", f"/api/jobs/{key}/package/zip").body)) as packed:
         assert "index.html" in packed.namelist()
         assert added is None or f"url={start}".encode() in packed.read(added)
 
 
-def test_malformed_http_leaves_no_traceback(lost: Village, tmp_path: Path) -> None:
+def test_malformed_http_leaves_no_traceback(lost: SiteArchives, tmp_path: Path) -> None:
     """This includes clients that disconnect during a body or during pipelined requests."""
     with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0") as service:
 
@@ -154,9 +154,9 @@ def test_progress_is_streamed(service: ServiceProcess) -> None:
     job = service.request("POST", "/api/jobs", ORDER, is_admin=True).json
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", f"/api/jobs/{job['key']}/events")
-    answer = connection.getresponse()
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    text = answer.read().decode()
+    response = connection.getresponse()
+    assert response.headers["content-type"].startswith("text/event-stream")
+    text = response.read().decode()
     connection.close()
     events = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
     assert events[-1]["state"] == "complete"
@@ -175,20 +175,20 @@ def test_event_streams_are_limited(service: ServiceProcess) -> None:
 
     with ExitStack() as stack:
         for number in range(_MAX_OF_ONE):
-            opened, said = stream(keys[number % 2], "127.0.0.1")
+            opened, status_line = stream(keys[number % 2], "127.0.0.1")
             stack.enter_context(opened)
-            assert said == b"HTTP/1.1 200"
-        one_too_many, said = stream(keys[0], "127.0.0.1")
+            assert status_line == b"HTTP/1.1 200"
+        one_too_many, status_line = stream(keys[0], "127.0.0.1")
         one_too_many.close()
-        assert said == b"HTTP/1.1 429"
-        elsewhere, said = stream(keys[0], "127.0.0.2")
+        assert status_line == b"HTTP/1.1 429"
+        elsewhere, status_line = stream(keys[0], "127.0.0.2")
         elsewhere.close()
-        assert said == b"HTTP/1.1 200"
+        assert status_line == b"HTTP/1.1 200"
 
     def has_room() -> bool:
-        again, said = stream(keys[0], "127.0.0.1")
+        again, status_line = stream(keys[0], "127.0.0.1")
         again.close()
-        return said == b"HTTP/1.1 200"
+        return status_line == b"HTTP/1.1 200"
 
     wait_until(has_room)
 
@@ -276,9 +276,9 @@ def test_paths_do_not_escape_the_job_folder(service: ServiceProcess) -> None:
         "zip%00",
         "site.zip",
     ):
-        answer = service.request("GET", f"/api/jobs/{key}/package/{path}")
-        assert answer.status in (400, 404), path
-        assert (service.folder / "jobs" / "secret").read_text() not in answer.body.decode()
+        response = service.request("GET", f"/api/jobs/{key}/package/{path}")
+        assert response.status in (400, 404), path
+        assert (service.folder / "jobs" / "secret").read_text() not in response.body.decode()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"])
@@ -287,16 +287,16 @@ def test_url_of_an_order_is_never_requested(service: ServiceProcess, host: str) 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         url = f"http://{host}:{listener.getsockname()[1]}/admin"
-        answer = service.request("POST", "/api/jobs", {**ORDER, "url": url}, is_admin=True)
-        if answer.status == 201:
-            assert service.wait_until_ended(answer.json["key"])["progress"]["recovered"] == 0
+        response = service.request("POST", "/api/jobs", {**ORDER, "url": url}, is_admin=True)
+        if response.status == 201:
+            assert service.wait_until_ended(response.json["key"])["progress"]["recovered"] == 0
         else:
-            assert answer.json["error"].startswith("url:")
+            assert response.json["error"].startswith("url:")
         with pytest.raises(BlockingIOError):
             listener.accept()
 
 
-def test_administrator_endpoints(service: ServiceProcess, lost: Village) -> None:
+def test_administrator_endpoints(service: ServiceProcess, lost: SiteArchives) -> None:
     """Administrators list the queue and workers, move and assign jobs, and download the history."""
     hold = ArchivePause(lost, 1)
     try:
@@ -405,9 +405,9 @@ def test_log_is_json_lines(service: ServiceProcess) -> None:
     service.wait_for_log(rf"(job {pending}, confirm)")
     number = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["number"]
     wait_until(lambda: any(f"job {number} left" in line for line in service.lines))
-    told = [json.loads(line) for line in tuple(service.lines)]
-    assert all({"level", "message"} <= each.keys() for each in told)
-    about = [each for each in told if each.get("job") == number]
+    entries = [json.loads(line) for line in tuple(service.lines)]
+    assert all({"level", "message"} <= each.keys() for each in entries)
+    about = [each for each in entries if each.get("job") == number]
     assert all("time" in each for each in about)
     assert [(each["message"], each["generation"]) for each in about] == [
         (f"job {number} begun", 1), (f"job {number} left", 1)
@@ -415,7 +415,7 @@ def test_log_is_json_lines(service: ServiceProcess) -> None:
     assert len({each["worker"] for each in about}) == 1
 
 
-def test_service_survives_database_outage(lost: Village, server: Postgresql, tmp_path: Path) -> None:
+def test_service_survives_database_outage(lost: SiteArchives, server: Postgresql, tmp_path: Path) -> None:
     """`/health` and orders report it; other endpoints still work."""
     with relaying(server.port) as relay:
         url = server.new().replace(str(server.port), str(relay.port))
@@ -426,19 +426,19 @@ def test_service_survives_database_outage(lost: Village, server: Postgresql, tmp
             assert "unlost_jobs_pending" in service.request("GET", "/metrics").body.decode()
             relay.end()
             assert service.request("GET", "/health").status == 503
-            for answer in (
+            for response in (
                 service.request("POST", "/api/jobs", ORDER),
                 service.request("GET", f"/api/jobs/{key}/events"),
             ):
-                assert (answer.status, answer.headers["retry-after"]) == (503, "5")
-                assert "cannot be reached" in answer.json["error"]
+                assert (response.status, response.headers["retry-after"]) == (503, "5")
+                assert "cannot be reached" in response.json["error"]
                 for private in ("127.0.0.1", "postgresql", str(relay.port)):
-                    assert private not in answer.json["error"]
+                    assert private not in response.json["error"]
             measured = service.request("GET", "/metrics")
             assert (measured.status, "unlost_jobs_pending" in measured.body.decode()) == (200, False)
 
 
-def test_workers_end_with_the_service(lost: Village, tmp_path: Path) -> None:
+def test_workers_end_with_the_service(lost: SiteArchives, tmp_path: Path) -> None:
     """A dead worker is replaced; workers end by themselves if the service is killed; SIGTERM ends all."""
     with run_service(tmp_path, lost.registry(tmp_path)) as service:
         first = service.wait_for_log(r"worker (\S+) waits for jobs")

@@ -37,7 +37,7 @@ class BlockingJobStore:
             assert self.answers.wait(30)
             self.answered.set()
             if self._lost:
-                raise LeaseLostError("somebody else has it")
+                raise LeaseLostError("another worker has it")
 
 
 def create_lease_keeper(jobs: BlockingJobStore, lost: threading.Event, lease: float = LEASE) -> LeaseKeeper:
@@ -86,4 +86,4 @@ def test_blocked_renewal_does_not_delay_the_worker(monkeypatch: pytest.MonkeyPat
     for thread in threading.enumerate():
         if thread.name == "lease-1":
             thread.join(30)
-    assert not lost.is_set(), "it is nobody's job here any more"
+    assert not lost.is_set(), "the job has been released here"

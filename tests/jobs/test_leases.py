@@ -41,12 +41,12 @@ class JobModel:
     Entries are (event, generation, time, seconds).
     """
 
-    said: list[tuple[str, int, float, float]] = field(default_factory=list)
+    history: list[tuple[str, int, float, float]] = field(default_factory=list)
 
     def holder(self) -> int | None:
         """Return the generation that holds the lease, or None."""
         holder = None
-        for word, generation, _, _ in self.said:
+        for word, generation, _, _ in self.history:
             if word == "claim":
                 holder = generation
             elif word != "beat":
@@ -55,7 +55,7 @@ class JobModel:
 
     def free_from(self) -> float | None:
         """Return since when the job may be claimed, or None if it may not."""
-        word, _, time, seconds = self.said[-1]
+        word, _, time, seconds = self.history[-1]
         if word in ("claim", "beat"):
             return time + LEASE
         return time + seconds if word in ("queue", "give-back") else None
@@ -69,7 +69,7 @@ class Workers(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[int, JobModel] = {}
+        self.models: dict[int, JobModel] = {}
         self.believed: list[tuple[int, int]] = []  # job and generation, of every claim ever made
         self.accepted: dict[int, list[int]] = {}  # generations of all writes that were accepted, in order
 
@@ -77,29 +77,29 @@ class Workers(RuleBasedStateMachine):
     def submit(self) -> None:
         """Submit an order."""
         job = self.queue.submit(ORDER, is_confirmed=True)
-        self.told[job.number] = JobModel([("queue", 0, self.clock.now(), 0.0)])
+        self.models[job.number] = JobModel([("queue", 0, self.clock.now(), 0.0)])
 
     @rule(worker=st.sampled_from(WORKERS))
     def claim(self, worker: str) -> None:
         """Claim a job: succeeds if and only if one is claimable."""
         now = self.clock.now()
-        free = {number for number, told in self.told.items() if (at := told.free_from()) is not None and at <= now}
+        free = {number for number, model in self.models.items() if (at := model.free_from()) is not None and at <= now}
         job = self.queue.claim(worker, LEASE)
         for number in free if job is None else ():
             assert self.queue.get(number).state is JobState.FAILED, "a free job was not given to anybody"
-            self.told[number].said.append(("fail", 0, now, 0.0))
+            self.models[number].history.append(("fail", 0, now, 0.0))
         if job is not None:
             assert job.number in free, "it was not free"
             assert job.generation not in self.generations(job.number)
-            self.told[job.number].said.append(("claim", job.generation, now, 0.0))
+            self.models[job.number].history.append(("claim", job.generation, now, 0.0))
             self.believed.append((job.number, job.generation))
             for number in free - {job.number}:
                 if self.queue.get(number).state is JobState.FAILED:
-                    self.told[number].said.append(("fail", 0, now, 0.0))
+                    self.models[number].history.append(("fail", 0, now, 0.0))
 
     def generations(self, number: int) -> list[int]:
         """Return all generations of a job."""
-        return [generation for word, generation, _, _ in self.told[number].said if word == "claim"]
+        return [generation for word, generation, _, _ in self.models[number].history if word == "claim"]
 
     @rule(
         data=st.data(), word=st.sampled_from(["beat", "beat", "finish", "fail", "give-back"]), number=st.integers(0, 5)
@@ -109,7 +109,7 @@ class Workers(RuleBasedStateMachine):
         if not self.believed:
             return
         job, generation = data.draw(st.sampled_from(self.believed))
-        counts = self.told[job].holder() == generation
+        counts = self.models[job].holder() == generation
         pause = 10.0 * number
         try:
             if word == "beat":
@@ -119,8 +119,8 @@ class Workers(RuleBasedStateMachine):
         except LeaseLostError:
             assert not counts, "its word counts, and was refused"
         else:
-            assert counts, "a word was taken of whoever has the job no longer"
-            self.told[job].said.append((word, generation, self.clock.now(), pause))
+            assert counts, "a write without the lease was accepted"
+            self.models[job].history.append((word, generation, self.clock.now(), pause))
             self.accepted.setdefault(job, []).append(generation)
 
     def ending(self, word: str, generation: int, pause: float) -> object:
@@ -139,16 +139,16 @@ class Workers(RuleBasedStateMachine):
     @rule(data=st.data(), word=st.sampled_from(["cancel", "retry"]))
     def cancel_or_retry(self, data: st.DataObject, word: str) -> None:
         """Let the owner cancel or retry a job."""
-        if not self.told:
+        if not self.models:
             return
-        number = data.draw(st.sampled_from(sorted(self.told)))
+        number = data.draw(st.sampled_from(sorted(self.models)))
         with suppress(JobError):
             if word == "retry":
                 self.queue.retry(number)
-                self.told[number].said.append(("queue", 0, self.clock.now(), 0.0))
+                self.models[number].history.append(("queue", 0, self.clock.now(), 0.0))
             elif self.queue.get(number).state is not JobState.CANCELLED:
                 self.queue.change(number, states.cancel)
-                self.told[number].said.append(("cancel", 0, self.clock.now(), 0.0))
+                self.models[number].history.append(("cancel", 0, self.clock.now(), 0.0))
 
     @rule(seconds=st.sampled_from([1.0, 10.0, LEASE - 1, LEASE, 3 * LEASE]))
     def wait(self, seconds: float) -> None:
@@ -162,13 +162,13 @@ class Workers(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Check that all jobs end, and none is lost."""
-        for _ in range(4 * len(self.told) * states.MAX_CRASHES):
+        for _ in range(4 * len(self.models) * states.MAX_CRASHES):
             self.clock.advance(3 * LEASE)
             job = self.queue.claim("last", LEASE)
             if job is not None:
                 self.queue.change(job.number, self.ending("finish", job.generation, 0))
         ended = {JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED}
-        assert {self.queue.get(number).state for number in self.told} <= ended
+        assert {self.queue.get(number).state for number in self.models} <= ended
 
 
 def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None:

@@ -41,8 +41,8 @@ def test_daily_limits(url: str, kind: str) -> None:
             "address": ("{}@example.org", "{}", "http://lost.example/{}")}[kind]  # fmt: skip
 
     def submit(number: int) -> None:
-        mail, client, address = (each.format(number) for each in same)
-        jobs.submit(replace(ORDER, mail=mail, url=address), origin=OrderOrigin(client))
+        mail, client, site_url = (each.format(number) for each in same)
+        jobs.submit(replace(ORDER, mail=mail, url=site_url), origin=OrderOrigin(client))
 
     submit(1)
     submit(2)
@@ -58,7 +58,7 @@ def test_daily_limits(url: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
+    "site_url",
     [
         "localhost", "http://localhost:8080/x", "http://LOCALHOST./", "http://a.localhost/", "http://intranet/",
         "http://nas.local/", "http://www.box.lan/", "http://router.home.arpa/", "http://db.internal/",
@@ -69,11 +69,11 @@ def test_daily_limits(url: str, kind: str) -> None:
         "http://[::127.0.0.1]/", "http://[64:ff9b::10.0.0.1]/", "http://[fec0::1]/",
     ],
 )  # fmt: skip
-def test_private_hosts_are_rejected(tmp_path: Path, address: str) -> None:
+def test_private_hosts_are_rejected(tmp_path: Path, site_url: str) -> None:
     """Also for administrators, unless a setting allows them."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
-    order = parse_order({"url": address, "mail": "me@example.org"}, ())
+    order = parse_order({"url": site_url, "mail": "me@example.org"}, ())
     for is_confirmed in (False, True):
         with pytest.raises(BlockedError, match="url: expected a public site"):
             JobStore(database).submit(order, is_confirmed=is_confirmed)
@@ -127,13 +127,13 @@ def test_blocked_domains(url: str) -> None:
     assert [(each.domain, each.reason) for each in rules.list_blocked()] == [
         ("b.gone.example", "asked"), ("gone.example", "asked again"),
     ]  # fmt: skip
-    for address in ("http://gone.example/", "https://a.b.gone.example:8080/x", "http://GONE.example"):
-        assert rules.is_blocked(address)
+    for site_url in ("http://gone.example/", "https://a.b.gone.example:8080/x", "http://GONE.example"):
+        assert rules.is_blocked(site_url)
         for is_confirmed in (True, False):
             with pytest.raises(BlockedError):
-                jobs.submit(replace(ORDER, url=address), is_confirmed=is_confirmed)
-    for address in ("http://notgone.example/", "http://example/", "http://gone.example.org/", "http://[::1]/"):
-        assert not rules.is_blocked(address)
+                jobs.submit(replace(ORDER, url=site_url), is_confirmed=is_confirmed)
+    for site_url in ("http://notgone.example/", "http://example/", "http://gone.example.org/", "http://[::1]/"):
+        assert not rules.is_blocked(site_url)
     rules.unblock("gone.example")
     assert rules.is_blocked("http://b.gone.example/")
     assert not rules.is_blocked("http://gone.example/")
@@ -144,18 +144,18 @@ def test_blocked_domains(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
+    "site_url",
     [
         "bücher.example", "http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/", "http://www.bücher.example./",
         "http://bücher\uff0eexample/", "http://%62ücher.example:99/", "http:///bücher..example/", "http://x@BÜCHER.example/a",
     ],
 )  # fmt: skip
-def test_block_applies_to_all_spellings_of_a_host(tmp_path: Path, address: str) -> None:
+def test_block_applies_to_all_spellings_of_a_host(tmp_path: Path, site_url: str) -> None:
     """Every spelling of a blocked site's URL is rejected, counted and taken down."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
     jobs = JobStore(database)
-    order = parse_order({"url": address, "mail": "me@example.org"}, ())
+    order = parse_order({"url": site_url, "mail": "me@example.org"}, ())
     job = jobs.submit(order)
     assert [each.number for each in jobs.list_below_domain(jobs.rules.block("bücher.example", "asked"))] == [job.number]
     with pytest.raises(BlockedError):

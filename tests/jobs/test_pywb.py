@@ -8,12 +8,12 @@ from tests.jobs.service_process import ORDER, run_service
 from tests.neighbours import pywb
 from tests.recover.archives import write_warc
 from tests.recover.registry import registry
-from tests.recover.village import FILES, NAMES, village
+from tests.recover.sample_site import FILES, NAMES, sample_site
 
 
 def test_site_is_recovered_from_pywb(tmp_path: Path) -> None:
     """A site is ordered over HTTP; half of it comes from each pywb, byte by byte."""
-    site = village()
+    site = sample_site()
     warcs = []
     for name in NAMES:
         (tmp_path / name).mkdir()

@@ -18,7 +18,7 @@ import pytest
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.neighbours import postgresql
 from tests.neighbours.postgresql import Postgresql, program
-from tests.recover.village import Village, running, village
+from tests.recover.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.jobs import Database, JobStore
 
@@ -31,9 +31,9 @@ ROUNDS = [0, *(pytest.param(round_, marks=pytest.mark.long) for round_ in range(
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[Village]:
+def lost() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
-    with running(village()) as found:
+    with serve_site(sample_site()) as found:
         yield found
 
 
@@ -69,14 +69,14 @@ class Orders:
         while not over.is_set():
             name = f"Customer {next(_NUMBERS)}"
             try:
-                answer = service.request("POST", "/api/jobs", {**ORDER, "name": name, "page": True}, is_admin=True)
+                response = service.request("POST", "/api/jobs", {**ORDER, "name": name, "page": True}, is_admin=True)
             except (OSError, http.client.HTTPException):
                 self.unanswered += 1
                 return  # it is dead
-            if answer.status == http.HTTPStatus.CREATED:
-                self.taken[answer.json["key"]] = name
+            if response.status == http.HTTPStatus.CREATED:
+                self.taken[response.json["key"]] = name
             else:
-                self.refused.append(answer.status)
+                self.refused.append(response.status)
                 over.wait(0.02)
 
     def wait(self, more: int) -> None:
@@ -109,7 +109,7 @@ def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
 
 @pytest.mark.parametrize("url", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 @pytest.mark.parametrize("round_", ROUNDS)
-def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost: Village, tmp_path: Path) -> None:
+def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost: SiteArchives, tmp_path: Path) -> None:
     """The restarted service has all acknowledged orders and completes the jobs."""
     orders, settings = Orders(), {"UNLOST_DATABASE": url}
     registry = lost.registry(tmp_path)
@@ -135,7 +135,7 @@ def durable() -> Iterator[Postgresql]:
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_no_order_is_lost_when_the_database_is_killed(
-    round_: int, durable: Postgresql, lost: Village, tmp_path: Path
+    round_: int, durable: Postgresql, lost: SiteArchives, tmp_path: Path
 ) -> None:
     """PostgreSQL crashes repeatedly and recovers; customers are asked to retry."""
     orders, url = Orders(), durable.new()

@@ -255,7 +255,7 @@ def test_outdated_emails_are_dropped(jobs: JobStore, clock: VirtualClock) -> Non
             clock.advance(30)
             continue
         (letter,) = some
-        assert letters.claim() == [], "whoever has it, has it alone"
+        assert letters.claim() == [], "a claim is exclusive"
         pauses.append(clock.now())
         if not letters.record_failure(letter, "no", is_final=letter.tries >= 5):
             break
@@ -353,9 +353,9 @@ def test_lease_of_an_earlier_generation_is_rejected(jobs: JobStore, clock: Virtu
 def test_unreachable_database_raises_database_error() -> None:
     """The error does not contain the password."""
     database = Database("postgresql://me:secret-word@127.0.0.1:1/none")
-    with pytest.raises(DatabaseError) as told:
+    with pytest.raises(DatabaseError) as raised:
         database.prepare()
-    assert "secret-word" not in f"{told.value} {database!r}"
+    assert "secret-word" not in f"{raised.value} {database!r}"
     for url in ("mysql://a/b", "nonsense", "postgresql://host"):
         with pytest.raises(UsageError):
             Database(url)

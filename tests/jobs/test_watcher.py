@@ -124,10 +124,10 @@ def test_snapshot_of_a_watched_job_is_reused() -> None:
     async def run() -> None:
         jobs = FakeJobStore((WAITING, 2))
         watcher = JobWatcher(cast("JobStore", jobs), poll_seconds=3_600.0)
-        told: list[str] = []
+        received: list[str] = []
 
         def count(job: Job, place: int | None, link: str) -> dict[str, object]:
-            told.append(link)
+            received.append(link)
             return serialize(job, place, link)
 
         with ExitStack() as stack:
@@ -135,12 +135,12 @@ def test_snapshot_of_a_watched_job_is_reused() -> None:
                 seen = await watcher.get_snapshot(1)
                 watch = stack.enter_context(watcher.subscribe(1, count, link, seen))
                 assert await anext(watch.events()) == event("queued", 2, link)
-            assert told == ["here", "there"]
+            assert received == ["here", "there"]
             while len(jobs.queries) < 2:
                 await asyncio.sleep(0)
             assert jobs.queries == [[1], [1]]  # by the first, and for all
         jobs.found[1] = (WAITING, 1)
-        assert await watcher.get_snapshot(1) == (WAITING, 1)  # nobody watches any more
+        assert await watcher.get_snapshot(1) == (WAITING, 1)  # there are no subscriptions left
         watcher.close()
 
     asyncio.run(run())

@@ -19,7 +19,7 @@ from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
 from tests.neighbours import nginx
 from tests.neighbours.postgresql import Postgresql
-from tests.recover.village import Village, running, village
+from tests.recover.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.webui.visitor import Visitor, log_in
 from unlost.errors import LimitError
@@ -35,7 +35,7 @@ class Pair:
 
     one: ServiceProcess
     other: ServiceProcess
-    lost: Village
+    lost: SiteArchives
     proxy: int
     work: Path
 
@@ -61,9 +61,9 @@ def send_request(
     try:
         fields = {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
         connection.request(method, path, None if body is None else json.dumps(body), fields)
-        answer = connection.getresponse()
-        answer.read()
-        return answer
+        response = connection.getresponse()
+        response.read()
+        return response
     finally:
         connection.close()
 
@@ -74,7 +74,7 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder = tmp_path_factory.mktemp("pair")
     env = {"UNLOST_DATABASE": server.new()}
     with ExitStack() as stack:
-        lost = stack.enter_context(running(village()))
+        lost = stack.enter_context(serve_site(sample_site()))
         made = {**env, "UNLOST_ADMIN_PASSWORD": PASSWORD}
         done = unlost("serve", "--set-admin", ADMIN, "--jobs", str(folder / "jobs"), env=made)
         assert done.returncode == 0, done.stderr
@@ -85,8 +85,8 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         for port, service in zip((1208, 1209), (one, other), strict=True):
             assert f"127.0.0.1:{port};" in site
             site = site.replace(f"127.0.0.1:{port};", f"127.0.0.1:{service.port};")
-        kept = [line for line in site.splitlines() if "ssl_" not in line]
-        site = "\n".join(kept).replace("access_log off;", f"access_log {folder}/access.log who;")
+        lines = [line for line in site.splitlines() if "ssl_" not in line]
+        site = "\n".join(lines).replace("access_log off;", f"access_log {folder}/access.log who;")
         yield Pair(one, other, lost, stack.enter_context(nginx.balancing(site, folder)), folder)
 
 
@@ -113,10 +113,10 @@ def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
     def is_refused(port: int, source: str, claim: str) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=(source, 0))
         connection.request("GET", next(paths), headers={"X-Forwarded-For": claim})
-        answer = connection.getresponse()
-        text = answer.read().decode()
+        response = connection.getresponse()
+        text = response.read().decode()
         connection.close()
-        assert answer.status == 200
+        assert response.status == 200
         return "very often" in text
 
     by_nginx = [is_refused(pair.proxy, "127.0.0.5", f"192.0.2.{each}") for each in range(31)]
@@ -133,18 +133,18 @@ def test_cached_results_are_shared(pair: Pair) -> None:
     begun = time.time()
     for path, status in paths.items():
         assert pair.one.request("GET", path).status == status
-    before = len(pair.lost.asked)
+    before = len(pair.lost.requests)
     file = next(pair.work.rglob("timemaps.sqlite"))
 
     def is_kept() -> bool:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as answers:
-            kept = answers.execute("SELECT count(*) FROM answer WHERE made >= ?", (begun,)).fetchone()[0]
-            return bool(kept >= len(paths))
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as responses:
+            lines = responses.execute("SELECT count(*) FROM answer WHERE made >= ?", (begun,)).fetchone()[0]
+            return bool(lines >= len(paths))
 
     wait_until(is_kept)
     for path, status in paths.items():
         assert [pair.other.request("GET", path).status for _ in range(2)] == [status, status]
-    assert len(pair.lost.asked) == before
+    assert len(pair.lost.requests) == before
 
 
 def test_admin_sessions_are_shared(pair: Pair) -> None:
@@ -218,9 +218,9 @@ def follow(port: int, key: str) -> Iterator[dict[str, str]]:
     """Yield the events of a job."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", f"/api/jobs/{key}/events")
-    answer = connection.getresponse()
-    assert (answer.status, answer.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
-    for line in answer:
+    response = connection.getresponse()
+    assert (response.status, response.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+    for line in response:
         if line.startswith(b"data: "):
             yield json.loads(line.removeprefix(b"data: "))
     connection.close()

@@ -26,14 +26,14 @@ from tests.jobs.worker_processes import (
 )
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
-from tests.recover.village import FILES, Village, running, village
+from tests.recover.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.export import MANIFEST_NAME
 from unlost.http import DEFAULT_SHARE
 from unlost.jobs import EVENTS, JOBS, Database, Job, JobState, OrderLimits, file_url, states
 
-ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
+IN_FLIGHT = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
 
 # Slow tests that do the same with either database: one in every run, the other in the long one.
 ON_POSTGRESQL = [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"]
@@ -41,17 +41,17 @@ ON_SQLITE = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[Village]:
+def lost() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
-    with running(village()) as found:
+    with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture
-def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]:
+def jobs(url: str, lost: SiteArchives, tmp_path: Path) -> Iterator[WorkerEnvironment]:
     """Open an environment for workers."""
     lost.watch = None
-    lost.asked.clear()
+    lost.requests.clear()
     with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
         yield found
 
@@ -63,7 +63,7 @@ def contents(file: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
-def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """Another worker takes the job over and does not request recovered resources again."""
     with jobs.worker("first") as first, jobs.worker("second") as second:
         by_name = {"first": first, "second": second}
@@ -74,15 +74,15 @@ def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: Villag
             os.kill(by_name[owner].process.pid, signal.SIGKILL)
             killed.set()
 
-        lost.when(FILES // 2, kill)
+        lost.call_after(FILES // 2, kill)
         job = jobs.order()
         wait_until(killed.is_set)
         done = jobs.wait_until_ended(job)
         assert_complete(jobs, done)
         assert done.generation == 2
-        assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+        assert len(lost.replays()) <= FILES + IN_FLIGHT
         again = [each for each, count in Counter(lost.replays()).items() if count > 1]
-        assert len(again) <= ON_THEIR_WAY
+        assert len(again) <= IN_FLIGHT
         # And the one that is left does the next one, with the same result.
         other = jobs.wait_until_ended(jobs.order())
         assert_complete(jobs, other)
@@ -90,7 +90,7 @@ def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: Villag
 
 
 @pytest.mark.parametrize("url", ON_SQLITE, indirect=True)
-def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """If a WARC cannot be written, the job is queued again and completes once there is space."""
     lost.watch = None
     jobs.jobs.database.checkpoint(truncates=True)  # its log must not be what reaches the limit
@@ -98,7 +98,7 @@ def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: Vil
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
         job = jobs.order()
-        # Whichever is the first that may not grow: the WARC, or the state beside it.
+        # The WARC or the state, whichever reaches the limit first.
         wait_until(lambda: worker.says("cannot be written") or worker.says("No space left on device"))
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (most, most))
         assert_complete(jobs, jobs.wait_until_ended(job))
@@ -122,24 +122,24 @@ def frozen(jobs: WorkerEnvironment, worker: WorkerProcess) -> None:
 
 def disk_is_read_only(jobs: WorkerEnvironment) -> bool:
     """Return whether no transaction is open."""
-    aside = Database(jobs.url)
+    other_database = Database(jobs.url)
     try:
-        if not aside.is_shared:
+        if not other_database.is_shared:
             with closing(sqlite3.connect(jobs.url.removeprefix("sqlite:///"), timeout=0)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
             return True
-        with aside.writing() as locking:
+        with other_database.writing() as locking:
             locking.execute(select(JOBS.c.number).with_for_update(nowait=True)).all()
     except (DatabaseError, sqlite3.OperationalError):
         return False
     else:
         return True
     finally:
-        aside.close()
+        other_database.close()
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
-def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """A worker that is suspended beyond its lease stops when it continues; the other's result is unchanged."""
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
@@ -160,7 +160,7 @@ def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironmen
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """SIGTERM stops a worker at once; its job is queued, and the next worker resumes it."""
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
@@ -174,14 +174,14 @@ def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: Village)
         assert jobs.jobs.workers() == []
     with jobs.worker("second"):
         assert_complete(jobs, jobs.wait_until_ended(job))
-    assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+    assert len(lost.replays()) <= FILES + IN_FLIGHT
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_recovery_stops_at_the_configured_size(url: str, tmp_path: Path) -> None:
     """The recovered part is complete and reports the limit; a retry with a higher limit recovers the rest."""
     with (
-        running(village(picture=1_100_000)) as large,
+        serve_site(sample_site(image_bytes=1_100_000)) as large,
         open_worker_environment(tmp_path, url, large.registry(tmp_path)) as jobs,
     ):
         with jobs.worker("first") as first:
@@ -204,7 +204,7 @@ def test_recovery_stops_at_the_configured_size(url: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """Recovered resources are offered after the first round, while the rest is retried in the background."""
     for archive in lost.archives.values():
         archive.fails = "/13.gif"
@@ -232,7 +232,7 @@ def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Vill
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """The time of all workers counts: the second one does not start if no time is left."""
     jobs.jobs.rules.set_limits(OrderLimits(hours=1))
     with jobs.worker("first") as first:
@@ -242,18 +242,18 @@ def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost:
         first.process.terminate()
         first.process.wait(20)
         hold.release()
-    asked = len(lost.replays())
+    requested = len(lost.replays())
     with jobs.jobs.database.writing() as connection:  # as if that had been two hours
         connection.execute(update(EVENTS).where(EVENTS.c.what == "processing").values(at=EVENTS.c.at - 7_200))
     with jobs.worker("second"):
         ended = jobs.wait_until_ended(job)
     assert (ended.state, ended.message) == (JobState.COMPLETE, "it ended after 1 hours, which is the limit here")
     assert 0 < ended.progress.recovered < FILES
-    assert len(lost.replays()) <= asked + ON_THEIR_WAY
+    assert len(lost.replays()) <= requested + IN_FLIGHT
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: Village) -> None:
+def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """The worker stops requesting and the job remains cancelled; a retry resumes it."""
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
@@ -265,13 +265,15 @@ def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: Village)
         assert jobs.jobs.get(job.number).state is JobState.CANCELLED
         jobs.jobs.retry(job.number)
         assert_complete(jobs, jobs.wait_until_ended(job))
-    assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+    assert len(lost.replays()) <= FILES + IN_FLIGHT
 
 
-def test_worker_without_database_connection_loses_its_lease(server: Postgresql, lost: Village, tmp_path: Path) -> None:
+def test_worker_without_database_connection_loses_its_lease(
+    server: Postgresql, lost: SiteArchives, tmp_path: Path
+) -> None:
     """A worker that cannot renew its lease stops when it expires; another one processes the job."""
     lost.watch = None
-    lost.asked.clear()
+    lost.requests.clear()
     url = server.new()
     with ExitStack() as stack:
         jobs = stack.enter_context(open_worker_environment(tmp_path, url, lost.registry(tmp_path)))
@@ -314,7 +316,7 @@ def test_idle_worker_ends_with_its_parent(jobs: WorkerEnvironment, tmp_path: Pat
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 @pytest.mark.usefixtures("far_from_midnight")
-def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: Village, tmp_path: Path) -> None:
+def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: SiteArchives, tmp_path: Path) -> None:
     """Two workers together send no more requests a day than allowed; the jobs wait for the next day."""
     quota = 10
     jobs.registry = lost.registry(tmp_path, quota)
@@ -322,8 +324,8 @@ def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: Village
         ordered = [jobs.order(), jobs.order()]
         wait_until(lambda: all(jobs.jobs.get(job.number).not_before > 0 for job in ordered))
         found = [jobs.jobs.get(job.number) for job in ordered]
-    asked = [path for name, path in lost.replays() if name == "a"]
-    assert len(asked) == int(quota * DEFAULT_SHARE)
+    requested = [path for name, path in lost.replays() if name == "a"]
+    assert len(requested) == int(quota * DEFAULT_SHARE)
     assert {job.state for job in found} == {JobState.QUEUED}
     begun = max(job.begun or 0 for job in found)
     assert all(begun < job.not_before <= begun + 86_400 for job in found)
@@ -334,7 +336,7 @@ def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: Village
 @pytest.mark.long
 @pytest.mark.parametrize("round_", range(13))
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
-def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnvironment, lost: Village) -> None:
+def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnvironment, lost: SiteArchives) -> None:
     """A worker is killed at 52 points; the site is recovered and few requests are repeated."""
     random_ = random.Random(round_)  # noqa: S311
     job = jobs.order()
@@ -347,10 +349,10 @@ def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnv
     lost.watch = None
     with jobs.worker("last"):
         assert_complete(jobs, jobs.wait_until_ended(job))
-    assert len(lost.replays()) <= FILES + states.MAX_CRASHES * ON_THEIR_WAY
+    assert len(lost.replays()) <= FILES + states.MAX_CRASHES * IN_FLIGHT
 
 
-def _kill_after(lost: Village, worker: WorkerProcess, requests: int, delay: float) -> None:
+def _kill_after(lost: SiteArchives, worker: WorkerProcess, requests: int, delay: float) -> None:
     """Kill a worker some time after a number of requests."""
 
     def kill() -> None:
@@ -358,7 +360,7 @@ def _kill_after(lost: Village, worker: WorkerProcess, requests: int, delay: floa
         with suppress(ProcessLookupError):
             os.kill(worker.process.pid, signal.SIGKILL)
 
-    lost.when(requests, kill)
+    lost.call_after(requests, kill)
 
 
 def _has_ended(jobs: WorkerEnvironment, job: Job, worker: WorkerProcess) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.jobs.worker_processes import ArchivePause, assert_complete, open_worker_environment
 from tests.neighbours import hosts, postgresql
-from tests.recover.village import FILES, running, village
+from tests.recover.sample_site import FILES, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.jobs import JobState
 
@@ -18,7 +18,7 @@ def test_worker_that_is_disconnected_and_reconnects(tmp_path: Path) -> None:
     with (
         hosts.network(2) as net,
         postgresql.serving(net.here, net.clients) as server,
-        running(village(), net.here) as lost,
+        serve_site(sample_site(), net.here) as lost,
         open_worker_environment(tmp_path, server.new(), lost.registry(tmp_path)) as jobs,
     ):
         far = jobs.url.replace("127.0.0.1", net.here)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cli.run import UNLOST
+from tests.recover.sample_site import FILES, SiteArchives
 from tests.recover.site import ROOT
-from tests.recover.village import FILES, Village
 from tests.waiting import wait_until
 from unlost.export import MANIFEST_NAME
 from unlost.jobs import Database, Job, JobState, JobStore, parse_order
@@ -63,7 +63,7 @@ class WorkerEnvironment:
             "UNLOST_JOBS": str(self.folder / "jobs"), "UNLOST_DATABASE": url or self.url,
         }  # fmt: skip
         command: list[str | Path] = [*on, UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
-        # Beside other tests, whoever steps back gets hardly anything of the machine.
+        # A nice process would starve next to other tests.
         command += ["--archives", self.registry, "--connections", "2", "--nice", "0", *more]
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, start_new_session=True
@@ -108,10 +108,10 @@ class WorkerEnvironment:
 class ArchivePause:
     """Blocks the archives after a number of requests, in the middle of a job."""
 
-    def __init__(self, lost: Village, after: int) -> None:
+    def __init__(self, lost: SiteArchives, after: int) -> None:
         self._lost = lost
         self._held, self._go_on = threading.Event(), threading.Event()
-        lost.when(after, self._hold)
+        lost.call_after(after, self._hold)
 
     def _hold(self) -> None:
         self._held.set()

@@ -1,1 +1,1 @@
-"""Programs of other people that the tests run, each from its own environment."""
+"""Third-party programs and fake servers for tests; programs have their own environments."""

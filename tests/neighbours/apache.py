@@ -1,4 +1,4 @@
-"""Apache, hosting an exported site with the settings that are in it."""
+"""Apache httpd that hosts an exported site with its settings."""
 
 import http.client
 import os
@@ -41,8 +41,8 @@ OVERRIDES = "AllowOverride FileInfo Indexes"
 
 
 def program() -> str:
-    """Return where it is. Raises FileNotFoundError."""
-    # Debian has it where only root's path leads.
+    """Return the path of the program. Raises FileNotFoundError."""
+    # On Debian it is only in the PATH of root.
     found = shutil.which("apache2") or shutil.which("apache2", path="/usr/sbin")
     if found is None:
         raise FileNotFoundError("apache2: run `scripts/need tools`, which installs it")
@@ -50,7 +50,7 @@ def program() -> str:
 
 
 def answers(port: int) -> bool:
-    """Return whether it is ready, and this one."""
+    """Return whether this server is ready."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", f"/ready-{port}")
@@ -63,7 +63,7 @@ def answers(port: int) -> bool:
 
 @contextmanager
 def hosting(folder: Path, work: Path) -> Iterator[int]:
-    """Host a folder, where `.htaccess` is read at each request, on the port that is yielded."""
+    """Host a folder with `.htaccess` files on the port that is yielded."""
     with _readable(folder) as place:
 
         def command(port: int) -> list[str | Path]:
@@ -75,7 +75,7 @@ def hosting(folder: Path, work: Path) -> Iterator[int]:
 
 @contextmanager
 def _readable(folder: Path) -> Iterator[Path]:
-    """Give a folder that it can read: started by root it becomes a user who may not look into the folders of tests."""
+    """Make a folder readable: a server started by root changes to a user without access to the folders of tests."""
     if os.getuid() != 0:
         yield folder
         return
@@ -86,8 +86,8 @@ def _readable(folder: Path) -> Iterator[Path]:
         yield copy
 
 
-def complaints(folder: Path, work: Path) -> str:
-    """Return what it says against the `.htaccess` of a folder, included in its own settings; empty if it takes it."""
+def config_errors(folder: Path, work: Path) -> str:
+    """Return the errors in the `.htaccess` of a folder; empty if it is valid."""
     config = _config(folder, work, 1, f'AllowOverride None\n    Include "{folder}/.htaccess"')
     done = subprocess.run([program(), "-f", config, "-t"], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr or "ended without a word"
@@ -101,8 +101,8 @@ def _config(folder: Path, work: Path, port: int, rules: str) -> Path:
 
 
 def server(folder: Path, work: Path, port: int, more: tuple[str, ...]) -> str:
-    """Return settings of a server of a folder with some more modules, to which settings of the site may be added."""
+    """Return the configuration of a server of a folder, to which more can be added."""
     modules = "\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in (*_ALWAYS, *more))
-    # It does not serve as root.
+    # It does not serve requests as root.
     user = "User nobody\nGroup nogroup" if os.getuid() == 0 else ""
     return _SERVER.format(modules=modules, work=work, folder=folder, port=port, user=user)

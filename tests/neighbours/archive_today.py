@@ -1,7 +1,6 @@
-"""A small archive.today, in the shapes that public transcripts of it have: many names, TimeMaps, pages, captchas.
+"""A fake archive.today according to public transcripts: several hosts, TimeMaps, pages and captchas.
 
-Whatever it is called by, it sends to `archive.ph`; its lists name copies at `archive.md`; a copy's long address leads
-to a short one.
+All hosts redirect to `archive.ph`; TimeMaps have mementos at `archive.md`; a long URI-M redirects to a short one.
 """
 
 from collections.abc import AsyncIterator
@@ -22,10 +21,11 @@ CAPTCHA = b"""<!DOCTYPE html><html><head><title>archive.ph</title></head><body>
 class ArchiveToday:
     """The running server.
 
-    pages: by address, (14 digits, the very address, body) of each copy.
-    captcha: which paths are answered by a captcha, by how they begin; captcha_status: with which status.
-    timemap: what to answer in the place of every list.
-    asked: host and path of each request.
+    Attributes:
+        pages: Captures by URL: 14-digit date, exact URL and body.
+        captcha: Path prefixes that yield a captcha, with the status `captcha_status`.
+        timemap: Response to every TimeMap request, if set.
+        asked: Host and path of each request.
     """
 
     pages: dict[str, list[tuple[str, str, bytes]]]
@@ -37,7 +37,7 @@ class ArchiveToday:
     asked: list[str] = field(default_factory=list)
 
     async def answer(self, talk: Talk) -> None:
-        """Answer one request."""
+        """Respond to a request."""
         host, path = talk.headers["host"].partition(":")[0], talk.path
         self.asked.append(f"{host}{path}")
         if self.leads is not None:
@@ -75,7 +75,7 @@ class ArchiveToday:
         await talk.answer(200, "\n".join(lines).encode(), content_type="application/link-format")
 
     async def _timegate(self, talk: Talk, address: str) -> None:
-        """Lead to the last copy, whatever date is asked for: that is enough for tests."""
+        """Redirect to the last capture, whatever the requested date."""
         copies = self.pages.get(address)
         if not copies:
             await talk.answer(404, b"")

@@ -1,4 +1,4 @@
-"""`cdxsummary`, which summarises CDX files, as a process of its own environment."""
+"""Runs `cdxsummary`, which summarises CDX files, in its own environment."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ PROGRAM = Path(__file__).parents[2] / ".neighbours" / "cdxsummary" / "bin" / "cd
 
 
 def summary_of(file: Path) -> dict[str, Any]:
-    """Return what it tells of a CDX file."""
+    """Return its summary of a CDX file."""
     if not PROGRAM.exists():
         raise FileNotFoundError(f"{PROGRAM}: run `make test`, which installs it")
     done = subprocess.run([PROGRAM, "--json", file], capture_output=True, check=True)

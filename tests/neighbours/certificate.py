@@ -1,4 +1,4 @@
-"""A certificate for a server on this machine, signed by itself, that a client can be told to trust."""
+"""A self-signed certificate for a server on this machine, which a client can trust."""
 
 import ipaddress
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def certificate(folder: Path, host: str = "127.0.0.1") -> tuple[Path, Path]:
-    """Make a certificate for a machine, by its number or its name; return it and its key."""
+    """Make a certificate for an IP address or host name; return it and its key."""
     cert, key = folder / f"{host}.pem", folder / f"{host}.key"
     try:
         name = f"IP:{ipaddress.ip_address(host)}"

@@ -1,4 +1,4 @@
-"""Chromium, as Debian has it: visiting the lost site, or whatever a test looks at."""
+"""Chromium from Debian, for page tests and for visiting the lost site."""
 
 import shutil
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-componen
 
 
 def program() -> str:
-    """Return where it is. Raises FileNotFoundError."""
+    """Return the path of the program. Raises FileNotFoundError."""
     found = shutil.which("chromium")
     if found is None:
         raise FileNotFoundError("chromium: run `make test`, which installs it")
@@ -22,7 +22,7 @@ def program() -> str:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Run one that finds no host but this machine."""
+    """Run a browser that can only connect to this machine."""
     with sync_playwright() as playwright:
         rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         running = playwright.chromium.launch(executable_path=program(), headless=True, args=[*_QUIET, rules])
@@ -33,10 +33,11 @@ def browser() -> Iterator[Browser]:
 
 
 def visit(profile: Path, form: str = "simple", har: Path | None = None) -> None:
-    """Visit the lost site with a profile, and close the browser: everything that it caches is then in its files.
+    """Visit the lost site with a profile and close the browser, so that its cache is written.
 
-    form: of the cache: `simple`, `blockfile` or `sql`. Whatever the browser wants to reach goes to the proxy of the
-    site, which refuses it. har: where to write a HAR file of the visit.
+    Args:
+        form: Cache backend: `simple`, `blockfile` or `sql`. All requests go to the proxy of the site.
+        har: HAR file of the visit.
     """
     with proxy() as port, sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
@@ -48,7 +49,7 @@ def visit(profile: Path, form: str = "simple", har: Path | None = None) -> None:
             args=[
                 *_QUIET,
                 f"--proxy-server=http://127.0.0.1:{port}",
-                "--proxy-bypass-list=<-loopback>",  # also what is on this machine goes to the proxy
+                "--proxy-bypass-list=<-loopback>",  # requests to this machine go to the proxy, too
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
                 f"--enable-features=DiskCacheBackendExperiment:backend/{form}",
             ],

@@ -1,7 +1,7 @@
-"""A small Common Crawl: a list of crawls, and an index server for each, with rows that warcio made of real WARCs.
+"""A fake Common Crawl: a list of crawls, and an index server for each with rows of real WARCs.
 
-It answers as the public one is known to: rows of JSON in pages, 404 and a message for nothing, one object for
-`showNumPages`. The records are wherever the rows say: another server has them. A test may replace any answer.
+It responds like the public one: pages of JSON rows, 404 with a message without rows, one object for `showNumPages`. The
+records are on another server. A test may replace any response.
 """
 
 import json
@@ -21,7 +21,7 @@ Row = dict[str, str]
 
 @dataclass(slots=True)
 class Crawl:
-    """A crawl: its rows, by key and date, and what the list says of it beside its name."""
+    """A crawl: its rows by key and date, and further fields of its entry in the list."""
 
     id: str
     rows: list[Row]
@@ -32,9 +32,11 @@ class Crawl:
 class CommonCrawl:
     """The running server.
 
-    crawls: newest first. page_rows: how many rows a page has.
-    is_loose: whether what begins with a folder's address gives the folder itself, too.
-    instead: answers to give in the place of the right ones, by a part of the path: (status, body).
+    Attributes:
+        crawls: Crawls, newest first.
+        page_rows: Rows per page.
+        is_loose: Whether a prefix query of a folder also returns the folder itself.
+        instead: Replaced responses (status, body) by part of the path.
     """
 
     crawls: list[Crawl]
@@ -45,7 +47,7 @@ class CommonCrawl:
     asked: list[str] = field(default_factory=list)
 
     async def answer(self, talk: Talk) -> None:
-        """Answer one request."""
+        """Respond to a request."""
         self.asked.append(talk.path)
         for part, (status, body) in self.instead.items():
             if part in talk.path:
@@ -84,7 +86,7 @@ class CommonCrawl:
 
 
 def _matches(row: Row, query: dict[str, str], is_loose: bool) -> bool:
-    """Tell by keys, as the server does, whose folders end without a slash while its prefixes keep theirs."""
+    """Return whether a key matches, as on the server: keys of folders have no final slash, and prefixes do."""
     if not query.get("from", "0") <= row["timestamp"] <= query.get("to", "9"):
         return False
     key, url, match = row["urlkey"], query["url"], query["matchType"]
@@ -98,7 +100,7 @@ def _matches(row: Row, query: dict[str, str], is_loose: bool) -> bool:
 
 
 def rows_of(warc: Path, filename: str) -> list[Row]:
-    """Return the rows of a WARC's responses, as warcio finds them. filename: what they call it."""
+    """Return the rows of a WARC's responses, read with warcio. filename: WARC name in the rows."""
     rows = []
     with warc.open("rb") as file:
         records = ArchiveIterator(file)

@@ -1,4 +1,4 @@
-"""A proxy before a real archive that answers some requests in a wrong way, which a test chooses."""
+"""A proxy of a real archive with faults that a test chooses."""
 
 import asyncio
 import gzip
@@ -10,7 +10,7 @@ from tests.neighbours.faults import Faults, Talk, faulty
 from unlost.clock import Clock
 from unlost.registry import Archive
 
-RUBBISH = bytes(range(256)) * (5 << 12)  # 5 MB
+GARBAGE = bytes(range(256)) * (5 << 12)  # 5 MB
 _BOMB = gzip.compress(bytes(1 << 20), 9)
 
 
@@ -31,8 +31,8 @@ async def _slow(talk: Talk) -> None:
     await talk.gone()
 
 
-async def fail(talk: Talk, fault: str) -> None:  # noqa: C901  a way for each fault
-    """Do what is wrong."""
+async def fail(talk: Talk, fault: str) -> None:  # noqa: C901  one case per fault
+    """Produce a fault."""
     match fault:
         case "hang":
             await talk.gone()
@@ -47,7 +47,7 @@ async def fail(talk: Talk, fault: str) -> None:  # noqa: C901  a way for each fa
         case "html":
             await talk.answer(200, b"<!doctype html><title>Oops</title>", content_type="text/html")
         case "rubbish":
-            await talk.answer(200, RUBBISH)
+            await talk.answer(200, GARBAGE)
         case "endless":
             await _endless(talk)
         case "loop":
@@ -61,7 +61,7 @@ async def fail(talk: Talk, fault: str) -> None:  # noqa: C901  a way for each fa
 
 
 def moved(archive: Archive, there: int, here: int) -> Archive:
-    """Return an archive of loopback on another port."""
+    """Return an archive on loopback with another port."""
     addresses = {
         name: address.replace(f"127.0.0.1:{there}", f"127.0.0.1:{here}")
         for name in ("timemap", "timegate", "cdx", "replay")
@@ -74,8 +74,9 @@ def moved(archive: Archive, there: int, here: int) -> Archive:
 class Proxy:
     """The running proxy.
 
-    faults: what goes wrong with the requests to come, one after the other; with `for_ever` the last one stays.
-    charset: is put behind the type of what is passed on.
+    Attributes:
+        faults: Faults of the next requests in order; with `for_ever` the last one is repeated.
+        charset: Charset that is added to the Content-Type of responses.
     """
 
     server: Faults
@@ -85,11 +86,11 @@ class Proxy:
     charset: str | None = None
 
     def before(self, archive: Archive) -> Archive:
-        """Return an archive as it is reached through the proxy."""
+        """Return the archive with the URLs of the proxy."""
         return moved(archive, self.port, self.server.port)
 
     async def answer(self, talk: Talk) -> None:
-        """Answer one request."""
+        """Respond to a request."""
         if self.faults:
             fault = self.faults[0]
             if not self.for_ever or len(self.faults) > 1:
@@ -100,13 +101,13 @@ class Proxy:
 
     async def _pass_on(self, talk: Talk) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        # The archive's own addresses are made of this: they lead through the proxy, too.
-        asked = {**talk.headers, "host": f"127.0.0.1:{self.server.port}", "connection": "close"}
-        fields = "".join(f"{name}: {value}\r\n" for name, value in asked.items() if name)
+        # The archive derives its own URLs from this, so that they lead to the proxy, too.
+        sent = {**talk.headers, "host": f"127.0.0.1:{self.server.port}", "connection": "close"}
+        fields = "".join(f"{name}: {value}\r\n" for name, value in sent.items() if name)
         writer.write(f"GET {talk.path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1"))
         answer = await reader.read()
         writer.close()
-        # So do those that it was told when it began; ports have five digits, so that lengths stay as they are.
+        # Configured URLs are replaced, too; ports have five digits, so that lengths are unchanged.
         answer = answer.replace(f"127.0.0.1:{self.port}/".encode(), f"127.0.0.1:{self.server.port}/".encode())
         head, _, body = answer.partition(b"\r\n\r\n")
         lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
@@ -123,7 +124,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxying(port: int, clock: Clock, faults: Sequence[str], *, for_ever: bool = False) -> AsyncIterator[Proxy]:
-    """Run a proxy before whatever listens on a port."""
+    """Run a proxy of a server on a port."""
 
     async def answering(talk: Talk) -> None:
         await proxy.answer(talk)

@@ -1,4 +1,4 @@
-"""An HTTP server of raw sockets that does whatever a test wants an archive to do wrong, and counts what it is asked."""
+"""An HTTP server on raw sockets with any faults, which records its requests."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,13 @@ _MAX_HEAD = 1 << 16
 
 @dataclass(slots=True)
 class Talk:
-    """One request, and the connection to answer it on.
+    """A request and its connection.
 
-    path: with the query. headers: names in lower case. number: of the request, from 0. method: GET, unless said.
+    Attributes:
+        path: Path with query.
+        headers: Headers by lower-case name.
+        number: Number of the request, from 0.
+        method: Request method.
     """
 
     path: str
@@ -28,13 +32,13 @@ class Talk:
     method: str = "GET"
 
     async def say(self, *pieces: bytes) -> None:
-        """Send bytes as they are."""
+        """Send raw bytes."""
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
 
     async def answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
-        """Send a whole answer; `_` in the names of headers is `-`."""
+        """Send a complete response; `_` in header names becomes `-`."""
         fields = {
             "content-length": str(len(body)),
             **{name.replace("_", "-"): value for name, value in headers.items()},
@@ -43,12 +47,12 @@ class Talk:
         await self.say(f"HTTP/1.1 {status} Whatever\r\n{head}\r\n".encode())
         if self.method == "HEAD":
             return
-        # In pieces, so that a test that measures memory does not measure this.
+        # Sent in pieces, so that it does not affect tests that measure memory.
         for begin in range(0, len(body), 65_536):
             await self.say(body[begin : begin + 65_536])
 
     async def reset(self) -> None:
-        """Break the connection so that the other side sees a reset."""
+        """Close the connection with a TCP reset."""
         import socket
         import struct
 
@@ -57,7 +61,7 @@ class Talk:
         self.writer.transport.abort()
 
     async def gone(self) -> None:
-        """Wait until the other side closes: hang, for as long as anybody listens."""
+        """Hang until the client closes the connection."""
         while await self.reader.read(1 << 16):
             pass
 
@@ -69,8 +73,10 @@ Answering = Callable[[Talk], Awaitable[None]]
 class Faults:
     """The running server.
 
-    answering: what it does with a request; a test may change it at any time.
-    asked: (time by the clock, path) of each request. connections: how many were made, and most at once.
+    Attributes:
+        answering: The request handler, which a test may replace at any time.
+        asked: Time of the clock and path of each request.
+        connections: Number of connections; `most_open` is the greatest number of simultaneous ones.
     """
 
     answering: Answering
@@ -85,21 +91,21 @@ class Faults:
 
     @property
     def url(self) -> str:
-        """The address before any path."""
+        """URL of the server without a path."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
+        """Requested paths in order."""
         return [path for _, path in self.asked]
 
     @property
     def times(self) -> list[float]:
-        """When, by the clock."""
+        """Times of the requests by the clock."""
         return [time for time, _ in self.asked]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection."""
+        """Respond to the requests of a connection."""
         self.connections += 1
         self.open += 1
         self.most_open = max(self.most_open, self.open)
@@ -123,7 +129,7 @@ class Faults:
 async def faulty(
     answering: Answering, clock: Clock | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Faults]:
-    """Run a server on loopback until the block ends."""
+    """Run a server on loopback."""
     faults = Faults(answering, clock, scheme="https" if tls else "http")
     tasks: set[asyncio.Task[Any]] = set()
 

@@ -1,4 +1,4 @@
-"""The four servers that most files of the web come from, each serving one folder as Debian ships them, with gzip."""
+"""Four common web servers in their Debian configuration, each serving a folder with gzip."""
 
 import http.client
 import os
@@ -59,7 +59,7 @@ KINDS = ("nginx", "Apache", "Apache with INode", "lighttpd", "Caddy")
 
 @contextmanager
 def serving(kind: str, folder: Path, work: Path) -> Iterator[int]:
-    """Serve a folder, which has to hold `ready.html` and be readable by everybody, on the port that is yielded."""
+    """Serve a folder on the port that is yielded. The folder has `ready.html` and is readable by everyone."""
 
     def command(port: int) -> list[str | Path]:
         config = work / "config"
@@ -77,7 +77,7 @@ def serving(kind: str, folder: Path, work: Path) -> Iterator[int]:
         config.write_text(server + _APACHE.format(extra=extra, folder=folder))
         return [apache.program(), "-f", config, "-D", "FOREGROUND"]
 
-    # Caddy keeps its own files in the home folder.
+    # Caddy stores its own files in the home folder.
     home = {**os.environ, "HOME": str(work), "XDG_DATA_HOME": str(work), "XDG_CONFIG_HOME": str(work)}
     with running(command, _answers, work, env=home) as port:
         yield port
@@ -92,13 +92,13 @@ def _program(name: str) -> str:
 
 def _answers(port: int) -> bool:
     try:
-        return asked(port, "/ready.html")[0] == 200
+        return fetch(port, "/ready.html")[0] == 200
     except OSError:
         return False
 
 
-def asked(port: int, path: str, **headers: str) -> tuple[int, dict[str, str]]:
-    """Ask for a page with these headers, underscores standing for dashes; return status and headers in lower case."""
+def fetch(port: int, path: str, **headers: str) -> tuple[int, dict[str, str]]:
+    """Request a page with these headers, with underscores for hyphens; return status and lower-case headers."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})

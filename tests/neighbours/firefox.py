@@ -1,4 +1,4 @@
-"""Firefox, as Debian has it, visiting the lost site."""
+"""Firefox from Debian, which visits the lost site."""
 
 import json
 import os
@@ -25,7 +25,7 @@ _PREFERENCES = {
     "network.connectivity-service.enabled": False,
     "app.normandy.enabled": False,
     "app.update.enabled": False,
-    "browser.cache.max_shutdown_io_lag": 60,  # seconds: what is not written after 2, as it is set up, is left out
+    "browser.cache.max_shutdown_io_lag": 60,  # seconds: with the default of 2, pending entries are lost
     "browser.region.network.url": "",
     "browser.safebrowsing.malware.enabled": False,
     "browser.safebrowsing.phishing.enabled": False,
@@ -40,9 +40,9 @@ _PREFERENCES = {
 
 
 def visit(profile: Path) -> None:
-    """Visit the lost site with a profile: everything that the browser caches is then in its files.
+    """Visit the lost site with a profile, so that its cache is written.
 
-    It takes a picture of the page, because then it ends by itself once the page is there.
+    It takes a screenshot, because then it ends once the page is loaded.
     """
     program = shutil.which("firefox-esr")
     if program is None:

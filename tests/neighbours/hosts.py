@@ -1,4 +1,4 @@
-"""Other machines: network namespaces with a cable to this one, which a test can pull out and put back."""
+"""Other machines as network namespaces, each connected by a cable that a test can unplug."""
 
 import os
 import subprocess
@@ -14,28 +14,28 @@ _NUMBERS = count()
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine. name: of its namespace. cable: our end of it."""
+    """A machine. name: its namespace. cable: our end of its cable."""
 
     name: str
     cable: str
 
     @property
     def run(self) -> list[str]:
-        """What runs a command there."""
+        """Return a command that runs a command there."""
         return ["ip", "netns", "exec", self.name]
 
     def cut(self) -> None:
-        """Pull the cable out: nothing goes through, and nobody is told."""
+        """Unplug the cable: packets are dropped silently."""
         _ip("link", "set", self.cable, "down")
 
     def mend(self) -> None:
-        """Put the cable back."""
+        """Plug the cable in again."""
         _ip("link", "set", self.cable, "up")
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Machines beside this one. here: our address, as they know it. clients: the network that they are in."""
+    """Machines connected to this one. here: our IP address for them. clients: their network."""
 
     here: str
     clients: str
@@ -43,7 +43,7 @@ class Network:
 
 
 def missing() -> str:
-    """Return why there can be no other machines here; nothing if there can."""
+    """Return why there can be no namespaces; empty if there can."""
     if os.getuid() != 0:
         return "network namespaces need root"
     name = f"unlost{os.getpid()}"
@@ -58,8 +58,8 @@ def missing() -> str:
 
 @contextmanager
 def network(machines: int) -> Iterator[Network]:
-    """Have so many machines. They reach us by one address, and one another not at all."""
-    # Addresses that are set apart for tests of networks (RFC 2544); four for each cable, and one for us.
+    """Create machines. They reach us at one IP address, and do not reach each other."""
+    # IP addresses reserved for network tests (RFC 2544): four for each cable, and one for us.
     part = f"198.18.{os.getpid() % 256}"
     here = f"{part}.254"
     with ExitStack() as stack:
@@ -91,7 +91,7 @@ def _host(part: str, first: int, here: str) -> Iterator[Host]:
 
 
 def _reaches(host: Host, address: str) -> bool:
-    """Return whether a machine has a way to us: a connection is refused, and does not hang."""
+    """Return whether a machine has a route to us: a connection is refused and does not hang."""
     look = f"import socket, sys; s = socket.socket(); s.settimeout(1); sys.exit(s.connect_ex(('{address}', 1)) != 111)"
     return subprocess.run([*host.run, "python3", "-c", look], check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""A handler of requests on a free port of the loopback interface, in the loop of the test."""
+"""Runs a request handler on a free loopback port in the test's event loop."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from aiohttp import web
 
 @asynccontextmanager
 async def listening(handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
-    """Yield the address, without a slash at the end, at which every request goes to a handler."""
+    """Yield the URL of the handler, without a final slash."""
     runner = web.ServerRunner(web.Server(handle, keepalive_timeout=5))
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""A small site for a browser to visit, served by a proxy that lets the browser reach nothing else."""
+"""A small site for browser visits, served by a proxy that blocks all other hosts."""
 
 import gzip
 import random
@@ -16,7 +16,7 @@ HOME = "http://lost.example/"
 
 
 class Page(NamedTuple):
-    """What is served at an address: the body as it is read, and the coding that it is sent in."""
+    """A page: decoded body and content coding."""
 
     body: bytes
     mime: str
@@ -51,7 +51,7 @@ PAGES = {
         "text/html; charset=utf-8",
     ),
     f"{HOME}style.css": Page(b"p { color: red }", "text/css"),
-    # More than one part of Firefox's cache, and more than a block of Chromium's.
+    # Larger than a chunk of Firefox's cache and a block of Chromium's.
     f"{HOME}picture.png": Page(b"\x89PNG\r\n\x1a\n" + random.Random(5).randbytes(600_000), "image/png"),  # noqa: S311
     f"{HOME}missing.png": Page(b"not here", "text/html", 404),
     f"{HOME}gzip.js": Page(_script("gzip"), "text/javascript", coding="gzip"),
@@ -81,12 +81,12 @@ def _packed(page: Page) -> bytes:
 
 
 class _Answers(BaseHTTPRequestHandler):
-    """Answers as the site for its addresses, and refuses all others."""
+    """Serves the URLs of the site and refuses all others."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Disable the log."""
 
     def _answer(self, status: int, body: bytes = b"", **fields: str) -> None:
         self.send_response(status)
@@ -98,20 +98,20 @@ class _Answers(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def do_CONNECT(self) -> None:
-        """Let nobody out."""
+        """Refuse tunnels."""
         self._answer(403)
 
     def do_POST(self) -> None:
-        """Take what is sent."""
+        """Read the body."""
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._answer(200 if self.path.startswith(HOME) else 403, b"taken", Content_Type="text/plain")
 
     def do_HEAD(self) -> None:
-        """As for GET."""
+        """Respond like GET."""
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Serve a page, a part of one, or nothing."""
+        """Serve a page, a range of one, or an error."""
         page = PAGES.get(self.path)
         if page is not None:
             coding, location = page.coding, page.location
@@ -127,7 +127,7 @@ class _Answers(BaseHTTPRequestHandler):
 
 @contextmanager
 def proxy() -> Iterator[int]:
-    """Serve the site as a proxy of the loopback interface, and yield its port."""
+    """Serve the site as a proxy on loopback and yield its port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

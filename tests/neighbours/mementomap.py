@@ -1,6 +1,6 @@
-"""`mementomap`, the published reference of MementoMaps, as a process of its own environment.
+"""Runs `mementomap`, the published reference implementation, in its own environment.
 
-Its keys are spelled without the slash at the end, also those of roots: `com,a)`.
+Its keys have no final slash, also those of hosts: `com,a)`.
 """
 
 import re
@@ -16,14 +16,14 @@ def _run(*arguments: str | Path) -> str:
     if not COMMAND.exists():
         raise FileNotFoundError(f"{COMMAND}: run `make test`, which installs it")
     done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=True)
-    # It prints its help and ends with 0 whatever goes wrong.
+    # On any error it prints its help and exits with 0.
     if "usage:" in done.stdout:
         raise RuntimeError(f"mementomap {arguments[0]} failed")
     return done.stdout
 
 
 def compact(lines: list[str], host_weight: float, path_weight: float, folder: Path) -> list[str]:
-    """Return the lines that it makes of a map's lines."""
+    """Return its compacted lines of a map."""
     source, output = folder / "reference-in.ukvs", folder / "reference-out.ukvs"
     source.write_text("".join(line + "\n" for line in lines))
     said = _run("compact", source, output, "--hcf", str(host_weight), "--pcf", str(path_weight))
@@ -33,9 +33,9 @@ def compact(lines: list[str], host_weight: float, path_weight: float, folder: Pa
 
 
 def lookup(lines: list[str], keys: list[str], folder: Path) -> dict[str, tuple[str, str]]:
-    """Return the matched key and the frequency of every key that it finds in a map's lines."""
+    """Return matched key and frequency of every key that it finds in the lines of a map."""
     source, batch = folder / "reference-map.ukvs", folder / "reference-keys.txt"
-    # Its search never sees the first line and fails at the last: these stand in for both.
+    # Its search skips the first line and fails at the last: these are sentinels for both.
     fence = [["!first 1"], [f"~last{n},{'x' * 40}) 1" for n in range(4)]]
     source.write_text("".join(line + "\n" for line in [*fence[0], *lines, *fence[1]]))
     batch.write_text("".join(key + "\n" for key in keys))
@@ -44,9 +44,9 @@ def lookup(lines: list[str], keys: list[str], folder: Path) -> dict[str, tuple[s
 
 
 def batch_lookup(file: Path, surts: Path) -> tuple[list[str], float]:
-    """Return the keys that matched, each with the SURT that was asked for, and the seconds that the process took.
+    """Return the matched keys with their queried SURTs, and the seconds of the process.
 
-    It leaves out what it does not find, and stops without a word where it fails: past the last row, for one.
+    It omits keys that it does not find, and stops silently on errors, for example after the last row.
     """
     if not COMMAND.exists():
         raise FileNotFoundError(f"{COMMAND}: run `make test`, which installs it")

@@ -1,4 +1,4 @@
-"""nginx: serving files of a folder, with ranges, as the host of a large collection of WARCs does; hosting a site."""
+"""nginx: serves files with ranges, like the host of a WARC collection, or hosts a site."""
 
 import http.client
 import shutil
@@ -82,8 +82,8 @@ _BALANCING = (
 
 
 def program() -> str:
-    """Return where it is. Raises FileNotFoundError."""
-    # Debian has it where only root's path leads.
+    """Return the path of the program. Raises FileNotFoundError."""
+    # On Debian it is only in the PATH of root.
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if found is None:
         raise FileNotFoundError("nginx: run `scripts/need tools`, which installs it")
@@ -104,14 +104,14 @@ def answers(port: int, path: str = "/ready") -> bool:
 
 @contextmanager
 def serving(folder: Path, work: Path) -> Iterator[int]:
-    """Serve a folder on the port that is yielded; below `/whole/`, without ranges. work: a folder for its own files."""
+    """Serve a folder on the port that is yielded; below `/whole/` without ranges. work: folder for its own files."""
     with running(lambda port: _command(_CONFIG, folder, work, port), answers, work) as port:
         yield port
 
 
 @contextmanager
 def site(folder: Path, work: Path) -> Iterator[str]:
-    """Serve a site as its files are; yield the address of its top, with a slash at the end."""
+    """Serve a site's files; yield its URL with a final slash."""
 
     def command(port: int) -> list[str | Path]:
         return _command(_SITE, folder, work, port)
@@ -122,7 +122,7 @@ def site(folder: Path, work: Path) -> Iterator[str]:
 
 @contextmanager
 def hosting(folder: Path, work: Path) -> Iterator[int]:
-    """Host an exported site with the settings that are in it, on the port that is yielded."""
+    """Host an exported site with its settings on the port that is yielded."""
 
     def command(port: int) -> list[str | Path]:
         return _command(_HOSTING, folder, work, port)
@@ -133,9 +133,11 @@ def hosting(folder: Path, work: Path) -> Iterator[int]:
 
 @contextmanager
 def balancing(site: str, work: Path) -> Iterator[int]:
-    """Run a site that passes requests on, on the port that is yielded, in place of 443.
+    """Run a reverse proxy on the port that is yielded, instead of 443.
 
-    site: its settings, without TLS. work/access.log: a line for each request, with the address of who answered.
+    Args:
+        site: Its configuration, without TLS.
+        work: Folder for its own files; access.log has a line per request with the upstream address.
     """
 
     def command(port: int) -> list[str | Path]:
@@ -147,15 +149,15 @@ def balancing(site: str, work: Path) -> Iterator[int]:
         yield port
 
 
-def complaints(folder: Path, work: Path) -> str:
-    """Return what it says against the settings in an exported site; empty if it takes them."""
+def config_errors(folder: Path, work: Path) -> str:
+    """Return the errors in the settings of an exported site; empty if they are valid."""
     command = _command(_HOSTING, folder, work, 1)
     command[1:1] = ["-q", "-t"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
 def _command(config: str, folder: Path, work: Path, port: int) -> list[str | Path]:
-    """Write the settings, and return what runs it with them."""
+    """Write the configuration and return the command that runs it."""
     file = work / "nginx.conf"
     file.write_text(config.format(work=work, folder=folder, port=port))
     return [program(), "-p", work, "-c", file, "-e", "stderr"]

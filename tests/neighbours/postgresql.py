@@ -1,4 +1,4 @@
-"""PostgreSQL from Debian: a cluster of its own in a folder of its own, reached by loopback, never run as root."""
+"""PostgreSQL from Debian: a temporary cluster on loopback that does not run as root."""
 
 import os
 import pwd
@@ -23,11 +23,11 @@ class Postgresql:
     port: int
 
     def url(self, name: str = "postgres") -> str:
-        """Return the address of a database."""
+        """Return the URL of a database."""
         return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
 
     def new(self) -> str:
-        """Make an empty database, and return its address."""
+        """Create an empty database and return its URL."""
         name = f"test_{os.getpid()}_{next(_NAMES)}"
         command = [program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", name]
         subprocess.run(command, check=True, capture_output=True)
@@ -35,7 +35,7 @@ class Postgresql:
 
 
 def program(name: str) -> str:
-    """Return where a program of it is: Debian has those of each version in a folder of their own."""
+    """Return the path of a program: Debian has a folder per version."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     found = shutil.which(name, path=os.pathsep.join([*map(str, places), os.environ["PATH"]]))
     if found is None:
@@ -44,16 +44,17 @@ def program(name: str) -> str:
 
 
 def _as_another() -> list[str]:
-    """Return what makes a command one of the user `postgres`, if we are root: it refuses to run as that."""
+    """Return a command prefix for the user `postgres` if we are root, since it refuses to run as root."""
     return ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
 
 
 @contextmanager
 def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> Iterator[Postgresql]:
-    """Run a server that forgets everything afterwards.
+    """Run a server with temporary data.
 
-    host: another address of this machine at which it is reached, too, by those in the network `clients`.
-    is_durable: whether what was answered for outlives the server's processes, which takes longer.
+    Args:
+        host: Another IP address of this machine that clients of the network `clients` may use.
+        is_durable: Whether commits survive a kill of the server, which is slower.
     """
     folder = Path(tempfile.mkdtemp(prefix="unlost-postgresql-"))
     try:

@@ -1,4 +1,4 @@
-"""A server that a test starts: a free port with retry, ready when it answers, its log shown if not, ended by id."""
+"""Starts server processes: chooses a free port, waits until they respond, and ends them by id."""
 
 import os
 import signal
@@ -14,13 +14,13 @@ _TRIES = 3
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on just now."""
+    """Return a free loopback port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 def is_open(port: int) -> bool:
-    """Return whether somebody listens on a port."""
+    """Return whether a process listens on a port."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:
@@ -35,9 +35,9 @@ def running(
     folder: Path,
     env: dict[str, str] | None = None,
 ) -> Iterator[int]:
-    """Start a server in a folder and yield its port once it is ready; end its whole process group afterwards.
+    """Start a server in a folder, yield its port once it is ready, and end its process group.
 
-    The port may be taken between looking and listening: a server that ends at once is started again on another.
+    The port may be taken before the server listens: a server that ends at once is started again on another one.
     """
     log = folder / "neighbour.log"
     for _ in range(_TRIES):
@@ -60,7 +60,7 @@ def _wait(process: subprocess.Popen[bytes], ready: Callable[[int], bool], port: 
     while process.poll() is None and time.monotonic() < deadline:
         if ready(port):
             return True
-        time.sleep(0.05)  # between two polls, never instead of one
+        time.sleep(0.05)  # between polls
     return False
 
 

@@ -1,4 +1,4 @@
-"""pywb, the archive server of the field, serving an index and WARCs of ours."""
+"""pywb with an index and WARCs of ours."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"
 
 
 class Answer(NamedTuple):
-    """A capture as pywb serves it: status, headers in lower case, the stored body."""
+    """A capture as served by pywb: status, lower-case headers, stored body."""
 
     status: int
     headers: dict[str, str]
@@ -33,13 +33,13 @@ class Pywb:
         self.port = port
 
     def archive(self, name: str, kind: ArchiveKind = ArchiveKind.PYWB, rows_per_page: int = 100_000) -> Archive:
-        """Return its entry in a registry."""
+        """Return its registry entry."""
         return pywb_registry_entry(self.port, name, name, kind, rows_per_page)
 
     def fetch(self, datetime: str, uri: str) -> Answer:
-        """Return a capture raw.
+        """Return a raw capture.
 
-        Archived Content-Length headers are passed on and often wrong, so the body is all until the connection closes.
+        Archived Content-Length headers are passed through and often wrong, so the body ends with the connection.
         """
         request = (
             f"GET /t/{datetime}id_/{uri} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
@@ -58,7 +58,7 @@ class Pywb:
         return Answer(int(status.split()[1]), headers, body)
 
     def rows(self, uri: str) -> list[dict[str, str]]:
-        """Return the rows of pywb's own index server for an address."""
+        """Return the rows of pywb's index server for a URL."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request("GET", f"/t/cdx?url={uri}&output=json")
@@ -68,7 +68,7 @@ class Pywb:
 
 
 def without_chunks(body: bytes) -> bytes:
-    """Return a body without the framing of its chunks; what is not framed is left as it is."""
+    """Return a body without chunked framing; other bodies are unchanged."""
     whole = b""
     while body:
         size, _, rest = body.partition(b"\r\n")
@@ -90,7 +90,7 @@ def _answers(port: int) -> bool:
 
 @contextmanager
 def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
-    """Serve an index and the folder of the WARCs that it names."""
+    """Serve an index and the folder of its WARCs."""
     if not WAYBACK.exists():
         raise FileNotFoundError(f"{WAYBACK}: run `make test`, which installs it")
     (folder / "config.yaml").write_text(pywb_config(warcs, index))
@@ -100,9 +100,10 @@ def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
 
 @contextmanager
 def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[Pywb]:
-    """Serve a WACZ as pywb's own tool adds it to a collection: its WARC, and the index that is in it.
+    """Serve a WACZ added by pywb's own tool: its WARC and index.
 
-    framed: whether pages are in a frame, below a banner.
+    Args:
+        framed: Whether pages are in a frame below a banner.
     """
     for arguments in (["init", "t"], ["add", "--unpack-wacz", "t", str(wacz)]):
         command = [str(WAYBACK.with_name("wb-manager")), *arguments]
@@ -126,7 +127,7 @@ def _running(folder: Path) -> Iterator[Pywb]:
 
 @contextmanager
 def serving_warcs(warcs: list[Path], folder: Path) -> Iterator[list[Pywb]]:
-    """Serve each WARC by an instance of its own, with an index that `unlost index build` makes."""
+    """Serve each WARC with its own instance, indexed by `unlost index build`."""
     with ExitStack() as running_servers:
         servers = []
         for number, warc in enumerate(warcs):

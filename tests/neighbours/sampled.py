@@ -1,4 +1,4 @@
-"""An archive with TimeMaps and a full-text search like Arquivo.pt's, told to fail, to wait, and to kill."""
+"""A fake archive with TimeMaps and a full-text search like Arquivo.pt's, which can fail, block, and kill a client."""
 
 import json
 import os
@@ -19,7 +19,7 @@ WORDS = ["boat", "Lisboa", "água", *(f"{a}{b}" for a in ("harbour", "river", "w
 
 
 def number_of(text: str, modulus: int) -> int:
-    """Return a number that is always the same for a text."""
+    """Return a number derived from a text."""
     return int.from_bytes(sha256(text.encode()).digest()[:8]) % modulus
 
 
@@ -27,8 +27,12 @@ def number_of(text: str, modulus: int) -> int:
 class Sampled:
     """The running archive.
 
-    asked: every path, in order. has_asked: whether there was one. hold: while it is not set, nobody is answered.
-    status, rubbish: pages whose TimeMaps have another status, or are none.
+    Attributes:
+        asked: Requested paths in order.
+        has_asked: Set after the first request.
+        hold: While it is not set, requests are blocked.
+        status: Status of the TimeMaps of some pages.
+        rubbish: Pages with invalid TimeMaps.
     """
 
     port: int = 0
@@ -40,7 +44,7 @@ class Sampled:
     _victim: tuple[int, int, int, float] | None = None
 
     def entry(self) -> str:
-        """Return its entry in a registry, under the id `f`."""
+        """Return its registry entry, with the id `f`."""
         base = f"http://127.0.0.1:{self.port}/"
         return (
             f'[[archive]]\nid = "f"\nname = "F"\nkind = "memento"\nlimits = []\ntimemap = "{base}timemap/"\n'
@@ -48,7 +52,7 @@ class Sampled:
         )
 
     def end_at(self, request: int, process: int, sign: int = signal.SIGKILL, delay: float = 0.0) -> None:
-        """Send a signal to a process, some seconds after so many more requests have come."""
+        """Send a signal to a process, some seconds after a number of further requests."""
         self._victim = (len(self.asked) + request, process, sign, delay)
 
     def answer(self, path: str) -> tuple[int, bytes]:
@@ -101,7 +105,7 @@ def _end(process: int, sign: int, delay: float) -> None:
 
 @contextmanager
 def sampled() -> Iterator[Sampled]:
-    """Run such an archive on a port of the loopback interface."""
+    """Run the archive on loopback."""
     archive = Sampled()
     archive.hold.set()
 
@@ -118,13 +122,13 @@ def sampled() -> Iterator[Sampled]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Disable the log."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
-            """Say nothing of those who were killed."""
+            """Ignore errors of killed clients."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         archive.port = server.server_address[1]

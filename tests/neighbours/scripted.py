@@ -1,4 +1,4 @@
-"""A web server that says what a test tells it to, and remembers what it was asked."""
+"""A web server with scripted responses, which records its requests."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from tests.neighbours.listening import listening
 
 
 class Answer(NamedTuple):
-    """What is said: a status, headers and a body, in which `{base}` is the address of the server."""
+    """A response; `{base}` in header values and body is replaced by the URL of the server."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
@@ -20,10 +20,12 @@ class Answer(NamedTuple):
 
 @dataclass
 class Scripted:
-    """Answers by path and query, as they stand in the request; what it does not know is 404.
+    """Responds by exact path and query; others yield 404.
 
-    base: its address, without a slash at the end.
-    asked: every path with its query, in order; sent: the headers, in lower case, of each.
+    Attributes:
+        base: Its URL without a final slash.
+        asked: Paths with queries in order.
+        sent: Headers of each request, by lower-case name.
     """
 
     base: str = ""
@@ -32,7 +34,7 @@ class Scripted:
     sent: list[dict[str, str]] = field(default_factory=list)
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
-        """Answer one request."""
+        """Respond to a request."""
         path = request.raw_path
         self.asked.append(path)
         self.sent.append({name.lower(): value for name, value in request.headers.items()})
@@ -44,7 +46,7 @@ class Scripted:
 
 @asynccontextmanager
 async def scripted(answers: Mapping[str, Answer]) -> AsyncIterator[Scripted]:
-    """Run such a server on a port of the loopback interface."""
+    """Run the server on loopback."""
     server = Scripted(answers=dict(answers))
     async with listening(server.handle) as server.base:
         yield server

@@ -1,4 +1,4 @@
-"""A real mail server (aiosmtpd) that keeps what it gets: over TLS, with a login, in a thread of its own."""
+"""A mail server (aiosmtpd) that stores its emails: with TLS and login, in its own thread."""
 
 import ssl
 from collections.abc import Iterator
@@ -19,9 +19,12 @@ USER, PASSWORD = "unlost", "a-secret-word"
 
 @dataclass
 class Sink:
-    """What came. full_for: a receiver who has no room for now. unknown: receivers that do not exist.
+    """Received emails.
 
-    connections: the peers of those over which something came.
+    Attributes:
+        full_for: Recipient with a full mailbox.
+        unknown: Recipients that do not exist.
+        connections: Peers of connections that delivered an email.
     """
 
     ca: Path
@@ -33,7 +36,7 @@ class Sink:
     connections: set[object] = field(default_factory=set)
 
     async def handle_RCPT(self, _: Any, __: Any, envelope: Any, address: str, ___: Any) -> str:  # noqa: ANN401, N802
-        """Take a receiver, or not."""
+        """Accept or reject a recipient."""
         if address == self.full_for:
             return "452 no room"
         if address in self.unknown:
@@ -42,7 +45,7 @@ class Sink:
         return "250 OK"
 
     async def handle_DATA(self, _: Any, session: Any, envelope: Any) -> str:  # noqa: ANN401, N802
-        """Keep a letter."""
+        """Store an email."""
         self.connections.add(session.peer)
         self.got.append(message_from_bytes(envelope.content, policy=policy.default))
         self.receivers.append(envelope.rcpt_tos)
@@ -57,7 +60,7 @@ def _known(*arguments: Any) -> AuthResult:  # noqa: ANN401  of aiosmtpd
 
 @contextmanager
 def receiving(folder: Path, *, tls: str = "starttls", cert_for: str = "127.0.0.1") -> Iterator[Sink]:
-    """Run a mail server. tls: `starttls`, which it insists on and on a login, too, `smtps` or `none`."""
+    """Run a mail server. tls: `starttls`, which it requires together with a login, `smtps` or `none`."""
     cert, key = certificate(folder, cert_for)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)

@@ -1,4 +1,4 @@
-"""`surt`, the package that made the keys of most indexes, as a process of its own environment."""
+"""Runs `surt`, the package that made the keys of most indexes, in its own environment."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ PYTHON = ROOT / ".neighbours" / "surt" / "bin" / "python"
 
 
 def surts(urls: list[str]) -> tuple[list[str], float]:
-    """Return what `surt` makes of each URL (`! Name` where it raises), and the seconds that its loop took."""
+    """Return the result of `surt` for each URL (`! Name` of an exception), and the seconds of its loop."""
     if not PYTHON.exists():
         raise FileNotFoundError(f"{PYTHON}: run `make test`, which installs it")
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""Run by the Python of `.neighbours/surt`: URLs in, one a line; SURTs out, one a line; seconds spent on stderr.
+"""Run by the Python of `.neighbours/surt`: reads URLs, writes SURTs line by line, and the seconds to stderr.
 
-Only the loop over `surt` is timed, as only the loop over unlost's batch is.
+Only the loop over `surt` is timed, as for unlost's batch.
 """
 
 import sys
@@ -10,14 +10,14 @@ from surt import surt  # type: ignore[import-not-found]  # it is in the other en
 
 
 def main() -> None:
-    """Read all, convert, write all."""
+    """Read, convert and write all URLs."""
     urls = sys.stdin.buffer.read().decode().split("\n")
     results = []
     start = time.perf_counter()
     for url in urls:
         try:
             results.append(surt(url))
-        except Exception as error:  # noqa: BLE001  a process about somebody else's code: any failure is an answer
+        except Exception as error:  # noqa: BLE001  any exception of the library is a result
             results.append(f"! {type(error).__name__}")
     seconds = time.perf_counter() - start
     sys.stdout.buffer.write("\n".join(line.replace("\n", " ") for line in results).encode())

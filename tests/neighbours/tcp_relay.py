@@ -1,4 +1,4 @@
-"""A relay between a client and a server of TCP, which a test can cut as if somebody had pulled the cable."""
+"""A TCP relay that a test can cut, as if a cable were unplugged."""
 
 import socket
 import threading
@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 
 class Relay:
-    """Passes bytes on, until it is cut; then nothing goes through and nobody is told, until it is mended."""
+    """Forwards bytes until it is cut; then it drops them silently until it is restored."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -19,11 +19,11 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """Let nothing through."""
+        """Drop all bytes."""
         self._whole.clear()
 
     def mend(self) -> None:
-        """Let everything through again, on new connections: the old ones are gone."""
+        """Forward bytes of new connections again; the old ones are closed."""
         for each in self._open:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -56,7 +56,7 @@ class Relay:
 
 @contextmanager
 def relaying(port: int) -> Iterator[Relay]:
-    """Pass connections on to a port."""
+    """Relay connections to a port."""
     relay = Relay(port)
     try:
         yield relay

@@ -1,4 +1,4 @@
-"""An archive that behaves as the Wayback Machine is known to: its CDX server, its replay, its limits, its refusals."""
+"""A fake Wayback Machine: its CDX server, replay, rate limits and errors."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _BLOCKED = "org.archive.wayback.exception.{}: Blocked Site Error"
 
 @dataclass(frozen=True)
 class Stored:
-    """One capture. A row of the index says `-` for what is None; `location` makes it a redirect."""
+    """A capture. Its CDX row has `-` for None; `location` makes it a redirect."""
 
     original: str
     timestamp: str
@@ -36,11 +36,11 @@ class Stored:
 
     @property
     def urlkey(self) -> str:
-        """Its SURT; of what has none, itself."""
+        """Its SURT; for other schemes, its URL."""
         return uri.surt(self.original) if uri.foreign_scheme(self.original) is None else self.original
 
     def row(self) -> list[str]:
-        """Return it as the index has it."""
+        """Return its CDX row."""
         status = "-" if self.statuscode is None else str(self.statuscode)
         length = str(len(self.body))
         return [self.urlkey, self.timestamp, self.original, self.mimetype, status, self.digest, length]
@@ -50,13 +50,14 @@ class Stored:
 class FakeWayback:
     """The archive.
 
-    stored: what it holds.
-    excluded: hosts that it does not show, each with the exception that it names.
-    cap: how many rows one query gives over all its pages.
-    instead: what the index says in the place of an answer, as it stands.
-    minute: how many questions of each kind it answers in any 60 seconds of its clock; beyond, 429 without Retry-After.
-    asked: the time, the kind of work and the path of every request, refused ones too.
-    refused: how many it refused for asking too much.
+    Attributes:
+        stored: Its captures.
+        excluded: Excluded hosts, each with the name of the exception in the response.
+        cap: Maximum number of rows of a query over all its pages.
+        instead: Verbatim response to all index queries, if set.
+        minute: Requests of each kind that are admitted in any 60 seconds; others get 429 without Retry-After.
+        asked: Time, kind and path of every request, also of refused ones.
+        refused: Number of requests refused by the rate limit.
     """
 
     stored: list[Stored]
@@ -71,7 +72,7 @@ class FakeWayback:
     _answered: dict[RequestKind, deque[float]] = field(default_factory=dict)
 
     def archive(self, rows_per_page: int = 1_000, cap: int | None = None) -> Archive:
-        """Return its entry in a registry."""
+        """Return its registry entry."""
         source = "what the test says"
         matches = ("exact", "prefix", "host", "domain")
         return Archive(
@@ -86,11 +87,11 @@ class FakeWayback:
         )  # fmt: skip
 
     def paths(self, work: RequestKind) -> list[str]:
-        """Return what it was asked of one kind."""
+        """Return the paths of the requests of a kind."""
         return [path for _, each, path in self.asked if each == work]
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
-        """Answer one request."""
+        """Respond to a request."""
         path = request.raw_path
         is_index = path.startswith(("/cdx/", "/web/timemap/"))
         work = RequestKind.INDEX if is_index else RequestKind.REPLAY
@@ -180,7 +181,7 @@ class FakeWayback:
         if copy.location is not None:
             target = urljoin(copy.original, copy.location)
             headers.append(("Location", f"{self.base}/web/{copy.timestamp}id_/{target}"))
-            status = 302  # always, whatever was captured
+            status = 302  # for any captured status
         response = web.Response(status=status, body=copy.body)
         response.headers.clear()
         response.headers.extend(headers)
@@ -188,12 +189,12 @@ class FakeWayback:
 
     def _copies(self, address: str) -> list[Stored]:
         key = uri.surt(address)
-        # What is a revisit has the body of another capture.
+        # A revisit has the body of another capture.
         return sorted((row for row in self.stored if row.urlkey == key), key=lambda row: row.timestamp)
 
 
 def is_asked_for(row: Stored, query: dict[str, str]) -> bool:
-    """Return whether a row is among those that a query of the index is for."""
+    """Return whether a row matches an index query."""
     asked = query["url"]
     kind = query.get("matchType", "exact")
     key = uri.surt(asked)
@@ -203,7 +204,7 @@ def is_asked_for(row: Stored, query: dict[str, str]) -> bool:
         return row.urlkey == key
     host = key.partition(")")[0]
     if ")" not in row.urlkey:
-        return True  # `mailto:` and `data:` come with every list
+        return True  # `mailto:` and `data:` rows are in every listing
     if kind == "host":
         return row.urlkey.startswith(f"{host})")
     if kind == "domain":
@@ -213,12 +214,12 @@ def is_asked_for(row: Stored, query: dict[str, str]) -> bool:
 
 @asynccontextmanager
 async def fake_wayback(stored: Iterable[Stored], clock: Clock | None = None) -> AsyncIterator[FakeWayback]:
-    """Run such an archive on a port of the loopback interface."""
+    """Run the archive on loopback."""
     server = FakeWayback(list(stored), clock or SystemClock())
     async with listening(server.handle) as server.base:
         yield server
 
 
 def pages(count: int, host: str = "example.com") -> list[Stored]:
-    """Return captures of so many pages of a host."""
+    """Return captures of some pages of a host."""
     return [Stored(f"http://{host}/{number:06d}", "20140210000001") for number in range(count)]

@@ -1,7 +1,7 @@
-"""A store of files that Hadoop's own client reaches over the network: WebHDFS, by what Hadoop documents of it.
+"""A file store for Hadoop's own client over the network: WebHDFS as documented by Hadoop.
 
-As in a cluster there are two servers: one that knows names, and sends whoever wants bytes to the other. A real HDFS is
-no package of a registry that tests can ask; its client, which is what our work goes through, is the real one.
+As in a cluster there are two servers: one resolves names and redirects to the other, which has the bytes. A real HDFS
+is not available as a package; the client, which our code uses, is the real one.
 """
 
 import json
@@ -20,7 +20,7 @@ _BLOCK = 1 << 27
 
 
 class Read(NamedTuple):
-    """What somebody was sent: of which file, and from which byte on."""
+    """A read response: the file and its first byte."""
 
     name: str
     offset: int
@@ -28,11 +28,12 @@ class Read(NamedTuple):
 
 @dataclass
 class Store:
-    """Such a store.
+    """The store.
 
-    folder: where its files are on this machine. reads: all that was sent.
-    is_breaking: whether the next answer is the last thing that the store does: half of a file is sent, and then nobody
-        listens any more.
+    Attributes:
+        folder: The local folder of its files.
+        reads: All read responses.
+        is_breaking: Whether the store stops during its next response, after half of the file.
     """
 
     folder: Path
@@ -44,29 +45,29 @@ class Store:
 
     @property
     def address(self) -> str:
-        """The address of its root, without a slash at the end."""
+        """URL of its root without a final slash."""
         return f"webhdfs://127.0.0.1:{self._ports[0]}"
 
     def start(self) -> None:
-        """Begin to listen; after it was stopped, where it listened before."""
+        """Listen; after a stop, on the same port."""
         self._servers = [_Server(self, port) for port in self._ports]
         self._ports = [server.server_address[1] for server in self._servers]
         for server in self._servers:
             threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for server in self._servers:
             server.shutdown()
             server.server_close()
         self._servers.clear()
 
     def place(self, name: str, query: str) -> str:
-        """Return where the bytes of a file are, or go: at the other server."""
+        """Return the URL of the bytes of a file, on the other server."""
         return f"http://127.0.0.1:{self._ports[1]}{_PREFIX}{quote(name)}?{query}&sent=true"
 
     def breaks(self) -> bool:
-        """Return whether it is time to break, once."""
+        """Return once whether it is time to break."""
         with self._deciding:
             is_breaking, self.is_breaking = self.is_breaking, False
             return is_breaking
@@ -85,10 +86,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Disable the log."""
 
     def _take(self) -> None:
-        """Do what is asked for."""
+        """Respond to a request."""
         url = urlsplit(self.path)
         self.query = {name.lower(): values[0] for name, values in parse_qs(url.query).items()}
         self.name = unquote(url.path.removeprefix(_PREFIX)) or "/"
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
             with suppress(BrokenPipeError, ConnectionResetError):
                 operation()
 
-    do_GET = do_PUT = do_DELETE = _take  # noqa: N815  as they are called
+    do_GET = do_PUT = do_DELETE = _take  # noqa: N815  names of http.server
 
     def _file(self, name: str) -> Path:
         return self.server.store.folder / name.lstrip("/")
@@ -113,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _say(self, status: int, found: object, **headers: str) -> None:
         body = b"" if found is None else json.dumps(found).encode()
         self.send_response(status)
-        # No type: to read one, the client that PySpark brings would need classes that it does not bring.
+        # No Content-Type: the client of PySpark lacks classes to parse it.
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -126,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse_missing(self) -> None:
         self._refuse(404, "java.io.FileNotFoundException", f"File does not exist: {self.name}")
 
-    # What is asked of names
+    # Requests to the name server
 
     def _status(self, path: Path, suffix: str) -> dict[str, object]:
         state = path.stat()
@@ -186,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.there.unlink(missing_ok=True)
         self._say(200, {"boolean": is_there})
 
-    # What is asked for bytes
+    # Requests to the data server
 
     def _open(self) -> None:
         store = self.server.store
@@ -211,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _create(self) -> None:
         self.there.parent.mkdir(parents=True, exist_ok=True)
         with self.there.open("wb") as file:
-            # Sent in pieces, each with its size before it.
+            # Chunked transfer coding.
             while size := int(self.rfile.readline().partition(b";")[0], 16):
                 file.write(self.rfile.read(size))
                 self.rfile.readline()
@@ -221,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def storing(folder: Path) -> Iterator[Store]:
-    """Run a store of what a folder holds."""
+    """Run a store of a folder."""
     store = Store(folder)
     store.start()
     try:

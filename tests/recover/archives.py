@@ -16,7 +16,7 @@ from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.neighbours.fault_proxy import Proxy, proxying
 from tests.neighbours.faults import Answering, Talk
-from tests.recover.aside import aside
+from tests.recover.background_server import run_in_background
 from tests.recover.random_pages import ARCHIVES
 from tests.recover.registry import registry
 from tests.recover.site import Held, Site
@@ -34,7 +34,7 @@ def _iso(date: str) -> str:
 
 
 def _write(writer: WARCWriter, held: Held) -> None:
-    fields = [("Content-Type", held.mime), ("X-Town", f"{held.archive} {held.date}")]
+    fields = [("Content-Type", held.mime), ("X-Capture", f"{held.archive} {held.date}")]
     if held.location is not None:
         fields.append(("Location", held.location))
     if held.coding == "chunked":
@@ -103,7 +103,7 @@ class Archives:
     proxies: dict[str, Proxy]
     registry: Path
 
-    def forget(self) -> None:
+    def clear_requests(self) -> None:
         """Discard the recorded requests."""
         for proxy in self.proxies.values():
             proxy.server.asked.clear()
@@ -137,7 +137,7 @@ def archives(site: Site, folder: Path) -> Iterator[Archives]:
                 raise RuntimeError(done.stderr.decode())
             damage(warc, damaged)
             servers[name] = stack.enter_context(pywb.serving(index, place, place))
-            proxies[name] = stack.enter_context(aside(proxying(servers[name].port, SystemClock(), [])))
+            proxies[name] = stack.enter_context(run_in_background(proxying(servers[name].port, SystemClock(), [])))
             lost = {held.uri for _, held in site.captures() if held.archive == name and held.damaged == "lost"}
             proxies[name].server.answering = _passing(proxies[name], frozenset(lost))
             entries.append(proxies[name].before(servers[name].archive(name)))

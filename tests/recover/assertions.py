@@ -3,32 +3,32 @@
 from pathlib import Path
 
 from tests.recover.expected import Run, outcome
-from tests.recover.reading import Line, kept, summary
+from tests.recover.recovery_output import SummaryLine, read_warcs, summary
 from tests.recover.site import HOST, Held, Site, bare
 
 GUESSED = {f"{HOST}/sitemap.xml", f"{HOST}/favicon.ico"}
 """Unlinked URLs that a recovery may try; they may be reported as missing or not."""
 
 
-def lines_by_name(site: Site, run: Run, path: Path) -> dict[str, Line]:
+def lines_by_name(site: Site, run: Run, path: Path) -> dict[str, SummaryLine]:
     """Return the lines of a summary by resource name; fail on duplicate or unknown resources."""
     names = site.names()
-    found: dict[str, Line] = {}
+    found: dict[str, SummaryLine] = {}
     for line in summary(path):
         if bare(line.uri) in GUESSED:
             continue
-        assert bare(line.uri) in names, f"nobody links to or holds {line.uri}"
+        assert bare(line.uri) in names, f"unknown resource: {line.uri}"
         name = names[bare(line.uri)]
         name = name.lower() if run.ignore_case else name
-        assert name not in found, f"{name} is there twice"
+        assert name not in found, f"duplicate resource: {name}"
         found[name] = line
     return found
 
 
-def format_line(line: Line | None) -> str:
+def format_line(line: SummaryLine | None) -> str:
     """Return archive and date of a line."""
     if line is None:
-        return "not wanted"
+        return "not enqueued"
     return "MISSING" if line.is_missing else f"{line.archive} {line.date}"
 
 
@@ -42,16 +42,16 @@ def assert_recovered(site: Site, run: Run, folder: Path, path: Path, except_for:
     found = lines_by_name(site, run, path)
     expected = outcome(site, run)
     differences = {
-        name: (format_line(found.get(name)), format_expected(expected[name]) if name in expected else "not wanted")
+        name: (format_line(found.get(name)), format_expected(expected[name]) if name in expected else "not enqueued")
         for name in (expected.keys() | found.keys()) - except_for
         if name not in expected or format_line(found.get(name)) != format_expected(expected[name])
     }
-    assert differences == {}, f"{len(differences)} came out otherwise (first what came): {differences}"
+    assert differences == {}, f"{len(differences)} differences (actual, expected): {differences}"
     assert_same_bytes({name: expected[name] for name in expected if name not in except_for}, found, folder)
 
 
 def assert_same_bytes(
-    expected: dict[str, Held | None], found: dict[str, Line], folder: Path, *, is_listed: bool = True
+    expected: dict[str, Held | None], found: dict[str, SummaryLine], folder: Path, *, is_listed: bool = True
 ) -> None:
     """Assert that the records of a summary have the bytes of the archives.
 
@@ -61,7 +61,7 @@ def assert_same_bytes(
         folder: The folder of the recovery.
         is_listed: Whether the archive's spelling of the URL is known.
     """
-    records = kept(folder)
+    records = read_warcs(folder)
     for name, held in expected.items():
         if held is None:
             continue

@@ -12,21 +12,21 @@ from tests.recover.expected import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The result of a process. events: the objects of `--json` in order; said: its standard error."""
+class CommandResult:
+    """The result of a process. events: the objects of `--json` in order; stderr: its standard error."""
 
     code: int
     events: list[dict[str, Any]]
-    said: str
+    stderr: str
 
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events with a name."""
+    def events_of(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a kind."""
         return [event for event in self.events if event["event"] == kind]
 
     @property
     def requests(self) -> int:
         """Number of captures that it reports as requested."""
-        return sum(int(each["replay"]) for each in self.of("done")[-1]["requests"].values())
+        return sum(int(each["replay"]) for each in self.events_of("done")[-1]["requests"].values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class Command:
 
     def arguments(self, start: str, *more: str) -> list[str]:
         """Return the command-line arguments."""
-        places = ["--archives", str(self.registry), "-o", str(self.folder), "--summary", str(self.summary)]
+        paths = ["--archives", str(self.registry), "-o", str(self.folder), "--summary", str(self.summary)]
         linked = ["--no-page-requisites", "--drop-rejected", *([] if "--policy" in more else ["--linked-only"])]
-        return ["recover", start, *places, "--json", *(linked if self.is_linked_only else []), *more]
+        return ["recover", start, *paths, "--json", *(linked if self.is_linked_only else []), *more]
 
-    def run(self, start: str, *more: str, before: tuple[str, ...] = (), timeout: float = 120) -> Done:
+    def run(self, start: str, *more: str, before: tuple[str, ...] = (), timeout: float = 120) -> CommandResult:
         """Run the process to its end. before: a command that runs it, such as `prlimit`."""
         done = subprocess.run(
             [*before, UNLOST, *self.arguments(start, *more)],
@@ -73,7 +73,7 @@ class Command:
             timeout=timeout,
             cwd=self.folder.parent,
         )
-        return ended(done.returncode, done.stdout, done.stderr)
+        return parse_result(done.returncode, done.stdout, done.stderr)
 
     def start(self, start: str, *more: str) -> subprocess.Popen[bytes]:
         """Start the process."""
@@ -86,10 +86,10 @@ class Command:
         )
 
 
-def ended(code: int, out: bytes, said: bytes) -> Done:
+def parse_result(code: int, out: bytes, stderr: bytes) -> CommandResult:
     """Return the result of a process. An event truncated by a signal is left out."""
     lines = out.decode().splitlines(keepends=True)
-    return Done(code, [json.loads(line) for line in lines if line.endswith("\n")], said.decode())
+    return CommandResult(code, [json.loads(line) for line in lines if line.endswith("\n")], stderr.decode())
 
 
 def options(run: Run, urls: Path | None = None) -> list[str]:
@@ -113,5 +113,5 @@ def options(run: Run, urls: Path | None = None) -> list[str]:
         "--subdomains": run.subdomains,
         "--most-recent": run.most_recent,
     }
-    told = [text for name, value in named.items() if value is not None for text in (name, value)]
-    return [*told, *(name for name, is_on in flags.items() if is_on)]
+    texts = [text for name, value in named.items() if value is not None for text in (name, value)]
+    return [*texts, *(name for name, is_on in flags.items() if is_on)]

@@ -78,12 +78,12 @@ class _Walk:
         if not run.page and self.groups.get(f"{HOST}/robots.txt"):
             self.queue.append((f"{HOST}/robots.txt", LIST, 0, None))
         if run.policy == "exhaustive":
-            wanted = [name for name in self.groups if _admits(name, PAGE, 0, run) and self._best(name)]
-            self.queue.extend((name, PAGE, 0, None) for name in wanted)
+            names = [name for name in self.groups if _admits(name, PAGE, 0, run) and self._best(name)]
+            self.queue.extend((name, PAGE, 0, None) for name in names)
         while self.queue:
-            self._want(*self.queue.popleft())
+            self._enqueue(*self.queue.popleft())
 
-    def _want(self, name: str, use: str, hops: int, page_date: str | None) -> None:
+    def _enqueue(self, name: str, use: str, hops: int, page_date: str | None) -> None:
         name = name.lower() if self.run.ignore_case else name
         if name in self.found:
             return
@@ -121,14 +121,14 @@ class _Walk:
             canonical = [held for held in good if held.archive not in run.migrated or "html" not in held.mime]
             good = canonical or good
         good = good or [held for held in captures if held.target is not None and held.target != name]
-        wanted = near or run.at
+        date = near or run.at
         if not good:
             return None
         if is_unlisted and not run.most_recent:
             first = min(held.archive for held in good)
             good = [held for held in good if held.archive == first]
-        if wanted:
-            return min(good, key=lambda held: abs(_moment(held.date) - _moment(wanted)))
+        if date:
+            return min(good, key=lambda held: abs(_moment(held.date) - _moment(date)))
         return max(good, key=lambda held: held.date)
 
 
@@ -152,10 +152,10 @@ def _is_below(name: str, run: Run) -> bool:
 
 
 def _admits(name: str, use: str, hops: int, run: Run) -> bool:
-    address = f"http://{name}"
-    if run.exclude and re.search(run.exclude, address):
+    uri = f"http://{name}"
+    if run.exclude and re.search(run.exclude, uri):
         return False
-    if run.include and not re.search(run.include, address):
+    if run.include and not re.search(run.include, uri):
         return False
     if use == PAGE:
         return not run.page and _is_below(name, run) and (run.depth is None or hops <= run.depth)

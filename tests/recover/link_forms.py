@@ -7,7 +7,7 @@ from urllib.parse import quote
 from tests.recover.site import HOST, LIST, ROOT, Held, Ref, Site, a, guess, html, listing, part
 from tests.recover.special_cases import case, on
 
-# Every place of a link that somebody who shows the page looks at. Links of another page's folder come by `<base>`.
+# Links at all places that browsers follow. `<base>` refers to another folder.
 _FORMS = b"""<!doctype html><html><head><meta charset="utf-8"><base href="/forms/base/">
 <style>@import "embedded.css"; h1 { background: url('/img/style-element.gif') }</style>
 <meta http-equiv="refresh" content="600; url=refreshed.html"></head>
@@ -204,5 +204,5 @@ def gallery(site: Site) -> list[Ref]:
              on(archive, 2009, body, mime="image/jpeg"))  # fmt: skip
     case(site, "/gallery/artists.html", "a page that only a script names", ("c", 2010), on("c", 2010))
     for name in ("never.jpg", "never.html"):
-        case(site, f"/gallery/{name}", "only a script names it, and nobody has it", None)
+        case(site, f"/gallery/{name}", "only a script names it, and no archive has it", None)
     return [a("/gallery/")]

@@ -14,8 +14,12 @@ def reference_site() -> Site:
     """Return the site, which is always the same."""
     special_cases.WINS.clear()
     site = Site()
-    to_streets = add_random_pages(site, SEED)
-    special = (*special_cases.versions(site), *special_cases.spellings(site), *special_cases.borders(site))
+    street_links = add_random_pages(site, SEED)
+    special = (
+        *special_cases.ranking_cases(site),
+        *special_cases.spelling_cases(site),
+        *special_cases.out_of_scope_cases(site),
+    )
     others = (
         *link_forms.links(site),
         *link_forms.bodies(site),
@@ -24,7 +28,7 @@ def reference_site() -> Site:
         *link_forms.gallery(site),
     )
     special_cases.case(
-        site, "/special/", "leads to the special cases", ("a", 2010),
+        site, "/special/", "links to the special cases", ("a", 2010),
         special_cases.on("a", 2010, refs=special), special_cases.bad("c", 2013, 404),
     )  # fmt: skip
     # Below /street/, because its retries take some seconds, and few tests recover that folder.
@@ -32,8 +36,8 @@ def reference_site() -> Site:
         site, "/street/damaged.html", "the last capture cannot be read", ("b", 2007),
         special_cases.on("a", 2012, damaged="lost"), special_cases.on("b", 2007),
     )  # fmt: skip
-    front = (part("/img/crest.gif"), a("/special/", "/special/"), a(damaged), *others, *to_streets)
-    early = (part("/img/crest.gif"), a("/shop/"), *to_streets[:3])
+    front = (part("/img/crest.gif"), a("/special/", "/special/"), a(damaged), *others, *street_links)
+    early = (part("/img/crest.gif"), a("/shop/"), *street_links[:3])
     site.add(
         HOST,
         Held("a", "20050601000000", ROOT, html("The town of 2005", *early), refs=early),

@@ -17,7 +17,9 @@ from unlost.recover import RecoveryRecord, WarcStore
 DATE = "20140210000001"
 
 
-def opened(folder: Path, known: dict[str, int] | None = None, **options: int) -> tuple[WarcStore, list[RecoveryRecord]]:
+def open_store(
+    folder: Path, known: dict[str, int] | None = None, **options: int
+) -> tuple[WarcStore, list[RecoveryRecord]]:
     """Open the WARC store in a folder and return it with the unknown records that were replayed."""
     warcs = WarcStore(folder, VirtualClock(), "unlost/0", **options)
     return warcs, list(warcs.replay_unknown_records(known or {}))
@@ -25,11 +27,11 @@ def opened(folder: Path, known: dict[str, int] | None = None, **options: int) ->
 
 def capture(number: int = 0, **fields: object) -> Capture:
     """Return a capture of a page."""
-    told = {"status": 200, "mime": "text/html", "archive": "a", "urim": f"http://a.example/{DATE}/{number}", **fields}
-    return Capture(f"http://lost.example/{number}", f"example,lost)/{number}", DATE, **told)  # type: ignore[arg-type]
+    values = {"status": 200, "mime": "text/html", "archive": "a", "urim": f"http://a.example/{DATE}/{number}", **fields}
+    return Capture(f"http://lost.example/{number}", f"example,lost)/{number}", DATE, **values)  # type: ignore[arg-type]
 
 
-def copy(
+def fetched(
     body: bytes = b"<p>hello</p>",
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),),
     of: Capture | None = None,
@@ -51,7 +53,7 @@ def text_of(path: Path) -> str:
     return gzip.decompress(path.read_bytes()).decode("latin-1")
 
 
-# Anything that a text can hold, also what no file can.
+# Any text, also with lone surrogates, which no file can have.
 _texts = st.one_of(
     st.text(min_size=1, max_size=20),
     st.text(st.characters(exclude_categories=()), min_size=1, max_size=10),
@@ -65,7 +67,7 @@ _dates = st.datetimes(datetime(1996, 1, 1), datetime(2030, 1, 1)).map(  # noqa: 
 
 captures = st.builds(
     Capture,
-    uri=_texts.map("http://lost.example/{}".format),  # of other schemes, readers do not look for a head of HTTP
+    uri=_texts.map("http://lost.example/{}".format),  # readers expect no HTTP head for other schemes
     key=_some,
     datetime=_dates | st.just("20161231235960"),
     status=st.none() | st.integers(-1, 1000) | st.sampled_from([200, 301, 304, 404]),
@@ -89,7 +91,7 @@ _names = st.sampled_from(
 _values = st.text(st.characters(max_codepoint=255), max_size=20) | st.sampled_from(
     ["a\r\nSet-Cookie: b", "\r\n\r\n<p>", "gzip", "chunked", "5", "text/html; charset=utf-8", "\u20ac", "\ud800"]
 )
-copies = st.builds(
+fetched_captures = st.builds(
     FetchedCapture,
     capture=captures,
     headers=st.lists(st.tuples(_names | _texts, _values), max_size=6).map(tuple),
@@ -101,11 +103,11 @@ copies = st.builds(
 
 def expected_headers(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Return the headers expected after storing: those with valid names, without control characters."""
-    came = []
+    expected = []
     for name, value in headers:
         if re.fullmatch(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+", name):
             text = re.sub(r"[\x00-\x08\n-\x1f\x7f]+", " ", value).strip(" \t")
             if any(ord(char) > 255 for char in text):
                 text = text.encode("utf-8", "replace").decode("latin-1")
-            came.append((name, text))
-    return came
+            expected.append((name, text))
+    return expected

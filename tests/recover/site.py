@@ -105,7 +105,7 @@ class Site:
     def add(self, name: str, *held: Held, case: str = "", also: tuple[str, ...] = ()) -> None:
         """Add a resource. Without captures it is in no archive."""
         if name in self.resources:
-            raise AssertionError(f"{name} is there twice")
+            raise AssertionError(f"{name} is a duplicate")
         self.resources[name] = Resource(name, held, case, also)
 
     def captures(self) -> Iterator[tuple[Resource, Held]]:

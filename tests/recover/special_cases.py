@@ -9,41 +9,41 @@ from urllib.parse import quote
 
 from tests.recover.site import HOST, ROOT, Held, Ref, Site, a, bare, html, part
 
-Made = Callable[[str], Held]
+CaptureFactory = Callable[[str], Held]
 WINS: dict[str, tuple[str, int] | None] = {}
 
 ELSEWHERE = "http://elsewhere.example/"
 
 
-def on(archive: str, year: int, body: str | bytes = "", *, uri: str | None = None, **more: object) -> Made:
+def on(archive: str, year: int, body: str | bytes = "", *, uri: str | None = None, **more: object) -> CaptureFactory:
     """Return a factory for a capture on 1 June; its body is unique unless given."""
 
     def make(path: str) -> Held:
         text = body.encode() if isinstance(body, str) else body
         refs = more.get("refs", ())
-        told = text or html(f"{path} of {year} in {archive}", *refs)  # type: ignore[misc]
+        content = text or html(f"{path} of {year} in {archive}", *refs)  # type: ignore[misc]
         place = uri or ROOT.rstrip("/") + quote(path, safe="/%?&=:+~")
-        return Held(archive, f"{year}0601000000", place, told, **more)  # type: ignore[arg-type]
+        return Held(archive, f"{year}0601000000", place, content, **more)  # type: ignore[arg-type]
 
     return make
 
 
-def bad(archive: str, year: int, status: int, *, uri: str | None = None, location: str | None = None) -> Made:
+def bad(archive: str, year: int, status: int, *, uri: str | None = None, location: str | None = None) -> CaptureFactory:
     """Return a factory for a capture with an error or redirect status."""
 
     def make(path: str) -> Held:
         target = None
         if location is not None and not location.startswith(ELSEWHERE):
             target = bare(f"{HOST}{location}" if location.startswith("/") else location)
-        told = b"" if status == 200 else b"not what was wanted"
+        content = b"" if status == 200 else b"an error"
         place = uri or ROOT.rstrip("/") + path
-        return Held(archive, f"{year}0601000000", place, told, status=status, location=location, target=target)
+        return Held(archive, f"{year}0601000000", place, content, status=status, location=location, target=target)
 
     return make
 
 
 def case(
-    site: Site, path: str, what: str, wins: tuple[str, int] | None, *made: Made, also: tuple[str, ...] = ()
+    site: Site, path: str, what: str, wins: tuple[str, int] | None, *made: CaptureFactory, also: tuple[str, ...] = ()
 ) -> str:
     """Add a case and return its path. also: further paths of the same resource."""
     name = bare(f"{HOST}{path}")
@@ -52,7 +52,7 @@ def case(
     return path
 
 
-def again(archive: str, year: int, of: str, since: int, body: bytes) -> Made:
+def revisit(archive: str, year: int, of: str, since: int, body: bytes) -> CaptureFactory:
     """Return a factory for a revisit record whose original has another URL and year."""
 
     def make(path: str) -> Held:
@@ -62,7 +62,7 @@ def again(archive: str, year: int, of: str, since: int, body: bytes) -> Made:
     return make
 
 
-_NONE = {
+_REJECTED_PAGES = {
     "soft-404": "<title>Page not found</title><h1>Page not found</h1><p>Sorry, {path} does not exist any more.</p>",
     "parked": "<title>lost.example</title><h1>This domain is for sale</h1><p>Make an offer</p>",
     "login-wall": "<title>Sign in</title><h1>Please sign in</h1><p>You must be logged in to view this page.</p>"
@@ -73,17 +73,17 @@ _NONE = {
 """Soft 404s and parked pages; each links to a page that must not be enqueued."""
 
 
-def none(archive: str, year: int, rejected: str) -> Made:
+def rejected_capture(archive: str, year: int, rejected: str) -> CaptureFactory:
     """Return a factory for a capture with status 200 that is a soft 404 or parked page."""
 
     def make(path: str) -> Held:
-        text = _NONE[rejected].format(path=path) + f"<p><a href='/special/spam.html'>{year}</a></p>"
+        text = _REJECTED_PAGES[rejected].format(path=path) + f"<p><a href='/special/spam.html'>{year}</a></p>"
         return Held(archive, f"{year}0601000000", ROOT.rstrip("/") + path, text.encode(), rejected=rejected)
 
     return make
 
 
-def versions(site: Site) -> list[Ref]:
+def ranking_cases(site: Site) -> list[Ref]:
     """Add cases for ranking captures."""
     same, seal = html("the same as before"), b"\x89PNG\r\n\x1a\n" + b"seal" * 30
     moved_to = "/special/new-name.html"
@@ -97,13 +97,13 @@ def versions(site: Site) -> list[Ref]:
              bad("b", 2011, 503), bad("c", 2012, 503)),
         case(site, "/special/only-404.html", "there are only errors", None, bad("a", 2009, 404), bad("b", 2010, 404)),
         case(site, "/special/soft.html", "the last captures say that there is no page", ("c", 2007), on("c", 2007),
-             none("b", 2011, "soft-404"), none("a", 2012, "soft-404"), bad("c", 2013, 404)),
+             rejected_capture("b", 2011, "soft-404"), rejected_capture("a", 2012, "soft-404"), bad("c", 2013, 404)),
         case(site, "/special/parked.html", "the last capture is of a parked domain", ("a", 2009), on("a", 2009),
-             on("b", 2005), none("b", 2012, "parked")),
+             on("b", 2005), rejected_capture("b", 2012, "parked")),
         case(site, "/special/walls.html", "the last captures are walls", ("b", 2008), on("b", 2008),
-             none("a", 2010, "login-wall"), none("c", 2012, "consent-wall")),
+             rejected_capture("a", 2010, "login-wall"), rejected_capture("c", 2012, "consent-wall")),
         case(site, "/special/only-parked.html", "there are only captures of a parked domain", None,
-             none("a", 2011, "parked"), none("c", 2012, "parked")),
+             rejected_capture("a", 2011, "parked"), rejected_capture("c", 2012, "parked")),
         case(site, "/special/slash/", "a redirect to itself with a slash", ("a", 2008), on("a", 2008),
              bad("b", 2011, 301, uri=f"{ROOT}special/slash", location="/special/slash/")),
         case(site, "/special/secure.html", "a redirect to itself by https", ("a", 2008), on("a", 2008),
@@ -111,9 +111,9 @@ def versions(site: Site) -> list[Ref]:
         case(site, "/special/old-name.html", "a redirect within the site", ("a", 2010),
              bad("a", 2010, 301, location=moved_to)),
         case(site, "/special/again.html", "a revisit record", ("a", 2011), on("a", 2008, same),
-             again("a", 2011, "/special/again.html", 2008, same)),
-        case(site, "/special/again-elsewhere.html", "a revisit of another address", ("a", 2012),
-             again("a", 2012, "/special/again.html", 2008, same)),
+             revisit("a", 2011, "/special/again.html", 2008, same)),
+        case(site, "/special/again-elsewhere.html", "a revisit of another URL", ("a", 2012),
+             revisit("a", 2012, "/special/again.html", 2008, same)),
         case(site, "/special/only-b.html", "only one archive has it", ("b", 2006), on("b", 2006)),
         case(site, "/special/only-c.html", "only one archive has it", ("c", 2006), on("c", 2006)),
         case(site, "/special/all.html", "all have it, of other dates", ("b", 2012), on("a", 2010), on("b", 2012),
@@ -138,7 +138,7 @@ def versions(site: Site) -> list[Ref]:
     return [*(a(each) for each in cases), part("/img/seal.png"), part("/img/seal-copy.png"), a("/special/dated.html")]
 
 
-def spellings(site: Site) -> list[Ref]:
+def spelling_cases(site: Site) -> list[Ref]:
     """Add cases for spellings of URLs."""
     session = "PHPSESSID=0123456789abcdef0123456789abcdef"
     www = f"http://www.{HOST}"
@@ -212,7 +212,7 @@ def spellings(site: Site) -> list[Ref]:
     ]  # fmt: skip
 
 
-def borders(site: Site) -> list[Ref]:
+def out_of_scope_cases(site: Site) -> list[Ref]:
     """Add resources out of scope, in no archive, and without links."""
     for path in ("/special/nowhere.html", "/img/nowhere.gif", "/special/nowhere.html?x=1"):
         case(site, path, "archived nowhere", None)
@@ -223,7 +223,7 @@ def borders(site: Site) -> list[Ref]:
         "other.example/page.html", Held("a", "20080601000000", "http://other.example/page.html", b"<p>another site")
     )
     site.add(f"{HOST}.evil.example", Held("a", "20080601000000", f"http://{HOST}.evil.example/", b"<p>no part of it"))
-    beside = [
+    other_hosts = [
         Held("a", "20080601000000", "http://static.example/far.css", b"p { background: url(far.gif) }", "text/css",
              refs=(part("static.example/far.gif", "far.gif"),)),
         Held("b", "20080601000000", "http://static.example/far.gif", b"GIF89a far", "image/gif"),
@@ -232,7 +232,7 @@ def borders(site: Site) -> list[Ref]:
              refs=(a(f"blog.{HOST}/post.html", "/post.html"),)),
         Held("c", "20090601000000", f"http://blog.{HOST}/post.html", b"<p>A post</p>"),
     ]  # fmt: skip
-    for held in beside:
+    for held in other_hosts:
         site.add(bare(held.uri), held, case="another host")
     return [
         a("/special/nowhere.html"), part("/img/nowhere.gif"), a("/special/nowhere.html?x=1"),

@@ -1,4 +1,4 @@
-"""What compares a recovery with what is expected finds every difference: recoveries made by hand, right and wrong."""
+"""Tests of the assertions: they accept a correct recovery and detect every difference."""
 
 import io
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from warcio.warcwriter import WARCWriter
 from tests.recover.archives import digest_of
 from tests.recover.assertions import assert_recovered
 from tests.recover.expected import Run, outcome
-from tests.recover.reading import files, kept
+from tests.recover.recovery_output import read_warcs, warc_files
 from tests.recover.reference_site import reference_site
 from tests.recover.site import ROOT, Held
 
@@ -40,8 +40,8 @@ def _written(writer: WARCWriter, held: Held, seen: dict[str, Held]) -> None:
     about.raw_stream.close()
 
 
-def made(folder: Path, found: dict[str, Held | None]) -> Path:
-    """Write what a recovery would leave; return its summary."""
+def write_recovery(folder: Path, found: dict[str, Held | None]) -> Path:
+    """Write the output of a recovery; return its summary."""
     (folder / "warc").mkdir(parents=True)
     lines, seen = [], dict[str, Held]()
     with (folder / "warc" / "unlost-00001.warc.gz").open("wb") as file:
@@ -59,10 +59,10 @@ def made(folder: Path, found: dict[str, Held | None]) -> Path:
     return summary
 
 
-def test_what_is_right_passes(tmp_path: Path) -> None:
-    """A recovery that has all that is expected is right."""
+def test_correct_recovery_passes(tmp_path: Path) -> None:
+    """A recovery with all expected captures passes."""
     folder = tmp_path / "recovery"
-    assert_recovered(reference_site(), RUN, folder, made(folder, outcome(reference_site(), RUN)))
+    assert_recovered(reference_site(), RUN, folder, write_recovery(folder, outcome(reference_site(), RUN)))
 
 
 Fault = Callable[[dict[str, Held | None]], None]
@@ -91,31 +91,31 @@ def _body(found: dict[str, Held | None]) -> None:
         ),
         _body,
     ],
-    ids=["another capture", "not told", "missing", "missing not told", "too much", "another body"],
+    ids=["another capture", "left out", "missing", "missing left out", "additional", "another body"],
 )
-def test_what_is_wrong_is_found(fault: Fault, tmp_path: Path) -> None:
-    """A recovery with one fault is wrong."""
+def test_faulty_recovery_fails(fault: Fault, tmp_path: Path) -> None:
+    """A recovery with one fault fails."""
     found = outcome(reference_site(), RUN)
     fault(found)
     folder = tmp_path / "recovery"
-    summary = made(folder, found)
+    summary = write_recovery(folder, found)
     with pytest.raises(AssertionError):
         assert_recovered(reference_site(), RUN, folder, summary)
 
 
-def test_a_torn_end_counts_for_nothing(tmp_path: Path) -> None:
-    """However much of a WARC's end is cut off, all records before it are read, and the torn one is not."""
+def test_truncated_warc_yields_only_complete_records(tmp_path: Path) -> None:
+    """All records before the end of a truncated WARC are read, and the incomplete one is not."""
     folder = tmp_path / "recovery"
-    made(folder, {name: held for name, held in outcome(reference_site(), RUN).items() if held is not None})
-    whole = kept(folder)
-    assert whole == kept(folder, may_be_torn=True)
-    (path,) = files(folder)
+    write_recovery(folder, {name: held for name, held in outcome(reference_site(), RUN).items() if held is not None})
+    whole = read_warcs(folder)
+    assert whole == read_warcs(folder, may_be_torn=True)
+    (path,) = warc_files(folder)
     data = path.read_bytes()
     places = [offset for _, offset in whole]
     begin, end = places[-2], places[-1]
     for cut in range(begin + 1, end, 7):
         path.write_bytes(data[:cut])
-        assert list(kept(folder, may_be_torn=True)) == list(whole)[:-2]
+        assert list(read_warcs(folder, may_be_torn=True)) == list(whole)[:-2]
     path.write_bytes(data[: begin + 100])
     with pytest.raises(AssertionError, match="torn"):
-        kept(folder)
+        read_warcs(folder)

@@ -1,4 +1,4 @@
-"""Tests of which archives are asked."""
+"""Tests of the circuit breakers as a recovery uses them."""
 
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError
@@ -7,30 +7,30 @@ from unlost.http import LISTING_INCOMPLETE, CircuitBreakers, Suspension
 FAILED = FailedError("timeout", "a", "timeout")
 
 
-def test_who_says_when_is_asked_then() -> None:
-    """At once closed, until the time that it says."""
-    doors = CircuitBreakers(VirtualClock())
-    assert doors.record_failure("a", NotNowError("used up", "a", 99.0, "quota"))
-    assert (doors.suspended["a"].until, doors.suspended["a"].reason) == (99.0, "quota")
+def test_not_now_error_opens_circuit_until_its_date() -> None:
+    """The circuit opens at once, until the given time."""
+    breakers = CircuitBreakers(VirtualClock())
+    assert breakers.record_failure("a", NotNowError("used up", "a", 99.0, "quota"))
+    assert (breakers.suspended["a"].until, breakers.suspended["a"].reason) == (99.0, "quota")
 
 
-def test_who_always_fails_is_left_alone_for_a_while() -> None:
-    """After five in a row; an answer in between begins anew, and after the rest one more is enough."""
+def test_five_consecutive_failures_open_circuit() -> None:
+    """A success resets the count; half open, one more failure opens the circuit again."""
     clock = VirtualClock()
-    doors = CircuitBreakers(clock)
+    breakers = CircuitBreakers(clock)
     for _ in range(4):
-        assert not doors.record_failure("a", FAILED)
-    doors.record_success("a")
-    assert [doors.record_failure("a", FAILED) for _ in range(5)] == [False] * 4 + [True]
-    assert doors.suspended["a"].until == clock.now() + 600
-    doors.half_open("a")
-    assert doors.suspended == {}
-    assert doors.record_failure("a", FAILED)
+        assert not breakers.record_failure("a", FAILED)
+    breakers.record_success("a")
+    assert [breakers.record_failure("a", FAILED) for _ in range(5)] == [False] * 4 + [True]
+    assert breakers.suspended["a"].until == clock.now() + 600
+    breakers.half_open("a")
+    assert breakers.suspended == {}
+    assert breakers.record_failure("a", FAILED)
 
 
-def test_a_list_that_is_wanted_stays_wanted() -> None:
-    """Whatever comes of questions that were on their way."""
-    doors = CircuitBreakers(VirtualClock())
-    closing = doors.suspended["a"] = Suspension(5.0, LISTING_INCOMPLETE, "no list")
-    assert doors.record_failure("a", NotNowError("used up", "a", 99.0, "quota"))
-    assert doors.suspended["a"] == closing
+def test_later_failures_do_not_replace_listing_suspension() -> None:
+    """Failures of requests in flight do not change a suspension for an incomplete listing."""
+    breakers = CircuitBreakers(VirtualClock())
+    suspension = breakers.suspended["a"] = Suspension(5.0, LISTING_INCOMPLETE, "no list")
+    assert breakers.record_failure("a", NotNowError("used up", "a", 99.0, "quota"))
+    assert breakers.suspended["a"] == suspension

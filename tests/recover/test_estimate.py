@@ -1,10 +1,10 @@
-"""Tests of what a recovery would cost."""
+"""Tests of cost estimates."""
 
 import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from tests.recover.stubs import Held, Stub
+from tests.recover.stub_archive import Held, Stub
 from tests.virtual_clock import VirtualClock
 from unlost.recover import ArchiveCost, RecoverOptions, RecoveryScheduler, WarcStore
 from unlost.recover.state import RecoveryState
@@ -14,7 +14,7 @@ SITE = "http://lost.example/"
 
 
 def costs(folder: Path, *archives: Stub) -> list[ArchiveCost]:
-    """Return what a recovery from these would cost, with all of their limits used."""
+    """Return the estimated costs of a recovery from these archives, with full use of their limits."""
 
     async def estimate() -> list[ArchiveCost]:
         clock = VirtualClock()
@@ -30,16 +30,16 @@ def costs(folder: Path, *archives: Stub) -> list[ArchiveCost]:
     return asyncio.run(estimate())
 
 
-def test_each_payload_costs_one_request(tmp_path: Path) -> None:
-    """Of what has a good capture; errors cost none, and nothing but lists was asked for."""
+def test_equal_payloads_cost_one_request(tmp_path: Path) -> None:
+    """Errors cost nothing, and the estimate itself only lists."""
     same = Held(f"{SITE}1", "20140101000000", b"same"), Held(f"{SITE}2", "20140101000000", b"same")
     a = Stub("a", [*same, Held(SITE, "20140101000000", b"home"), Held(f"{SITE}gone", "20140101000000", status=404)])
     assert costs(tmp_path, a) == [ArchiveCost("a", 0, 2, 0, 0.0)]
-    assert [question.split()[0] for question in a.asked] == ["list"]
+    assert [request.split()[0] for request in a.requests] == ["list"]
 
 
-def test_days_are_those_of_the_daily_limit(tmp_path: Path) -> None:
-    """All that is left, divided by what a day allows, each begun day whole."""
+def test_days_are_estimated_from_daily_limit(tmp_path: Path) -> None:
+    """The number of requests is divided by the daily limit and rounded up."""
     a = Stub("a", [Held(f"{SITE}{number}", "20140101000000", str(number).encode()) for number in range(25)])
     a.archive = replace(a.archive, quotas=(RateLimit(10, 86_400, (RequestKind.REPLAY,), "what the test says"),))
     assert costs(tmp_path, a) == [ArchiveCost("a", 0, 25, 3, 0.0)]

@@ -1,4 +1,4 @@
-"""What keeps a recovery from going on: an archive's limits and its death, a stop file, Ctrl-C, a full disk."""
+"""What interrupts a recovery: rate limits, failing archives, a stop file, Ctrl-C and a full disk."""
 
 import re
 import shutil
@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.recover.assertions import assert_recovered, format_expected, format_line, lines_by_name
-from tests.recover.command import Command, ended
+from tests.recover.command import Command, parse_result
 from tests.recover.expected import Run, outcome
-from tests.recover.reading import kept
+from tests.recover.recovery_output import read_warcs
+from tests.recover.sample_site import PAGES, SiteArchives, sample_site, serve_site
 from tests.recover.site import ROOT
-from tests.recover.village import PAGES, Village, running, village
 
-SITE = village()
+SITE = sample_site()
 OF_A = sum(held.archive == "a" for _, held in SITE.captures())
 OF_B = sum(held.archive == "b" for _, held in SITE.captures())
 # The rest is linked from pages of the other archive only.
@@ -28,228 +28,230 @@ SENT = 8  # four fifths of the quota
 
 
 @pytest.fixture
-def lost() -> Iterator[Village]:
-    """Run the archives of the small site."""
-    with running(SITE) as found:
+def site_archives() -> Iterator[SiteArchives]:
+    """Run the archives of the sample site."""
+    with serve_site(SITE) as found:
         yield found
 
 
 @pytest.fixture
-def command(lost: Village, tmp_path: Path) -> Command:
+def command(site_archives: SiteArchives, tmp_path: Path) -> Command:
     """Return a new recovery of it."""
-    return Command(lost.registry(tmp_path), tmp_path / "village.recovery", tmp_path / "home")
+    return Command(site_archives.registry(tmp_path), tmp_path / "sample.recovery", tmp_path / "home")
 
 
-def check_part(command: Command) -> int:
-    """Check that all that was recovered so far is as it must be; return how much that is."""
+def assert_partly_recovered(command: Command) -> int:
+    """Assert that everything recovered so far is as expected; return how many resources."""
     expected, found = outcome(SITE, Run()), lines_by_name(SITE, Run(), command.summary)
     recovered = {name: line for name, line in found.items() if not line.is_missing}
     assert {name: format_line(line) for name, line in recovered.items()} == {
         name: format_expected(expected[name]) for name in recovered
     }
-    kept(command.folder)
+    read_warcs(command.folder)
     return len(recovered)
 
 
 def midnight() -> datetime:
-    """Return when the next day of UTC begins."""
+    """Return the start of the next day in UTC."""
     now = datetime.now(UTC)
     return (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def until(told_until: object) -> datetime:
-    """Return the moment that an event names: ISO, or 14 digits."""
-    if isinstance(told_until, int):
-        return datetime.fromtimestamp(told_until, UTC).replace(second=0)
-    text = str(told_until)
+def parse_until(value: object) -> datetime:
+    """Return the time in an event: ISO, 14 digits or seconds."""
+    if isinstance(value, int):
+        return datetime.fromtimestamp(value, UTC).replace(second=0)
+    text = str(value)
     if re.fullmatch(r"\d{14}", text):
         return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return datetime.fromisoformat(text)
 
 
 @pytest.mark.usefixtures("far_from_midnight")
-def test_a_daily_limit_stops_only_its_archive(lost: Village, tmp_path: Path) -> None:
-    """All that others hold comes; then it ends with 4, and an event and a message say from when there will be more."""
-    command = Command(lost.registry(tmp_path, quota=QUOTA), tmp_path / "village.recovery", tmp_path / "home")
+def test_daily_limit_suspends_only_its_archive(site_archives: SiteArchives, tmp_path: Path) -> None:
+    """Other archives are unaffected; exit code 4, an event and a message say when to continue."""
+    command = Command(site_archives.registry(tmp_path, quota=QUOTA), tmp_path / "sample.recovery", tmp_path / "home")
     last = midnight()
     done = command.run(ROOT)
-    assert done.code == 4, done.said
-    asked = [name for name, _ in lost.replays()]
-    assert (asked.count("a"), asked.count("b")) == (SENT, OF_B)
-    assert check_part(command) == SENT + OF_B
-    (event,) = done.of("waiting")
+    assert done.code == 4, done.stderr
+    requested = [name for name, _ in site_archives.replays()]
+    assert (requested.count("a"), requested.count("b")) == (SENT, OF_B)
+    assert assert_partly_recovered(command) == SENT + OF_B
+    (event,) = done.events_of("waiting")
     assert event["archive"] == "a"
     assert "quota" in event["reason"]
-    assert until(event["until"]) in (last, midnight())  # the day may end in the middle of the test
-    assert "a" in done.said
-    assert any(f"{each.astimezone():%Y-%m-%d}" in done.said for each in (last, midnight()))
+    assert parse_until(event["until"]) in (last, midnight())  # the day may end in the middle of the test
+    assert "a" in done.stderr
+    assert any(f"{each.astimezone():%Y-%m-%d}" in done.stderr for each in (last, midnight()))
     assert done.events[-1]["queued"] == OF_A - SENT
 
-    lost.asked.clear()
+    site_archives.requests.clear()
     assert command.run(ROOT).code == 4
-    assert lost.replays() == []
+    assert site_archives.replays() == []
 
     # The next day: nothing was counted on it yet.
     shutil.rmtree(command.home)
     done = command.run(ROOT)
-    assert done.code == 0, done.said
-    assert len(lost.replays()) == OF_A - SENT
+    assert done.code == 0, done.stderr
+    assert len(site_archives.replays()) == OF_A - SENT
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.usefixtures("far_from_midnight")
-def test_the_most_valuable_comes_first(lost: Village, tmp_path: Path) -> None:
-    """Under a limit, the front page and the pages that it links to come before their images."""
-    command = Command(lost.registry(tmp_path, quota=QUOTA), tmp_path / "village.recovery", tmp_path / "home")
+def test_pages_precede_images_under_a_limit(site_archives: SiteArchives, tmp_path: Path) -> None:
+    """Under a limit, the home page and its links are recovered before images."""
+    command = Command(site_archives.registry(tmp_path, quota=QUOTA), tmp_path / "sample.recovery", tmp_path / "home")
     assert command.run(ROOT, "--only", "a", "--connections", "1").code == 4
-    paths = [path for _, path in lost.replays()]
+    paths = [path for _, path in site_archives.replays()]
     assert paths[0].endswith(ROOT)
-    # Requisites may come with their page: what may not is that images come while the pages wait.
+    # Requisites may come with their page, but not before other pages.
     assert sum(path.endswith(".html") for path in paths) >= (SENT - 1) // 2
 
 
-def test_an_archive_that_dies_stops_only_itself(lost: Village, command: Command) -> None:
-    """What others hold comes; the rest comes once it is back, and nothing is asked for twice."""
+def test_failing_archive_does_not_affect_others(site_archives: SiteArchives, command: Command) -> None:
+    """The rest is recovered once the archive is back, and nothing is requested twice."""
 
     def die() -> None:
-        lost.archives["a"].is_dead = True
+        site_archives.archives["a"].is_dead = True
 
     # The lists, the front page and some more.
-    lost.when(6, die)
+    site_archives.call_after(6, die)
     done = command.run(ROOT, "--connections", "2")
-    assert done.code == 4, done.said
-    part = check_part(command)
+    assert done.code == 4, done.stderr
+    part = assert_partly_recovered(command)
     assert REACHED_IN_B <= part < OF_A + OF_B
-    have = {(each.uri, each.date) for each in kept(command.folder).values()}
+    stored = {(each.uri, each.date) for each in read_warcs(command.folder).values()}
 
-    lost.archives["a"].is_dead = False
-    lost.do(lost.archives["a"].open())
-    lost.watch = None
-    lost.asked.clear()
+    site_archives.archives["a"].is_dead = False
+    site_archives.run_task(site_archives.archives["a"].open())
+    site_archives.watch = None
+    site_archives.requests.clear()
     done = command.run(ROOT)
-    assert done.code == 0, done.said
-    assert not [path for _, path in lost.replays() if any(path.endswith(f"/{date}id_/{uri}") for uri, date in have)]
+    assert done.code == 0, done.stderr
+    assert not [
+        path for _, path in site_archives.replays() if any(path.endswith(f"/{date}id_/{uri}") for uri, date in stored)
+    ]
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
-def test_an_archive_that_is_not_there_is_not_waited_for(lost: Village, command: Command) -> None:
-    """With one of two archives down from the beginning, the other's part comes, and nothing is called missing."""
-    lost.do(lost.archives["b"].shut())
+def test_unreachable_archive_is_not_waited_for(site_archives: SiteArchives, command: Command) -> None:
+    """The captures of the other archive are recovered, and nothing is reported as missing."""
+    site_archives.run_task(site_archives.archives["b"].stop_listening())
     done = command.run(ROOT)
-    assert done.code == 4, done.said
-    assert {event["archive"]: event["outcome"] for event in done.of("listed")} == {"a": "done", "b": "failed"}
-    assert check_part(command) == REACHED_IN_A
+    assert done.code == 4, done.stderr
+    assert {event["archive"]: event["outcome"] for event in done.events_of("listed")} == {"a": "done", "b": "failed"}
+    assert assert_partly_recovered(command) == REACHED_IN_A
     found = lines_by_name(SITE, Run(), command.summary)
     assert [name for name, line in found.items() if line.is_missing] == []
-    lost.do(lost.archives["b"].open())
+    site_archives.run_task(site_archives.archives["b"].open())
     done = command.run(ROOT)
-    assert done.code == 0, done.said
+    assert done.code == 0, done.stderr
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.long
-def test_an_archive_that_hangs_is_given_up(lost: Village, command: Command) -> None:
-    """One that never answers ends in an end, within some minutes, and others are not waited for by it."""
+def test_hanging_archive_is_abandoned(site_archives: SiteArchives, command: Command) -> None:
+    """The run ends within minutes, and other archives are unaffected."""
 
     def hang() -> None:
-        lost.archives["a"].hangs = True
+        site_archives.archives["a"].hangs = True
 
-    lost.when(6, hang)
+    site_archives.call_after(6, hang)
     done = command.run(ROOT, "--connections", "2", timeout=600)
-    assert done.code == 4, done.said
-    assert check_part(command) >= REACHED_IN_B
-    lost.archives["a"].hangs = False
-    lost.watch = None
+    assert done.code == 4, done.stderr
+    assert assert_partly_recovered(command) >= REACHED_IN_B
+    site_archives.archives["a"].hangs = False
+    site_archives.watch = None
     assert command.run(ROOT).code == 0
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
-def test_a_stop_file_stops_it_cleanly(lost: Village, command: Command) -> None:
-    """When the file appears, what is on its way is kept, nothing more is asked, and it ends with 4."""
+def test_stop_file_ends_the_run_gracefully(site_archives: SiteArchives, command: Command) -> None:
+    """Responses in flight are stored, no more requests are sent, and the exit code is 4."""
     stop = command.folder.parent / "stop"
-    lost.when(7, stop.touch)
+    site_archives.call_after(7, stop.touch)
     done = command.run(ROOT, "--connections", "2", "--stop-file", str(stop))
-    assert done.code == 4, done.said
-    assert len(lost.asked) <= 7 + 2 * 2
-    assert check_part(command) == len(lost.replays())
+    assert done.code == 4, done.stderr
+    assert len(site_archives.requests) <= 7 + 2 * 2
+    assert assert_partly_recovered(command) == len(site_archives.replays())
     assert done.events[-1]["event"] == "done"
 
     stop.unlink()
-    lost.watch = None
+    site_archives.watch = None
     done = command.run(ROOT, "--stop-file", str(stop))
-    assert done.code == 0, done.said
+    assert done.code == 0, done.stderr
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.parametrize("after", [1, 2, 4, 9, 17])
-def test_ctrl_c_loses_nothing(after: int, lost: Village, command: Command) -> None:
-    """Interrupted, it ends with 130 and a whole WARC, and the same command goes on."""
+def test_interrupted_run_is_resumed(after: int, site_archives: SiteArchives, command: Command) -> None:
+    """After SIGINT the exit code is 130, the WARC is valid, and the same command resumes."""
     interrupted = threading.Event()
-    # The archives stand still until then, or a fast command would be done.
-    reached = lost.when(after, lambda: interrupted.wait(60))
+    # The archives are blocked until then, so that a fast command is not done.
+    reached = site_archives.call_after(after, lambda: interrupted.wait(60))
     process = command.start(ROOT, "--connections", "2")
     try:
         assert reached.wait(60)
         process.send_signal(signal.SIGINT)
         interrupted.set()
-        out, said = process.communicate(timeout=60)
+        out, stderr = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
-    done = ended(process.returncode, out, said)
-    assert done.code == 130, done.said
-    have = kept(command.folder) if command.folder.exists() else {}
-    lost.watch = None
-    lost.asked.clear()
+    done = parse_result(process.returncode, out, stderr)
+    assert done.code == 130, done.stderr
+    stored = read_warcs(command.folder) if command.folder.exists() else {}
+    site_archives.watch = None
+    site_archives.requests.clear()
     done = command.run(ROOT)
-    assert done.code == 0, done.said
+    assert done.code == 0, done.stderr
     again = [
         path
-        for _, path in lost.replays()
-        if any(path.endswith(f"/{each.date}id_/{each.uri}") for each in have.values())
+        for _, path in site_archives.replays()
+        if any(path.endswith(f"/{each.date}id_/{each.uri}") for each in stored.values())
     ]
     assert again == []
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
 @pytest.mark.parametrize("size", [4_096, 60_000, 200_000])
-def test_a_full_disk_breaks_nothing(size: int, lost: Village, command: Command) -> None:
-    """Where no file can grow, it ends with 3 and says so; with room again it goes on, and no WARC is broken.
+def test_run_resumes_after_a_full_disk(size: int, site_archives: SiteArchives, command: Command) -> None:
+    """If no file can grow, the exit code is 3; with space again the run resumes, and no WARC is damaged.
 
-    First there is no room for the state, at last only for the state.
+    The smallest size has no space for the state, the largest only for the state.
     """
     done = command.run(ROOT, before=("prlimit", f"--fsize={size}", "--"))
-    assert done.code == 3, done.said
-    assert re.search(r"space|large|room|disk|full", done.said), done.said
-    have = kept(command.folder) if command.folder.exists() else {}
-    lost.asked.clear()
+    assert done.code == 3, done.stderr
+    assert re.search(r"space|large|room|disk|full", done.stderr), done.stderr
+    stored = read_warcs(command.folder) if command.folder.exists() else {}
+    site_archives.requests.clear()
     done = command.run(ROOT)
-    assert done.code == 0, done.said
+    assert done.code == 0, done.stderr
     again = [
         path
-        for _, path in lost.replays()
-        if any(path.endswith(f"/{each.date}id_/{each.uri}") for each in have.values())
+        for _, path in site_archives.replays()
+        if any(path.endswith(f"/{each.date}id_/{each.uri}") for each in stored.values())
     ]
     assert again == []
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
-def test_what_archives_gain_is_added(lost: Village, command: Command) -> None:
-    """A page that was missing and that an archive has by the next time is recovered then."""
-    last = lost.archives["a"].fake.stored.pop()
+def test_new_capture_is_recovered_by_next_run(site_archives: SiteArchives, command: Command) -> None:
+    """A missing page is recovered once an archive has it."""
+    last = site_archives.archives["a"].fake.stored.pop()
     done = command.run(ROOT)
-    assert done.code == 0, done.said
-    assert check_part(command) == OF_A + OF_B - 1
-    lost.archives["a"].fake.stored.append(last)
-    lost.asked.clear()
+    assert done.code == 0, done.stderr
+    assert assert_partly_recovered(command) == OF_A + OF_B - 1
+    site_archives.archives["a"].fake.stored.append(last)
+    site_archives.requests.clear()
     done = command.run(ROOT)
-    assert done.code == 0, done.said
-    assert len(lost.replays()) == 1
+    assert done.code == 0, done.stderr
+    assert len(site_archives.replays()) == 1
     assert_recovered(SITE, Run(), command.folder, command.summary)
 
 
-def test_there_are_enough_pages() -> None:
-    """Both archives hold more than the limit that is set in these tests."""
+def test_sample_site_exceeds_the_quota() -> None:
+    """Both archives hold more captures than the quota of these tests."""
     assert SENT < OF_A <= 2 * SENT
     assert OF_A + OF_B == 1 + 2 * PAGES

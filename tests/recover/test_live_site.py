@@ -1,4 +1,4 @@
-"""The live site as a source: which responses are captures, and how politely they are requested."""
+"""Tests of the live site as an archive: which responses are captures, and how requests are paced."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.archives.helpers import collected, listed, make_http_client
-from tests.crawl.site import Living, Page, Pages, html, living, moved, text
+from tests.crawl.live_site import LiveSite, Page, Pages, html, moved, serve_live_site, text
 from unlost.crawl import Fetcher, MemoryRobotsStore, PoliteFetcher
 from unlost.errors import ExcludedError, FailedError, NotNowError, UnsupportedError
 from unlost.recover import LIVE_ARCHIVE, LiveSiteClient, RecoverOptions, open_sources
@@ -15,11 +15,11 @@ from unlost.recover.sources import _MAX_CACHED_RESPONSES
 from unlost.registry import RequestKind
 
 
-def with_site(pages: Pages, talk: Callable[[Living, LiveSiteClient], Awaitable[None]], delay: float = 0.0) -> None:
-    """Run requests to a live site, on a clock on which waiting takes no time."""
+def with_site(pages: Pages, talk: Callable[[LiveSite, LiveSiteClient], Awaitable[None]], delay: float = 0.0) -> None:
+    """Run requests to a live site with a virtual clock."""
 
     async def run() -> None:
-        async with living(pages) as site, Fetcher((site.url,), site.clock) as visitor:
+        async with serve_live_site(pages) as site, Fetcher((site.url,), site.clock) as visitor:
             await talk(
                 site, LiveSiteClient(PoliteFetcher(visitor, MemoryRobotsStore(), site.clock, delay, max_wait=60))
             )
@@ -27,29 +27,29 @@ def with_site(pages: Pages, talk: Callable[[Living, LiveSiteClient], Awaitable[N
     asyncio.run(run())
 
 
-def test_a_page_is_one_request() -> None:
-    """The capture has the time of the request and the site's own headers, and its body is not requested again."""
+def test_page_takes_one_request() -> None:
+    """The capture has the time of the request and the site's headers; fetching it sends no second request."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         (capture,) = await listed(client.captures(f"{site.url}/a"))
         assert (capture.uri, capture.status, capture.mime) == (f"{site.url}/a", 200, "text/html")
         assert (capture.archive, capture.migrated, capture.urim) == ("live", False, None)
         assert capture.datetime >= "2001"
-        copy = await client.fetch(capture)
-        assert copy is not None
-        with copy.body:
-            assert b"<title>t" in copy.body.read()
-        assert (copy.capture, copy.source) == (capture, f"{site.url}/a")
-        assert copy.header("Content-Type") == "text/html"
+        fetched = await client.fetch(capture)
+        assert fetched is not None
+        with fetched.body:
+            assert b"<title>t" in fetched.body.read()
+        assert (fetched.capture, fetched.source) == (capture, f"{site.url}/a")
+        assert fetched.header("Content-Type") == "text/html"
         assert site.paths == ["/a"]
 
     with_site({"/a": html()}, talk)
 
 
-def test_there_is_no_listing() -> None:
-    """A prefix cannot be listed, which sends no request."""
+def test_prefix_listing_is_unsupported() -> None:
+    """A prefix cannot be listed, and no request is sent."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         _, error = await collected(client.list_prefix(f"{site.url}/"))
         assert isinstance(error, UnsupportedError)
         assert site.server.paths == []
@@ -70,10 +70,10 @@ def test_there_is_no_listing() -> None:
         (502, FailedError),
     ],
 )
-def test_an_error_is_no_capture(status: int, expected: type[Exception] | None) -> None:
-    """What the site does not have, does not show, or fails to show gives no capture."""
+def test_error_responses_are_not_captures(status: int, expected: type[Exception] | None) -> None:
+    """Missing, forbidden and failing pages yield no capture."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         found, error = await collected(client.captures(f"{site.url}/a"))
         assert found == []
         assert (error and type(error)) is expected
@@ -82,14 +82,14 @@ def test_an_error_is_no_capture(status: int, expected: type[Exception] | None) -
 
 
 def test_robots_txt_is_obeyed() -> None:
-    """What it disallows is not requested; where it cannot be had, nothing is."""
+    """Disallowed pages are not requested; if robots.txt is unavailable, no page is."""
 
-    async def disallowed(site: Living, client: LiveSiteClient) -> None:
+    async def disallowed(site: LiveSite, client: LiveSiteClient) -> None:
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, ExcludedError)
         assert site.paths == []
 
-    async def out_of_order(site: Living, client: LiveSiteClient) -> None:
+    async def out_of_order(site: LiveSite, client: LiveSiteClient) -> None:
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, FailedError)
         assert site.paths == []
@@ -99,9 +99,9 @@ def test_robots_txt_is_obeyed() -> None:
 
 
 def test_requests_are_paced() -> None:
-    """One at a time, with the delay between them."""
+    """Requests are sequential, with the delay between them."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         await asyncio.gather(*(listed(client.captures(f"{site.url}/{number}")) for number in range(5)))
         gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
         assert len(gaps) == 5
@@ -112,16 +112,16 @@ def test_requests_are_paced() -> None:
 
 
 def test_retry_after_is_obeyed() -> None:
-    """A short wait is waited for, a long one is reported as the time of the next request."""
+    """The client waits for a short Retry-After and reports a long one as the time of the next request."""
     busy = [Page(b"", 503, {"retry-after": "30"}), html()]
 
-    async def short(site: Living, client: LiveSiteClient) -> None:
+    async def short(site: LiveSite, client: LiveSiteClient) -> None:
         (capture,) = await listed(client.captures(f"{site.url}/a"))
         assert capture.status == 200
         first, second = site.server.times[-2:]
         assert second - first >= 30
 
-    async def long(site: Living, client: LiveSiteClient) -> None:
+    async def long(site: LiveSite, client: LiveSiteClient) -> None:
         begun = site.clock.now()
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, NotNowError)
@@ -131,10 +131,10 @@ def test_retry_after_is_obeyed() -> None:
     with_site({"/a": Page(b"", 429, {"retry-after": "7200"})}, long)
 
 
-def test_a_redirect_to_another_spelling_is_the_same_page() -> None:
-    """It is followed; one to another page is a capture, and a circle is one, too."""
+def test_redirect_to_another_spelling_is_followed() -> None:
+    """A redirect to another page, or in a circle, is a capture."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         (folder,) = await listed(client.captures(f"{site.url}/folder"))
         assert (folder.uri, folder.status) == (f"{site.url}/folder/", 200)
         (other,) = await listed(client.captures(f"{site.url}/old"))
@@ -146,27 +146,27 @@ def test_a_redirect_to_another_spelling_is_the_same_page() -> None:
     with_site({**pages, "/circle": moved("/circle/"), "/circle/": moved("/circle")}, talk)
 
 
-def test_few_responses_are_held() -> None:
-    """One that was dropped before it was fetched is requested again."""
+def test_response_cache_is_bounded() -> None:
+    """A response that was evicted is requested again."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         captures = []
         for number in range(_MAX_CACHED_RESPONSES + 1):
             captures += await listed(client.captures(f"{site.url}/{number}"))
         for capture in captures:
-            copy = await client.fetch(capture)
-            assert copy is not None
-            copy.body.close()
+            fetched = await client.fetch(capture)
+            assert fetched is not None
+            fetched.body.close()
         assert site.paths.count("/0") == 2
         assert site.paths.count("/1") == 1
 
     with_site(lambda path: html() if path != "/robots.txt" else None, talk)
 
 
-def test_it_keeps_away_from_other_hosts_of_this_network() -> None:
-    """A redirect of the site to another port of this machine is not followed."""
+def test_other_local_ports_are_not_requested() -> None:
+    """A URL with another port of this machine is refused."""
 
-    async def talk(site: Living, client: LiveSiteClient) -> None:
+    async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         _, error = await collected(client.captures("http://127.0.0.1:9/a"))
         assert isinstance(error, FailedError)
         assert site.server.paths == []
@@ -174,19 +174,19 @@ def test_it_keeps_away_from_other_hosts_of_this_network() -> None:
     with_site({}, talk)
 
 
-def test_it_is_opened_with_the_archives_and_its_requests_are_counted() -> None:
-    """Under its id, with those for robots.txt; without a contact the delay is doubled."""
+def test_live_client_counts_requests_and_doubles_delay_without_contact() -> None:
+    """Requests for robots.txt are counted under its id, too."""
 
     async def run() -> None:
-        async with living({"/": html(), "/a": html()}) as site, make_http_client() as courier:
+        async with serve_live_site({"/": html(), "/a": html()}) as site, make_http_client() as http_client:
             plan = RecoverOptions(f"{site.url}/")
             async with open_sources(
-                {LIVE_ARCHIVE.id: LIVE_ARCHIVE}, courier, plan, site.clock, delay=3.0
+                {LIVE_ARCHIVE.id: LIVE_ARCHIVE}, http_client, plan, site.clock, delay=3.0
             ) as repositories:
                 client = repositories["live"]
                 await listed(client.captures(f"{site.url}/"))
                 await listed(client.captures(f"{site.url}/a"))
-            assert courier.request_counts == {("live", RequestKind.REPLAY): 3}
+            assert http_client.request_counts == {("live", RequestKind.REPLAY): 3}
             assert all(later - sooner >= 6 for sooner, later in pairwise(site.server.times))
 
     asyncio.run(run())

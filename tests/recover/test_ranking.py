@@ -1,4 +1,4 @@
-"""Of all captures of a page, the one is fetched first that is most likely to be it."""
+"""Tests of ranking captures."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from unlost.recover import (
 
 PAGE = "http://www.lost.example/a/page.html"
 NAME = "lost.example/a/page.html"
-NOTHING = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+EMPTY_DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 BODY = "sha1:" + "A" * 32
 is_own = RecoveryScope.of(RecoverOptions("http://lost.example/")).is_own
 
@@ -36,21 +36,25 @@ def capture(date: str = "20100101000000", status: int | None = 200, **more: obje
     return Capture(datetime=dates.pad(date), status=status, **(given | more))  # type: ignore[arg-type]
 
 
-WORTHS = [
+LISTED = [
     ("as captured", {"status": 200}, CaptureQuality.GOOD),
-    ("said to be as captured", {"status": 200, "migrated": False}, CaptureQuality.GOOD),
-    ("a copy of another server", {"status": 203}, CaptureQuality.GOOD),
+    ("declared as captured", {"status": 200, "migrated": False}, CaptureQuality.GOOD),
+    ("a response of a proxy", {"status": 203}, CaptureQuality.GOOD),
     ("changed by the archive", {"status": 200, "migrated": True}, CaptureQuality.MIGRATED),
     ("no status", {"status": None}, CaptureQuality.UNKNOWN),
     ("an unresolved revisit", {"status": None, "revisit": True}, CaptureQuality.UNKNOWN),
-    ("an unresolved revisit that was told 304", {"status": 304, "revisit": True}, CaptureQuality.UNKNOWN),
+    ("an unresolved revisit with status 304", {"status": 304, "revisit": True}, CaptureQuality.UNKNOWN),
     ("a small revisit", {"status": 200, "revisit": True, "length": 0}, CaptureQuality.GOOD),
-    ("a piece", {"status": 206}, CaptureQuality.PARTIAL),
+    ("a partial response", {"status": 206}, CaptureQuality.PARTIAL),
     ("a redirect on the site", {"status": 301, "redirect": "http://lost.example/b"}, CaptureQuality.REDIRECT),
     ("a redirect without a host", {"status": 302, "redirect": "../b"}, CaptureQuality.REDIRECT),
-    ("the same where only keys are kept", {"status": 302, "redirect": "../b", "uri": ""}, CaptureQuality.REDIRECT),
-    ("a redirect to nobody knows where", {"status": 302, "digest": NOTHING}, CaptureQuality.REDIRECT),
-    ("a redirect with an empty body", {"status": 302, "digest": NOTHING, "redirect": "/b"}, CaptureQuality.REDIRECT),
+    ("the same without a URL", {"status": 302, "redirect": "../b", "uri": ""}, CaptureQuality.REDIRECT),
+    ("a redirect to an unknown target", {"status": 302, "digest": EMPTY_DIGEST}, CaptureQuality.REDIRECT),
+    (
+        "a redirect with an empty body",
+        {"status": 302, "digest": EMPTY_DIGEST, "redirect": "/b"},
+        CaptureQuality.REDIRECT,
+    ),
     ("a redirect away", {"status": 302, "redirect": "http://parked.example/"}, CaptureQuality.OFFSITE_REDIRECT),
     (
         "a redirect to another port",
@@ -61,10 +65,10 @@ WORTHS = [
     ("a redirect to nonsense", {"status": 302, "redirect": "http://[x/"}, CaptureQuality.OFFSITE_REDIRECT),
     ("not found", {"status": 404}, CaptureQuality.ERROR),
     ("not found, by the archive", {"status": 404, "migrated": True}, CaptureQuality.ERROR),
-    ("an accident", {"status": 503}, CaptureQuality.ERROR),
-    ("no status that there is", {"status": 999}, CaptureQuality.ERROR),
-    ("the digest of nothing", {"status": 200, "digest": NOTHING}, CaptureQuality.EMPTY),
-    ("the digest of nothing, without a status", {"status": None, "digest": NOTHING}, CaptureQuality.EMPTY),
+    ("a server error", {"status": 503}, CaptureQuality.ERROR),
+    ("an undefined status", {"status": 999}, CaptureQuality.ERROR),
+    ("the digest of nothing", {"status": 200, "digest": EMPTY_DIGEST}, CaptureQuality.EMPTY),
+    ("the digest of nothing, without a status", {"status": None, "digest": EMPTY_DIGEST}, CaptureQuality.EMPTY),
     ("another digest of nothing", {"digest": "md5:d41d8cd98f00b204e9800998ecf8427e"}, CaptureQuality.EMPTY),
     ("no bytes", {"status": 200, "length": 0}, CaptureQuality.EMPTY),
     ("no content", {"status": 204}, CaptureQuality.NO_CONTENT),
@@ -79,25 +83,25 @@ WORTHS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "expected"), [row[1:] for row in WORTHS], ids=[row[0] for row in WORTHS])
-def test_what_an_index_says_is_worth(fields: dict[str, object], expected: CaptureQuality) -> None:
-    """Each kind of capture is known by its index."""
+@pytest.mark.parametrize(("fields", "expected"), [row[1:] for row in LISTED], ids=[row[0] for row in LISTED])
+def test_listed_quality_of_index_fields(fields: dict[str, object], expected: CaptureQuality) -> None:
+    """Each kind of capture is recognised by its index fields."""
     assert listed_quality(capture(**fields), is_own, NAME) is expected  # type: ignore[arg-type]
 
 
-def test_letter_case_makes_another_page_unless_it_does_not_count() -> None:
-    """With `--ignore-case`, a redirect to capitals leads to the page itself."""
+def test_redirect_to_other_letter_case_is_self_redirect_with_ignore_case() -> None:
+    """With `--ignore-case`, a redirect to another letter case resolves to the page itself."""
     moved = capture(status=301, redirect="/A/Page.html")
     assert listed_quality(moved, is_own, NAME, ignore_case=True) is CaptureQuality.SELF_REDIRECT
 
 
-COPIES = [
+STORED = [
     ({}, 10, None, CaptureQuality.GOOD),
     ({"status": None}, 10, None, CaptureQuality.GOOD),
     ({"migrated": True}, 10, None, CaptureQuality.MIGRATED),
     ({}, 0, None, CaptureQuality.EMPTY),
     ({}, 0, "length", CaptureQuality.NO_CONTENT),
-    ({"digest": NOTHING}, 10, None, CaptureQuality.GOOD),
+    ({"digest": EMPTY_DIGEST}, 10, None, CaptureQuality.GOOD),
     ({}, 10, "length", CaptureQuality.PARTIAL),
     ({"status": 206}, 10, None, CaptureQuality.PARTIAL),
     ({"status": 404}, 10, "length", CaptureQuality.ERROR),
@@ -108,13 +112,13 @@ COPIES = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "size", "truncated", "expected"), COPIES)
-def test_what_came_is_judged_by_its_body(
+@pytest.mark.parametrize(("fields", "size", "truncated", "expected"), STORED)
+def test_stored_quality_depends_on_body(
     fields: dict[str, object], size: int, truncated: str | None, expected: CaptureQuality
 ) -> None:
-    """What an index said of body and digest does not matter once the body is there."""
-    came = capture(**fields)  # type: ignore[arg-type]
-    assert stored_quality(came, is_own, NAME, size=size, truncated=truncated) is expected
+    """The digest of the index is irrelevant once the body is there."""
+    fetched = capture(**fields)  # type: ignore[arg-type]
+    assert stored_quality(fetched, is_own, NAME, size=size, truncated=truncated) is expected
 
 
 moments = st.datetimes(datetime(1996, 1, 1), datetime(2024, 12, 31)).map(lambda d: d.strftime("%Y%m%d%H%M%S"))  # noqa: DTZ001
@@ -123,7 +127,7 @@ captures = st.builds(
     moments,
     st.sampled_from([200, 200, 200, None, 206, 301, 302, 304, 404, 500, 204]),
     archive=st.sampled_from(["a", "b", "c", None]),
-    digest=st.sampled_from([None, NOTHING, BODY, "sha1:" + "B" * 32, "sha256:" + "00" * 32, "unlabelled"]),
+    digest=st.sampled_from([None, EMPTY_DIGEST, BODY, "sha1:" + "B" * 32, "sha256:" + "00" * 32, "unlabelled"]),
     length=st.sampled_from([None, 0, 100]),
     redirect=st.sampled_from([None, "/b", PAGE, "http://parked.example/", "http://[x/"]),
     migrated=st.sampled_from([None, True, False]),
@@ -137,58 +141,60 @@ begins, ends = (
     st.sampled_from([None, None, "1998", "20020304"]),
     st.sampled_from([None, None, "2015", "20200304050607"]),
 )
-wishes = st.builds(CapturePreference, days, days, begins, ends, st.booleans(), st.booleans())
-# Nothing but what is surely one or the other, so that they meet in nearly every list.
+preferences = st.builds(CapturePreference, days, days, begins, ends, st.booleans(), st.booleans())
+# Only captures that are certainly good or bad, so that nearly every list has both.
 good = st.builds(capture, moments, archive=st.sampled_from("ab"), migrated=st.sampled_from([None, True, False]))
 bad = st.one_of(
     st.builds(capture, moments, st.sampled_from([404, 410, 500, 503, 204, 301])),
-    st.builds(capture, moments, digest=st.just(NOTHING)),
+    st.builds(capture, moments, digest=st.just(EMPTY_DIGEST)),
     st.builds(capture, moments, length=st.just(0)),
     st.builds(capture, moments, st.just(302), redirect=st.sampled_from(["/b", PAGE, "http://parked.example/"])),
 )
 
 
 def is_surely_good(each: Capture) -> bool:
-    """Return whether an index says, without any thought, that the page is there."""
-    return each.status == 200 and not each.revisit and each.digest != NOTHING and each.length != 0
+    """Return whether index fields alone show that the page is intact."""
+    return each.status == 200 and not each.revisit and each.digest != EMPTY_DIGEST and each.length != 0
 
 
 def is_surely_bad(each: Capture) -> bool:
-    """Return whether an index says, without any thought, that something else is there."""
-    has_no_body = each.status in (204, 304) or each.digest == NOTHING or each.length == 0
+    """Return whether index fields alone show that the capture is not the page."""
+    has_no_body = each.status in (204, 304) or each.digest == EMPTY_DIGEST or each.length == 0
     return not each.revisit and each.status is not None and (each.status >= 300 or has_no_body)
 
 
-@given(st.one_of(st.lists(st.one_of(good, bad), min_size=2, max_size=5), lists), wishes)
-def test_nothing_bad_ever_beats_an_older_good_capture(found: list[Capture], wish: CapturePreference) -> None:
-    """A 404, a redirect or an empty body never comes before a good capture, whatever the dates and wishes."""
-    order = [each for _, each in rank_captures(found, wish, is_own, NAME)]
+@given(st.one_of(st.lists(st.one_of(good, bad), min_size=2, max_size=5), lists), preferences)
+def test_bad_capture_never_ranks_above_good_one(found: list[Capture], preference: CapturePreference) -> None:
+    """Errors, redirects and empty bodies rank below good captures, whatever the dates and preferences."""
+    order = [each for _, each in rank_captures(found, preference, is_own, NAME)]
     first_bad = next((i for i, each in enumerate(order) if is_surely_bad(each)), len(order))
     assert not any(is_surely_good(each) for each in order[first_bad:])
 
 
-@given(lists, wishes, st.randoms(use_true_random=False))
-def test_the_order_of_asking_does_not_matter(found: list[Capture], wish: CapturePreference, random: object) -> None:
-    """Whichever archive answers first, the same capture is chosen."""
-    expected = rank_captures(found, wish, is_own, NAME)
+@given(lists, preferences, st.randoms(use_true_random=False))
+def test_ranking_is_independent_of_input_order(
+    found: list[Capture], preference: CapturePreference, random: object
+) -> None:
+    """Whichever archive responds first, the same capture is chosen."""
+    expected = rank_captures(found, preference, is_own, NAME)
     random.shuffle(found)  # type: ignore[attr-defined]
-    order = rank_captures(found, wish, is_own, NAME)
+    order = rank_captures(found, preference, is_own, NAME)
     assert order == expected
 
 
-def test_captures_that_differ_in_little_have_one_order() -> None:
-    """Also where only the format tells two captures of one moment apart, and the wish does not care."""
+def test_captures_of_the_same_time_have_a_fixed_order() -> None:
+    """The order is fixed even if the captures differ only in format."""
     both = [capture(migrated=True), capture(migrated=False)]
-    wish = CapturePreference(most_recent=True)
-    assert rank_captures(both, wish, is_own, NAME) == rank_captures(both[::-1], wish, is_own, NAME)
+    preference = CapturePreference(most_recent=True)
+    assert rank_captures(both, preference, is_own, NAME) == rank_captures(both[::-1], preference, is_own, NAME)
 
 
-@given(lists, wishes)
-def test_of_equal_worth_the_closest_comes_first(found: list[Capture], wish: CapturePreference) -> None:
-    """Captures of one worth are in the order of their distance to the wished date, or the last first; in their time."""
-    date = wish.page_datetime if wish.is_requisite and wish.page_datetime else wish.at
-    order = rank_captures(found, wish, is_own, NAME)
-    low, high = dates.pad(wish.first or "0001"), dates.pad(wish.last or "9999", round_up=True)
+@given(lists, preferences)
+def test_equal_quality_is_ordered_by_distance_in_time(found: list[Capture], preference: CapturePreference) -> None:
+    """Captures of equal quality are ordered by distance to the preferred date, or latest first."""
+    date = preference.page_datetime if preference.is_requisite and preference.page_datetime else preference.at
+    order = rank_captures(found, preference, is_own, NAME)
+    low, high = dates.pad(preference.first or "0001"), dates.pad(preference.last or "9999", round_up=True)
     assert len(order) == sum(low <= each.datetime <= high for each in found)
 
     def distance(each: Capture) -> float:
@@ -199,9 +205,9 @@ def test_of_equal_worth_the_closest_comes_first(found: list[Capture], wish: Capt
 
     for value in CaptureQuality:
         distances = [distance(each) for mine, each in order if mine is value]
-        if not (wish.most_recent and value in (CaptureQuality.GOOD, CaptureQuality.MIGRATED)):
+        if not (preference.most_recent and value in (CaptureQuality.GOOD, CaptureQuality.MIGRATED)):
             assert distances == sorted(distances)
-    if wish.most_recent:
+    if preference.most_recent:
         fine = [distance(each) for value, each in order if value in (CaptureQuality.GOOD, CaptureQuality.MIGRATED)]
         assert fine == sorted(fine)
     assert [value for value, _ in order if value > CaptureQuality.MIGRATED] == sorted(
@@ -209,8 +215,8 @@ def test_of_equal_worth_the_closest_comes_first(found: list[Capture], wish: Capt
     )
 
 
-def test_canonical_comes_before_migrated_unless_the_last_is_wished() -> None:
-    """The archive's own format is second choice, also where it is younger."""
+def test_canonical_capture_precedes_migrated_unless_most_recent() -> None:
+    """A migrated capture ranks second even if it is younger."""
     old, young = capture("2005"), capture("2015", migrated=True, digest=None)
     assert rank_captures([young, old], CapturePreference(), is_own, NAME)[0] == (CaptureQuality.GOOD, old)
     assert rank_captures([old, young], CapturePreference(most_recent=True), is_own, NAME)[0] == (
@@ -219,24 +225,24 @@ def test_canonical_comes_before_migrated_unless_the_last_is_wished() -> None:
     )
 
 
-def test_a_requisite_is_close_to_its_page() -> None:
-    """A style sheet of the time of its page is taken, and not that of the wished date or the last one."""
+def test_requisite_is_closest_to_its_page_in_time() -> None:
+    """The capture closest to the page is chosen, not the one at the preferred date or the latest."""
     sheets = [capture(year) for year in ("2004", "2009", "2015")]
-    wish = CapturePreference(at="2015", page_datetime="20040501000000", is_requisite=True)
-    assert rank_captures(sheets, wish, is_own, NAME)[0][1] == sheets[0]
-    assert rank_captures(sheets, replace(wish, is_requisite=False), is_own, NAME)[0][1] == sheets[2]
+    preference = CapturePreference(at="2015", page_datetime="20040501000000", is_requisite=True)
+    assert rank_captures(sheets, preference, is_own, NAME)[0][1] == sheets[0]
+    assert rank_captures(sheets, replace(preference, is_requisite=False), is_own, NAME)[0][1] == sheets[2]
     assert rank_captures(sheets, CapturePreference(at="2010"), is_own, NAME)[0][1] == sheets[1]
     assert rank_captures(sheets, CapturePreference(), is_own, NAME)[0][1] == sheets[2]
 
 
-def test_a_bad_date_is_told() -> None:
-    """Who wishes for the 31st of June is told that there is none."""
+def test_invalid_preferred_date_is_rejected() -> None:
+    """The 31st of June is rejected."""
     with pytest.raises(DateError):
         rank_captures([], CapturePreference(at="20100631"), is_own, NAME)
 
 
-def test_a_bad_date_of_an_archive_comes_last() -> None:
-    """A capture whose date does not exist is far from every date, and no reason to stop."""
+def test_capture_with_invalid_date_ranks_last() -> None:
+    """A capture with an impossible date ranks last and raises no error."""
     broken = replace(capture(), datetime="20100231999999")
     fine = capture("1996")
     assert [each for _, each in rank_captures([broken, fine], CapturePreference(at="2015"), is_own, NAME)] == [
@@ -245,8 +251,8 @@ def test_a_bad_date_of_an_archive_comes_last() -> None:
     ]
 
 
-def resolved_slowly(found: list[Capture]) -> list[Capture]:
-    """Return what `resolved` should: for each revisit, all captures are looked at."""
+def resolve_revisits_slowly(found: list[Capture]) -> list[Capture]:
+    """Return the expected result of `resolve_revisits` by comparing each revisit with all captures."""
 
     def mended(revisit: Capture) -> Capture:
         originals = sorted(
@@ -284,13 +290,13 @@ repeating = st.builds(
 
 
 @given(st.lists(repeating, max_size=10, unique_by=lambda each: (each.datetime, each.archive)))
-def test_revisits_are_resolved_as_by_looking_at_all(found: list[Capture]) -> None:
-    """Every revisit has status and type of what it names or of its own digest, its own archive's first."""
-    assert resolve_revisits(found) == resolved_slowly(found)
+def test_resolve_revisits_agrees_with_model(found: list[Capture]) -> None:
+    """A revisit has status and type of the capture it names or of an equal digest, its own archive first."""
+    assert resolve_revisits(found) == resolve_revisits_slowly(found)
 
 
-def test_a_revisit_repeats_its_own_archive_first() -> None:
-    """The same body was a page in one archive and an error page in another: each revisit is what its archive says."""
+def test_revisit_prefers_original_of_its_archive() -> None:
+    """If one digest has different statuses in two archives, each revisit has the status of its archive."""
     fine, error = capture("2005", mime="text/html"), capture("2006", status=404, archive="b", mime="text/plain")
     again = [capture("2010", None, archive=archive, revisit=True) for archive in ("a", "b", "c")]
     after = resolve_revisits([*again, fine, error])[:3]
@@ -302,8 +308,8 @@ def test_a_revisit_repeats_its_own_archive_first() -> None:
     assert all(each.revisit for each in after)
 
 
-def test_many_revisits_take_no_long() -> None:
-    """Work does not grow with the square: a home page is captured every hour for years."""
+def test_many_revisits_are_resolved_in_linear_time() -> None:
+    """The time does not grow quadratically."""
     found = [
         capture(f"20100101{i // 3600:02d}{i // 60 % 60:02d}{i % 60:02d}", revisit=i % 2 == 1) for i in range(40_000)
     ]
@@ -311,20 +317,20 @@ def test_many_revisits_take_no_long() -> None:
     assert all(each.status == 200 for each in resolve_revisits(found))
 
 
-def test_each_payload_is_one_version() -> None:
-    """The same body in two archives or at two times is fetched once; what nobody hashed is fetched."""
+def test_equal_digests_are_one_version() -> None:
+    """An equal body in two archives or at two times is one version; captures without a digest are distinct."""
     found = [
         capture("2015", archive="b"),
         capture("2010"),
         capture("2012", digest="sha1:" + "B" * 32),
         capture("2011", digest=None),
         capture("2009", digest=None),
-        capture("2008", digest="odd", archive="a"),
-        capture("2007", digest="odd", archive="b"),
-        capture("2006", digest="odd", archive="b"),
-        capture("2005", status=302, digest=NOTHING, redirect="/x"),
-        capture("2004", status=302, digest=NOTHING, redirect="/y"),
-        capture("2003", status=302, digest=NOTHING, redirect="/y"),
+        capture("2008", digest="opaque", archive="a"),
+        capture("2007", digest="opaque", archive="b"),
+        capture("2006", digest="opaque", archive="b"),
+        capture("2005", status=302, digest=EMPTY_DIGEST, redirect="/x"),
+        capture("2004", status=302, digest=EMPTY_DIGEST, redirect="/y"),
+        capture("2003", status=302, digest=EMPTY_DIGEST, redirect="/y"),
     ]
     chosen = [
         each.datetime[:4] for _, each in distinct_versions(rank_captures(found, CapturePreference(), is_own, NAME))
@@ -332,10 +338,10 @@ def test_each_payload_is_one_version() -> None:
     assert chosen == ["2015", "2012", "2011", "2009", "2008", "2007", "2005", "2004"]
 
 
-@given(lists, wishes)
-def test_versions_lose_no_payload(found: list[Capture], wish: CapturePreference) -> None:
-    """Every capture is a version or has the body of one that comes before it."""
-    order = rank_captures(found, wish, is_own, NAME)
+@given(lists, preferences)
+def test_distinct_versions_cover_all_payloads(found: list[Capture], preference: CapturePreference) -> None:
+    """Every capture is a version or has the payload of an earlier one."""
+    order = rank_captures(found, preference, is_own, NAME)
     chosen = distinct_versions(order)
     places = [next(i for i, (_, each) in enumerate(order) if each is version) for _, version in chosen]
     assert places == sorted(places)
@@ -351,16 +357,16 @@ def test_versions_lose_no_payload(found: list[Capture], wish: CapturePreference)
         ({"digest": BODY}, {"digest": BODY, "archive": "b"}, True),
         ({"digest": BODY}, {"digest": "A" * 32}, False),
         ({"digest": None}, {"digest": None}, False),
-        ({"digest": "odd"}, {"digest": "odd"}, True),
-        ({"digest": "odd"}, {"digest": "odd", "archive": "b"}, False),
+        ({"digest": "opaque"}, {"digest": "opaque"}, True),
+        ({"digest": "opaque"}, {"digest": "opaque", "archive": "b"}, False),
     ],
 )
 def test_digests_are_compared_with_their_algorithm(one: dict[str, str], other: dict[str, str], same: bool) -> None:
-    """Only what is known to be equal is equal."""
+    """Digests without an algorithm are equal only within one archive."""
     assert has_same_payload(capture(**one), capture(**other)) is same  # type: ignore[arg-type]
 
 
-def test_the_earliest_date_is_a_date() -> None:
-    """A year of three digits is no trouble."""
+def test_year_1_is_a_valid_date() -> None:
+    """The earliest date can be ranked."""
     early = replace(capture(), datetime=dates.from_datetime(datetime(1, 1, 1, tzinfo=UTC)))
     assert rank_captures([early], CapturePreference(at="0001"), is_own, NAME) == [(CaptureQuality.GOOD, early)]

@@ -1,4 +1,4 @@
-"""Tests with whole sites and pages that others made: the default command brings back everything an archive holds."""
+"""Tests with real sites and pages: the default command recovers everything that an archive holds."""
 
 import base64
 import gzip
@@ -18,10 +18,10 @@ from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
 from tests.neighbours import pywb
 from tests.real_data import DATA
-from tests.recover.command import Command, Done
-from tests.recover.reading import kept, summary
+from tests.recover.command import Command, CommandResult
+from tests.recover.recovery_output import read_warcs, summary
 from tests.recover.registry import registry
-from tests.recover.test_real import body_of
+from tests.recover.test_real_crawls import body_of
 
 SITES = {
     "academic": "https://dahrse-midlands.github.io/",
@@ -34,7 +34,7 @@ SITES = {
 LEFT_OUT = {"netarkivet": {"netarkivet.dk/robots.txt": "no-content"}}
 COMPOSED = {"stats.kiwix.org/matomo.js"}  # no page has this URL: a script composes it of two strings
 REQUESTS = 1.05  # for captures, per recovered resource
-KEPT = ("good", "function-page", "redirect-stub")
+GOOD_LABELS = ("good", "function-page", "redirect-stub")
 SAMPLE = 10  # one of 10 labelled pages is in the normal run
 
 
@@ -54,39 +54,39 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What the default command made of a site. held: all http(s) responses of its WARC."""
+    """The result of the default command on a site. held: all http(s) responses of its WARC."""
 
     host: str
     held: list[Held]
-    done: Done
+    done: CommandResult
     found: dict[str, set[tuple[int, str]]]
     left_out: dict[str, str]
 
     @property
     def requests(self) -> int:
-        """How many requests for captures the command reported."""
+        """Number of capture requests that the command reported."""
         return self.done.requests
 
     @property
     def lookups(self) -> int:
-        """How many queries for files of other hosts the command reported."""
-        return int(self.done.of("done")[-1]["other_host_lookups"])
+        """Number of look-ups for other hosts that the command reported."""
+        return int(self.done.events_of("done")[-1]["other_host_lookups"])
 
 
 def page_of(uri: str) -> str:
-    """Return what tells a page from another: host, path and query."""
+    """Return the identity of a page: host, path and query."""
     parts = urlsplit(uri)
     query = f"?{parts.query}" if parts.query else ""
     return (parts.hostname or "").removeprefix("www.") + (parts.path or "/") + query
 
 
 def digest(body: bytes) -> str:
-    """Return something short that is equal for equal bytes."""
+    """Return a digest of the bytes."""
     return hashlib.sha256(body).hexdigest()
 
 
 def responses(warc: Path) -> Iterator[Held]:
-    """Yield the http(s) responses of a WARC as another reader reads them."""
+    """Yield the http(s) responses of a WARC, read with warcio."""
     with warc.open("rb") as file:
         for record in ArchiveIterator(file):
             uri = record.rec_headers.get_header("WARC-Target-URI") or ""
@@ -103,8 +103,8 @@ def recovered(name: str, folder: Path) -> Recovered:
         archives = registry(folder / "archives.toml", server.archive("pywb"))
         command = Command(archives, folder / "site.recovery", folder / "home", is_linked_only=False)
         done = command.run(start)
-    assert done.code == 0, done.said
-    records = kept(command.folder)
+    assert done.code == 0, done.stderr
+    records = read_warcs(command.folder)
     found: dict[str, set[tuple[int, str]]] = {}
     for line in summary(command.summary):
         if not line.is_missing:
@@ -120,14 +120,14 @@ def recovered(name: str, folder: Path) -> Recovered:
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recovered]:
-    """Every site, recovered once."""
+    """Recover every site once."""
     return {name: recovered(name, tmp_path_factory.mktemp(name)) for name in SITES}
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", SITES)
-def test_every_response_of_the_site_comes_back(sites: dict[str, Recovered], name: str) -> None:
-    """All that the WARC has of the host comes back with its bytes, or is reported as left out with its reason."""
+def test_all_responses_of_the_site_are_recovered(sites: dict[str, Recovered], name: str) -> None:
+    """All responses of the host are recovered with their bytes, or reported as left out with a reason."""
     site = sites[name]
     own = [each for each in site.held if each.host == site.host]
     assert len(own) > 20
@@ -137,13 +137,13 @@ def test_every_response_of_the_site_comes_back(sites: dict[str, Recovered], name
     for page in {each.page for each in own} - missing:
         held = {(each.status, each.digest) for each in own if each.page == page}
         assert site.found[page] <= held, page
-    assert site.done.of("done")[-1]["failed"] == 0
+    assert site.done.events_of("done")[-1]["failed"] == 0
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", SITES)
-def test_page_requisites_of_other_hosts_come_back(sites: dict[str, Recovered], name: str) -> None:
-    """All that the WARC has of other hosts is something that a page needs, and comes back with its bytes."""
+def test_page_requisites_of_other_hosts_are_recovered(sites: dict[str, Recovered], name: str) -> None:
+    """All responses of other hosts in the WARC are requisites and are recovered with their bytes."""
     site = sites[name]
     others = [each for each in site.held if each.host != site.host and each.page not in COMPOSED]
     assert {"kiwix": 12, "books": 1}.get(name, 0) == len(others)
@@ -152,9 +152,9 @@ def test_page_requisites_of_other_hosts_come_back(sites: dict[str, Recovered], n
 
 
 @pytest.mark.real_data
-def test_requests_for_captures(sites: dict[str, Recovered]) -> None:
-    """Hardly any capture is requested twice; look-ups for other hosts are counted apart."""
-    count = sum(len(site.done.of("recovered")) for site in sites.values())
+def test_capture_requests_per_resource_are_bounded(sites: dict[str, Recovered]) -> None:
+    """Hardly any capture is requested twice; look-ups for other hosts are counted separately."""
+    count = sum(len(site.done.events_of("recovered")) for site in sites.values())
     requests = sum(site.requests for site in sites.values())
     for name, site in sites.items():
         print(f"{name}: {site.requests} requests, {len(site.found)} recovered, {site.lookups} look-ups of other hosts")
@@ -164,7 +164,7 @@ def test_requests_for_captures(sites: dict[str, Recovered]) -> None:
 
 
 def labelled_pages(step: int) -> list[tuple[str, bytes]]:
-    """Return the label and the body of every labelled page, or of one in each `step` of them."""
+    """Return label and body of every labelled page, or of every `step`-th."""
     with gzip.open(DATA / "pages" / "real-pages.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return [(row["label"], base64.b64decode(row["body_base64"])) for row in rows[::step]]
@@ -172,8 +172,8 @@ def labelled_pages(step: int) -> list[tuple[str, bytes]]:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long), SAMPLE])
-def test_no_labelled_page_is_lost(tmp_path: Path, step: int) -> None:
-    """Pages with content, forms and redirect stubs, each at a URL of its own in a local WARC, all come back whole."""
+def test_labelled_pages_are_recovered(tmp_path: Path, step: int) -> None:
+    """Pages with content, forms and redirect stubs in a local WARC are all recovered unchanged."""
     pages = {f"http://pages.example/{number:04}.html": page for number, page in enumerate(labelled_pages(step))}
     warc = tmp_path / "pages.warc.gz"
     with warc.open("wb") as file:
@@ -185,7 +185,7 @@ def test_no_labelled_page_is_lost(tmp_path: Path, step: int) -> None:
     done = subprocess.run([UNLOST, *words], capture_output=True, check=False, env=environment, timeout=600)
     assert done.returncode == 0, done.stderr
     chosen = {event["uri"] for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "recovered"}
-    lost = {uri: label for uri, (label, _) in pages.items() if label in KEPT and uri not in chosen}
+    lost = {uri: label for uri, (label, _) in pages.items() if label in GOOD_LABELS and uri not in chosen}
     assert lost == {}
-    stored = {(record.uri, digest(record.body)) for record in kept(folder).values()}
-    assert {(uri, digest(body)) for uri, (label, body) in pages.items() if label in KEPT} <= stored
+    stored = {(record.uri, digest(record.body)) for record in read_warcs(folder).values()}
+    assert {(uri, digest(body)) for uri, (label, body) in pages.items() if label in GOOD_LABELS} <= stored

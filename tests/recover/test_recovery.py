@@ -1,4 +1,4 @@
-"""Tests of the crawl, with archives in memory."""
+"""Tests of a recovery with in-memory archives."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from tests.recover.running import SITE, Run, page
-from tests.recover.stubs import Held, Stub
+from tests.recover.recovery_runner import SITE, RecoveryRunner, page
+from tests.recover.stub_archive import Held, Stub
 from unlost.errors import FailedError
 from unlost.recover import RecoverPolicy
 from unlost.recover.state import ResourceStatus
 
 
-def test_a_site_comes_back_from_two_archives(tmp_path: Path) -> None:
-    """Links are followed, each resource comes once from where its best capture is, and what nobody has is missing."""
+def test_site_is_recovered_from_two_archives(tmp_path: Path) -> None:
+    """Links are followed; each resource is fetched once from the archive with its best capture."""
     a = Stub("a", [page("", "one", "two", "none"), page("one", "/deep/three"), page("two", date="20120101000000")])
     b = Stub("b", [page("two", date="20130101000000"), page("deep/three"), page("unlinked")])
-    run = Run(tmp_path, a, b)
+    run = RecoveryRunner(tmp_path, a, b)
     result = run()
     day = "20140101000000"
     assert run.outcome() == {
@@ -31,7 +31,7 @@ def test_a_site_comes_back_from_two_archives(tmp_path: Path) -> None:
     assert (result.counts[ResourceStatus.LISTED], result.counts[ResourceStatus.QUEUED]) == (1, 0)
     assert sorted(a.fetched) == [SITE, f"{SITE}one"]
     assert sorted(b.fetched) == [f"{SITE}deep/three", f"{SITE}two"]
-    assert run.told("missing")[-1]["reason"] == "not-held"
+    assert run.events_of("missing")[-1]["reason"] == "not-held"
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,18 @@ def test_a_site_comes_back_from_two_archives(tmp_path: Path) -> None:
         {"body": b""},
     ],
 )
-def test_what_is_no_page_never_beats_an_older_page(tmp_path: Path, newer: dict[str, Any]) -> None:
-    """Neither an error, a redirect elsewhere nor an empty body; and none of them costs a request."""
+def test_bad_capture_never_replaces_older_page(tmp_path: Path, newer: dict[str, Any]) -> None:
+    """Errors, redirects to other sites and empty bodies are not chosen and cost no request."""
     good = page("", date="20100101000000")
     bad = Held(SITE, "20200101000000", **newer)
     a = Stub("a", [good, bad])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     run()
     assert run.outcome() == {"": "a 20100101000000"}
     assert len(a.fetched) == 1
 
 
-def test_what_an_index_does_not_tell_is_seen_by_the_copy(tmp_path: Path) -> None:
+def test_error_without_listed_status_is_replaced_by_next_capture(tmp_path: Path) -> None:
     """A capture that turns out to be an error is followed by the next best."""
     a = Stub("a", [page("", date="20100101000000"), page("", date="20200101000000")])
     hidden = a._capture
@@ -64,118 +64,118 @@ def test_what_an_index_does_not_tell_is_seen_by_the_copy(tmp_path: Path) -> None
 
         return replace(hidden(held), status=None, digest=None, mime=None)
 
-    lying = Held(SITE, "20200101000000", b"gone", status=404)
-    a.held[1] = lying
+    error = Held(SITE, "20200101000000", b"gone", status=404)
+    a.held[1] = error
     a._capture = without_status  # type: ignore[method-assign]
     fetch = a.fetch
 
-    async def told(capture: Any) -> Any:  # noqa: ANN401
+    async def fetch_with_status(capture: Any) -> Any:  # noqa: ANN401
         from dataclasses import replace
 
-        copy = await fetch(capture)
-        assert copy is not None
+        fetched = await fetch(capture)
+        assert fetched is not None
         status = 404 if capture.datetime.startswith("2020") else 200
-        return replace(copy, capture=replace(copy.capture, status=status))
+        return replace(fetched, capture=replace(fetched.capture, status=status))
 
-    a.fetch = told  # type: ignore[method-assign]
-    run = Run(tmp_path, a)
+    a.fetch = fetch_with_status  # type: ignore[method-assign]
+    run = RecoveryRunner(tmp_path, a)
     run()
     assert run.outcome() == {"": "a 20100101000000"}
 
 
-def test_the_same_bytes_are_fetched_once(tmp_path: Path) -> None:
-    """In one archive or in several; each address has its record, with its own links."""
+def test_equal_digests_are_fetched_once(tmp_path: Path) -> None:
+    """In one archive or several, each URL has its own record with its own links."""
     same = b"<title>same</title><a href=next>next</a>"
     a = Stub("a", [page("", "x/1", "y/2"), Held(f"{SITE}x/1", "20140101000000", same), page("x/next")])
     b = Stub("b", [Held(f"{SITE}y/2", "20150101000000", same), page("y/next")])
-    run = Run(tmp_path, a, b)
+    run = RecoveryRunner(tmp_path, a, b)
     run()
     assert set(run.outcome()) == {"", "x/1", "y/2", "x/next", "y/next"}
     assert None not in run.outcome().values()
     assert len(a.fetched) + len(b.fetched) == 4
 
 
-def test_a_digest_that_lies_is_not_believed_between_archives(tmp_path: Path) -> None:
-    """Where the bytes that came have another digest, another archive is asked for its own."""
+def test_wrong_digest_is_not_trusted_across_archives(tmp_path: Path) -> None:
+    """If the fetched bytes have another digest, the other archive's capture is fetched."""
     a = Stub("a", [page("", "1", "2"), Held(f"{SITE}1", "20140101000000", b"one", digest="sha1:" + "A" * 32)])
     b = Stub("b", [Held(f"{SITE}2", "20140101000000", b"two", digest="sha1:" + "A" * 32)])
-    Run(tmp_path, a, b)()
+    RecoveryRunner(tmp_path, a, b)()
     assert b.fetched == [f"{SITE}2"]
 
 
-def test_the_same_command_goes_on(tmp_path: Path) -> None:
-    """It retries what failed, asks for nothing that is there, and adds what archives have gained."""
+def test_repeated_run_retries_failures_and_adds_new_captures(tmp_path: Path) -> None:
+    """Stored captures are not requested again."""
     a = Stub("a", [page("", "one", "two"), page("one"), page("two")])
 
-    def fail(question: str) -> None:
-        if question.endswith("two"):
+    def fail(request: str) -> None:
+        if request.endswith("two"):
             raise FailedError("timeout", "a", "timeout")
 
     a.before = fail
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     first = run()
     assert (first.is_done, first.failed) == (False, 1)
     a.before = lambda _: None
-    a.asked.clear()
+    a.requests.clear()
     assert run().is_done
-    assert a.asked == [f"fetch 20140101000000 {SITE}two"]
-    a.asked.clear()
+    assert a.requests == [f"fetch 20140101000000 {SITE}two"]
+    a.requests.clear()
     a.held.append(page("three"))
     a.held.append(page("none"))
     assert run().is_done
-    assert a.asked == ["list http://lost.example"]  # nothing leads to what is new
+    assert a.requests == ["list http://lost.example"]  # nothing links to the new pages
     a.held[0] = page("", "one", "two", "three")
     run.plan = run.planned(urls=(f"{SITE}three",))
-    a.asked.clear()
+    a.requests.clear()
     run()
     assert a.fetched == [f"{SITE}three"]
 
 
-def test_policies(tmp_path: Path) -> None:
-    """Naive asks everybody page by page; exhaustive wants what is listed, too."""
+def test_naive_and_exhaustive_policies(tmp_path: Path) -> None:
+    """Naive looks up each page in all archives; exhaustive also recovers listed pages."""
 
     def archives() -> tuple[Stub, Stub]:
         a = Stub("a", [page("", "one"), page("one", date="20100101000000")])
         return a, Stub("b", [page("one"), page("unlinked")])
 
     a, b = archives()
-    run = Run(tmp_path / "n", a, b, policy=RecoverPolicy.NAIVE)
+    run = RecoveryRunner(tmp_path / "n", a, b, policy=RecoverPolicy.NAIVE)
     (tmp_path / "n").mkdir()
     run()
     assert run.outcome() == {"": "a 20140101000000", "one": "b 20140101000000"}
-    assert not [question for question in a.asked + b.asked if question.startswith("list")]
-    assert f"captures {SITE}" in b.asked
+    assert not [request for request in a.requests + b.requests if request.startswith("list")]
+    assert f"captures {SITE}" in b.requests
     a, b = archives()
     (tmp_path / "e").mkdir()
-    run = Run(tmp_path / "e", a, b, policy=RecoverPolicy.EXHAUSTIVE)
+    run = RecoveryRunner(tmp_path / "e", a, b, policy=RecoverPolicy.EXHAUSTIVE)
     run()
     assert set(run.outcome()) == {"", "one", "unlinked"}
 
 
-def test_without_a_front_page_all_that_is_listed_comes(tmp_path: Path) -> None:
-    """Nothing leads to it, and it is all there is."""
+def test_missing_home_page_recovers_all_listed_pages(tmp_path: Path) -> None:
+    """Without a home page nothing is linked, so all listed pages are recovered."""
     a = Stub("a", [page("one", "two"), page("two"), page("three")])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     assert run().is_done
     assert set(run.outcome()) == {"", "one", "two", "three"}
     assert run.outcome()[""] is None
-    assert run.told("no-start") == [{"uri": SITE}]
+    assert run.events_of("no-start") == [{"uri": SITE}]
 
 
-def test_a_redirect_within_the_site_leads_on(tmp_path: Path) -> None:
-    """It is kept, and its target wanted."""
+def test_redirect_within_the_site_is_followed(tmp_path: Path) -> None:
+    """The redirect is stored, and its target is enqueued."""
     a = Stub(
         "a",
         [page("", "old"), Held(f"{SITE}old", "20140101000000", b"", status=301, redirect=f"{SITE}new"), page("new")],
     )
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     run()
     assert run.outcome().keys() == {"", "old", "new"}
     assert None not in run.outcome().values()
 
 
-def test_requisites_are_taken_close_to_their_page(tmp_path: Path) -> None:
-    """With `at`, an image is the one of the time of its page's capture."""
+def test_requisite_is_closest_to_its_page_with_at(tmp_path: Path) -> None:
+    """With `at`, an image is closest in time to the capture of its page."""
     text = b"<img src=/i.png>"
     a = Stub(
         "a",
@@ -184,29 +184,29 @@ def test_requisites_are_taken_close_to_their_page(tmp_path: Path) -> None:
             *(Held(f"{SITE}i.png", f"{year}0101000000", str(year).encode(), "image/png") for year in range(2008, 2016)),
         ],
     )
-    run = Run(tmp_path, a, at="2014")
+    run = RecoveryRunner(tmp_path, a, at="2014")
     run()
     assert run.outcome()["i.png"] == "a 20100101000000"
 
 
-def test_the_most_valuable_comes_first(tmp_path: Path) -> None:
-    """Cut short at any point, it is a site: the home page, what it needs, then the pages next to it."""
+def test_resources_are_fetched_by_priority(tmp_path: Path) -> None:
+    """The home page comes first, then its requisites, then pages by distance."""
     home = Held(SITE, "20140101000000", b"<link rel=stylesheet href=/s.css><a href=/1>1</a><a href=/2>2</a>")
     one = Held(f"{SITE}1", "20140101000000", b"<link rel=stylesheet href=/s.css><img src=1.png><a href=/1/deep>d</a>")
     two = Held(f"{SITE}2", "20140101000000", b"<a href=/1/deep>d</a>")
     more = [Held(f"{SITE}1.png", "20140101000000", b"i", "image/png"), page("1/deep")]
     a = Stub("a", [*more, two, one, home, Held(f"{SITE}s.css", "20140101000000", b"p {}", "text/css")])
-    Run(tmp_path, a)(connections=1)
+    RecoveryRunner(tmp_path, a)(connections=1)
     fetched = [uri.removeprefix(SITE) for uri in a.fetched]
     assert fetched[:2] == ["", "s.css"]
     assert set(fetched[2:4]) == {"1", "2"}
     assert fetched[4:] == ["1.png", "1/deep"]
 
 
-def test_a_limit_holds(tmp_path: Path) -> None:
-    """No more is recovered, over all runs; a higher limit goes on."""
+def test_limit_holds_over_all_runs(tmp_path: Path) -> None:
+    """A higher limit continues the recovery."""
     a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
-    run = Run(tmp_path, a, limit=3)
+    run = RecoveryRunner(tmp_path, a, limit=3)
     run()
     run()
     assert len(run.outcome()) == 3
@@ -215,20 +215,20 @@ def test_a_limit_holds(tmp_path: Path) -> None:
     assert len(run.outcome()) == 5
 
 
-def test_somebody_can_stop_it(tmp_path: Path) -> None:
-    """What is on its way still comes; the same command goes on."""
+def test_stopped_run_is_resumed(tmp_path: Path) -> None:
+    """Responses in flight are stored; the next run completes the recovery."""
     a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     result = run(should_stop=lambda: len(a.fetched) >= 3, connections=1)
     assert (result.is_stopped, result.is_done) == (True, False)
     assert run().is_done
     assert len(a.fetched) == 10
 
 
-def test_it_waits_between_questions(tmp_path: Path) -> None:
-    """With `wait`, one at a time, about so long apart."""
+def test_wait_option_delays_requests(tmp_path: Path) -> None:
+    """With `wait`, requests are sequential and delayed."""
     a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     begun = run.clock.now()
     run(wait=10.0)
     assert 50 <= run.clock.now() - begun <= 200
@@ -238,16 +238,16 @@ def _texts(folder: Path) -> Sequence[bytes]:
     return [file.read_bytes() for file in sorted((folder / "warc").iterdir())]
 
 
-def test_without_its_state_a_recovery_is_asked_for_again_and_nothing_is_lost(tmp_path: Path) -> None:
-    """Records that no state knows are adopted, and not asked for again."""
+def test_lost_state_is_rebuilt_from_warcs(tmp_path: Path) -> None:
+    """Records that the state does not know are adopted and not requested again."""
     a = Stub("a", [page("", "one"), page("one")])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     run()
     before = _texts(tmp_path)
     for file in tmp_path.glob("state.sqlite*"):
         file.unlink()
-    a.asked.clear()
+    a.requests.clear()
     run()
     assert run.outcome().keys() == {"", "one"}
-    assert a.asked == ["list http://lost.example"]
+    assert a.requests == ["list http://lost.example"]
     assert _texts(tmp_path)[: len(before)] == before

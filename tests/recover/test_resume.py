@@ -1,4 +1,4 @@
-"""Tests of a recovery that goes on when something has changed meanwhile: lists, archives, files, the plan."""
+"""Tests of resuming a recovery after listings, archives, files or options have changed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.recover.running import SITE, Run, page
-from tests.recover.stubs import Held, Stub
+from tests.recover.recovery_runner import SITE, RecoveryRunner, page
+from tests.recover.stub_archive import Held, Stub
 from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UsageError
 from unlost.recover import RecoverPolicy, scheduler
 from unlost.recover.state import RecoveryState
 
 
-def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:
-    """With until_done, an archive that could not be asked for its list is asked for it later, and for what it has."""
-    looked_for = [Held(SITE + name, "20140101000000", b"#", "text/plain") for name in ("robots.txt", "sitemap.xml")]
-    a, b = Stub("a", [page("", "one"), page("one"), *looked_for]), Stub("b", [page("two")])
-    run = Run(tmp_path, a, b, policy=RecoverPolicy.EXHAUSTIVE)
+def test_until_done_waits_for_postponed_listing(tmp_path: Path) -> None:
+    """An archive that postponed its listing is listed later, and its captures are recovered."""
+    well_known = [Held(SITE + name, "20140101000000", b"#", "text/plain") for name in ("robots.txt", "sitemap.xml")]
+    a, b = Stub("a", [page("", "one"), page("one"), *well_known]), Stub("b", [page("two")])
+    run = RecoveryRunner(tmp_path, a, b, policy=RecoverPolicy.EXHAUSTIVE)
     opens = run.clock.now() + 3600
 
     def wait(_: str) -> None:
@@ -31,21 +31,21 @@ def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:
     assert run.outcome().keys() == {"", "one", "two"}
 
 
-def test_a_list_that_is_no_longer_wanted_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """Without lists, that one failed before does not matter any more."""
-    run = Run(tmp_path, Stub("a", [page("")], error=FailedError("timeout", "a", "timeout")))
+def test_failed_listing_does_not_matter_without_listings(tmp_path: Path) -> None:
+    """With a policy without listings, an earlier failed listing does not count."""
+    run = RecoveryRunner(tmp_path, Stub("a", [page("")], error=FailedError("timeout", "a", "timeout")))
     assert run().unlisted == {"a": "timeout"}
     run.plan = run.planned(policy=RecoverPolicy.NAIVE)
     assert run().is_done
 
 
-def test_an_archive_that_takes_no_part_any_more_is_not_asked(tmp_path: Path) -> None:
-    """What it listed before is taken from the others, as far as they have it."""
+def test_removed_archive_receives_no_requests(tmp_path: Path) -> None:
+    """Its listed captures are fetched from other archives, as far as they have them."""
     a, b = (
         Stub("a", [page("", "one", "two"), page("one")]),
         Stub("b", [page("one", date="20150101000000"), page("two")]),
     )
-    run = Run(tmp_path, a, b, limit=1)
+    run = RecoveryRunner(tmp_path, a, b, limit=1)
     run()
     run.plan, run.archives = run.planned(), (a,)
     assert run().is_done
@@ -55,41 +55,41 @@ def test_an_archive_that_takes_no_part_any_more_is_not_asked(tmp_path: Path) -> 
     assert run.outcome()["two"] == "b 20140101000000"
 
 
-def test_a_redirect_may_be_relative(tmp_path: Path) -> None:
-    """It leads from its own address, as it did in browsers."""
+def test_relative_redirect_is_resolved(tmp_path: Path) -> None:
+    """It is resolved against its own URL, as in browsers."""
     moved = Held(f"{SITE}a/old", "20140101000000", b"moved", status=301, redirect=" ../new")
-    run = Run(tmp_path, Stub("a", [page("", "a/old"), moved, page("new")]))
+    run = RecoveryRunner(tmp_path, Stub("a", [page("", "a/old"), moved, page("new")]))
     run()
     assert run.outcome()["new"] == "a 20140101000000"
 
 
-def _cut(folder: Path, kept: int) -> None:
-    """Leave so many records in the WARC, as a loss of power would."""
+def _cut(folder: Path, complete: int) -> None:
+    """Truncate the WARC after some records, as a power failure would."""
     with RecoveryState(folder) as state:
-        end = list(state.records.all())[kept].record.offset
+        end = list(state.records.all())[complete].record.offset
     file = next((folder / "warc").iterdir())
     with file.open("r+b") as opened:
         opened.truncate(end)
     file.rename(f"{file}.open")
 
 
-def test_what_a_loss_of_power_took_is_asked_for_again(tmp_path: Path) -> None:
-    """It is said, and fetched once more; what is still there is not."""
+def test_lost_records_are_fetched_again(tmp_path: Path) -> None:
+    """Records lost in a power failure are reported and fetched again; others are not."""
     a = Stub("a", [page("", "one"), page("one")])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     run()
     _cut(tmp_path, 1)
-    a.asked.clear()
+    a.requests.clear()
     assert run().is_done
-    assert len(run.told("lost")) == 1
+    assert len(run.events_of("lost")) == 1
     assert a.fetched == [f"{SITE}one"]
     assert run.outcome()["one"] == "a 20140101000000"
 
 
-def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
-    """Every version is looked for again in each run; the limit is of resources all the same."""
+def test_limit_counts_resources_with_all_versions(tmp_path: Path) -> None:
+    """Versions are checked in each run, but the limit counts resources."""
     a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
-    run = Run(tmp_path, a, limit=3, all_versions=True)
+    run = RecoveryRunner(tmp_path, a, limit=3, all_versions=True)
     run()
     run.plan = run.planned(limit=5, all_versions=True)
     run()
@@ -97,29 +97,27 @@ def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.05, 3600.0])
-def test_nobody_waits_for_a_list_when_there_is_enough(
-    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An endless list ends with the run, or when somebody stops it; the next one asks for it again."""
+def test_endless_listing_ends_with_the_run(seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless listing is cancelled at the limit or on a stop, and requested again by the next run."""
     monkeypatch.setattr(scheduler, "_POLL_SECONDS", 0.05)
-    asked: list[str] = []
+    requested: list[str] = []
 
     class Endless(Stub):
         async def list_prefix(
             self, prefix: str, first: str | None = None, last: str | None = None
         ) -> AsyncIterator[Capture]:
-            asked.append(f"{prefix} {first} {last}")
+            requested.append(f"{prefix} {first} {last}")
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
     monkeypatch.setattr(scheduler.RecoveryScheduler._query_listings, "__defaults__", (seconds,))
-    run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
-    result = run(should_stop=lambda: seconds > 1 and bool(asked))
+    run = RecoveryRunner(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
+    result = run(should_stop=lambda: seconds > 1 and bool(requested))
     assert result.is_stopped is (seconds > 1)
     assert result.is_stopped or run.outcome().keys() == {""}
     run.plan = run.planned(limit=2)
-    run(should_stop=lambda: seconds > 1 and len(asked) > 1)
-    assert len(asked) == 2
+    run(should_stop=lambda: seconds > 1 and len(requested) > 1)
+    assert len(requested) == 2
 
 
 NUMBERS = [page("", *map(str, range(9)), "folder/"), *(page(str(number), "far") for number in range(9)), page("far")]
@@ -136,97 +134,97 @@ NUMBERS = [page("", *map(str, range(9)), "folder/"), *(page(str(number), "far") 
         ({}, {"depth": 1, "limit": 3}, {"", "far", *"012345678"}),
     ],
 )
-def test_another_scope_counts_from_the_beginning(
+def test_changed_scope_is_applied_to_all_resources(
     before: dict[str, Any], after: dict[str, Any], found: set[str], tmp_path: Path
 ) -> None:
-    """What was recovered stays, and is not asked for again; of the rest, what is wanted now is."""
+    """Recovered resources are not requested again; newly admitted ones are."""
     a = Stub("a", NUMBERS)
-    run = Run(tmp_path, a, **before)
+    run = RecoveryRunner(tmp_path, a, **before)
     run()
     run.plan = run.planned(**after)
     run()
-    assert {path for path, copy in run.outcome().items() if copy} == found
+    assert {path for path, capture in run.outcome().items() if capture} == found
     assert len(a.fetched) == len(found)
 
 
-def test_another_scope_counts_also_after_a_stop(tmp_path: Path) -> None:
-    """What was not looked at again before somebody stopped it is looked at by the next run."""
-    run = Run(tmp_path, Stub("a", NUMBERS), depth=0)
+def test_changed_scope_is_applied_after_a_stop(tmp_path: Path) -> None:
+    """If a run is stopped before the scope is applied, the next run applies it."""
+    run = RecoveryRunner(tmp_path, Stub("a", NUMBERS), depth=0)
     run()
     run.plan = run.planned()
     run(should_stop=lambda: True)
     assert run().is_done
-    assert {path for path, copy in run.outcome().items() if copy} == {"", "far", *"012345678"}
+    assert {path for path, capture in run.outcome().items() if capture} == {"", "far", *"012345678"}
 
 
-@pytest.mark.parametrize("kept", [1, 2, 5])
-def test_adopted_pages_lead_as_far_as_others(kept: int, tmp_path: Path) -> None:
-    """How far a page is from the beginning is not in its WARC: it is seen from the links."""
-    run = Run(tmp_path, Stub("a", NUMBERS), depth=1)
+@pytest.mark.parametrize("complete", [1, 2, 5])
+def test_depth_of_adopted_pages_is_derived_from_links(complete: int, tmp_path: Path) -> None:
+    """WARCs do not store the depth of a page: it is derived from the links."""
+    run = RecoveryRunner(tmp_path, Stub("a", NUMBERS), depth=1)
     run()
     found = run.outcome()
-    _cut(tmp_path, kept)
+    _cut(tmp_path, complete)
     for file in tmp_path.glob("state.sqlite*"):
         file.unlink()
     run()
     assert run.outcome() == found
 
 
-def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
-    """Names that were made with another rule are not mixed with new ones."""
-    run = Run(tmp_path, Stub("a", NUMBERS))
+def test_ignore_case_cannot_change_between_runs(tmp_path: Path) -> None:
+    """Names of both rules are not mixed."""
+    run = RecoveryRunner(tmp_path, Stub("a", NUMBERS))
     run()
     run.plan = run.planned(ignore_case=True)
     with pytest.raises(UsageError, match="--ignore-case"):
         run()
 
 
-def test_many_that_are_the_same_hide_nobody(tmp_path: Path) -> None:
-    """Each archive is asked once for bytes that only its own index vouches for, however many have them."""
-    digest = "blake3:" + "A" * 32  # which nobody here can compute
+def test_unverifiable_digest_is_fetched_once_per_archive(tmp_path: Path) -> None:
+    """Bytes with a digest that cannot be verified are fetched once from each archive."""
+    digest = "blake3:" + "A" * 32  # which this machine cannot compute
     names = [str(number) for number in range(12)]
     a = Stub("a", [page("", *names, *(f"{name}b" for name in names))])
     a.held += [Held(SITE + name, "20140101000000", b"same", digest=digest) for name in names]
     b = Stub("b", [Held(f"{SITE}{name}b", "20140101000000", b"same", digest=digest) for name in names])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     run()
     run.archives = (a, b)
     run()
     assert (len(a.fetched), len(b.fetched)) == (2, 1)
 
 
-def test_what_always_fails_hides_nothing_new(tmp_path: Path) -> None:
-    """It is tried again alone; when that fails, too, the next run asks what archives have gained."""
+def test_permanent_failure_does_not_hide_new_captures(tmp_path: Path) -> None:
+    """It is retried alone; if that fails, the next run lists the archives again."""
     a = Stub("a", [page("", "one", "two"), page("one")])
 
-    def fail(question: str) -> None:
-        if question.startswith("fetch") and question.endswith("one"):
+    def fail(request: str) -> None:
+        if request.startswith("fetch") and request.endswith("one"):
             raise FailedError("damaged", "a", "malformed")
 
     a.before = fail
-    run = Run(tmp_path, a)
-    asked = []
+    run = RecoveryRunner(tmp_path, a)
+    requested = []
     for _ in range(4):
-        a.asked.clear()
+        a.requests.clear()
         assert not run().is_done
-        asked.append(sum(question.startswith("list") for question in a.asked))
+        requested.append(sum(request.startswith("list") for request in a.requests))
         a.held.append(page("two"))
-    assert asked == [1, 0, 1, 0]
+    assert requested == [1, 0, 1, 0]
     assert run.outcome()["two"] == "a 20140101000000"
 
 
-def test_that_an_archive_is_closed_is_said_once(tmp_path: Path) -> None:
-    """However many questions were on their way, and whatever each was told."""
+def test_suspended_archive_is_reported_once(tmp_path: Path) -> None:
+    """It is reported once, however many requests were in flight."""
     names = [str(number) for number in range(9)]
     a = Stub("a", [page("", *names), *map(page, names)])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     opens = run.clock.now() + 100
 
-    def wait(question: str) -> None:
-        if question[-1].isdigit() and run.clock.now() < opens:
-            raise NotNowError("slower", "a", opens + int(question[-1]), "rate")
+    def wait(request: str) -> None:
+        if request[-1].isdigit() and run.clock.now() < opens:
+            raise NotNowError("slower", "a", opens + int(request[-1]), "rate")
 
     a.before = wait
     assert not run().is_done
-    assert len(run.told("waiting")) == 1
+    assert len(run.events_of("waiting")) == 1
     assert run(until_done=True).is_done

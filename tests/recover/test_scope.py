@@ -1,4 +1,4 @@
-"""What belongs to a site that is being recovered."""
+"""Tests of the scope of a recovery."""
 
 import re
 
@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.uri import strategies
-from unlost import uri as addresses
+from unlost import uri as uris
 from unlost.archives import PrefixQuery
 from unlost.crawl import MAX_SEARCHED_CHARS
 from unlost.errors import UriError, UsageError
@@ -35,20 +35,20 @@ PREFIXES = [
 
 
 @pytest.mark.parametrize(("url", "options", "prefix"), PREFIXES)
-def test_archives_are_asked_for_the_folder_of_the_start(url: str, options: dict[str, bool], prefix: str) -> None:
-    """Listers get the folder, the host or the domain, as they take it."""
+def test_prefix_is_folder_host_or_domain_of_the_start(url: str, options: dict[str, bool], prefix: str) -> None:
+    """Archives are queried for the folder, the host or the domain."""
     scope = RecoveryScope.of(RecoverOptions(url, **options))  # type: ignore[arg-type]
     assert scope.prefixes == (prefix,)
     PrefixQuery.parse(prefix)
 
 
-def test_for_named_pages_nothing_is_listed() -> None:
-    """With `--page`, each page is asked for by its address."""
+def test_single_pages_have_no_prefix() -> None:
+    """With `--page`, each page is looked up by its URL."""
     assert RecoveryScope.of(RecoverOptions("http://example.com/", page=True)).prefixes == ()
 
 
 SITE = "http://www.example.com/a/"
-ADMITTED = [
+SCOPE_CASES = [
     # pages: the folder itself and what is below it, whatever the scheme, `www` and final slash
     (SITE, LinkKind.PAGE, {}, True),
     ("http://example.com/a", LinkKind.PAGE, {}, True),
@@ -79,21 +79,21 @@ ADMITTED = [
     ("http://example.com/sitemap.xml", LinkKind.LIST, {"page": True}, False),
     ("http://example.com/sitemap.xml", LinkKind.LIST, {"include": (r"\.html$",)}, True),
     ("http://example.com/sitemap.xml", LinkKind.LIST, {"exclude": ("sitemap",)}, False),
-    # only what was named
+    # only named pages
     ("http://example.com/a/b", LinkKind.PAGE, {"page": True}, False),
     ("http://example.com/a/index.html", LinkKind.PAGE, {"page": True}, True),
     ("http://other.example/x", LinkKind.PAGE, {"page": True, "urls": ("http://other.example/x",)}, True),
     ("http://other.example/x/", LinkKind.PAGE, {"urls": ("http://www.other.example/x",), "exclude": (".",)}, True),
     ("http://other.example/y", LinkKind.PAGE, {"urls": ("http://other.example/x",)}, False),
     ("http://other.example/y.css", LinkKind.REQUISITE, {"urls": ("http://other.example/x",)}, True),
-    # expressions are searched for anywhere in the address
+    # expressions match anywhere in the URL
     ("http://example.com/a/b.html", LinkKind.PAGE, {"include": ("nothing", "b.html")}, True),
     ("http://example.com/a/b.html", LinkKind.PAGE, {"include": ("^b",)}, False),
     ("http://example.com/a/b.html", LinkKind.PAGE, {"include": ("b",), "exclude": ("html$",)}, False),
     ("http://example.com/a/B.html", LinkKind.PAGE, {"exclude": ("b.html",)}, True),
     ("http://example.com/a/B.html", LinkKind.PAGE, {"exclude": ("b.html",), "ignore_case": True}, False),
     (SITE, LinkKind.PAGE, {"include": ("nothing",)}, True),
-    # what is no page
+    # invalid pages
     ("mailto:me@example.com", LinkKind.PAGE, {}, False),
     ("ftp://example.com/a/b", LinkKind.PAGE, {}, False),
     ("data:,x", LinkKind.REQUISITE, {}, False),
@@ -102,14 +102,14 @@ ADMITTED = [
 ]
 
 
-@pytest.mark.parametrize(("uri", "use", "options", "expected"), ADMITTED)
-def test_what_is_wanted(uri: str, use: LinkKind, options: dict[str, object], expected: bool) -> None:
-    """Every rule of the scope, with what it lets in and what it keeps out."""
+@pytest.mark.parametrize(("uri", "use", "options", "expected"), SCOPE_CASES)
+def test_scope_admits_expected_urls(uri: str, use: LinkKind, options: dict[str, object], expected: bool) -> None:
+    """Every rule of the scope, with admitted and rejected URLs."""
     assert RecoveryScope.of(RecoverOptions(SITE, **options)).admits(uri, use, 1) is expected  # type: ignore[arg-type]
 
 
-def test_depth_counts_for_pages_and_lists_and_not_for_what_they_need() -> None:
-    """A page at the greatest depth is shown whole, and no link of it is followed."""
+def test_depth_applies_to_pages_and_lists_but_not_requisites() -> None:
+    """A page at the greatest depth is recovered with its requisites, and its links are not followed."""
     scope = RecoveryScope.of(RecoverOptions(SITE, depth=2))
     far, near = f"{SITE}far", f"{SITE}near"
     assert scope.admits(near, LinkKind.PAGE, 2)
@@ -119,8 +119,8 @@ def test_depth_counts_for_pages_and_lists_and_not_for_what_they_need() -> None:
     assert RecoveryScope.of(RecoverOptions(SITE, depth=0)).admits(SITE, LinkKind.PAGE, 0)
 
 
-def test_a_redirect_is_judged_by_its_host() -> None:
-    """Another folder of the host is not elsewhere; another port or host is."""
+def test_redirect_ownership_depends_on_host() -> None:
+    """Another folder of the host belongs to the site; another port or host does not."""
     scope = RecoveryScope.of(RecoverOptions(SITE, urls=("http://other.example/x",)))
     own = ["http://example.com/b/", "https://www.example.com/", "http://other.example/"]
     foreign = [
@@ -135,8 +135,8 @@ def test_a_redirect_is_judged_by_its_host() -> None:
     assert RecoveryScope.of(RecoverOptions(SITE, subdomains=True)).is_own("http://a.b.example.com/")
 
 
-def test_beginnings_are_pages_and_lists() -> None:
-    """The start, the further addresses, each page once, and where lists are kept; no password is passed on."""
+def test_seeds_are_distinct_pages_and_lists() -> None:
+    """The start, further URLs and the default lists are seeds, without passwords."""
     plan = RecoverOptions("http://me:pw@www.Example.com/a?b#c", urls=("http://x.example/", "https://example.com/a/?b"))
     pages = (("http://www.Example.com/a?b", LinkKind.PAGE), ("http://x.example/", LinkKind.PAGE))
     lists = (
@@ -148,16 +148,16 @@ def test_beginnings_are_pages_and_lists() -> None:
 
 
 @pytest.mark.parametrize("expression", ["(", "a**", "(?P<", "[z-a]", "x{99999999999999999999}"])
-def test_a_bad_expression_is_named(expression: str) -> None:
-    """Who mistyped an expression is told which."""
+def test_invalid_expression_is_named_in_the_error(expression: str) -> None:
+    """The error contains the expression."""
     for plan in (RecoverOptions(SITE, include=(expression,)), RecoverOptions(SITE, exclude=("fine", expression))):
         with pytest.raises(UsageError) as caught:
             RecoveryScope.of(plan)
         assert expression in str(caught.value)
 
 
-def test_expressions_see_the_beginning_of_long_addresses() -> None:
-    """What an expression costs is bounded, whatever a page links to."""
+def test_expressions_match_only_the_beginning_of_long_urls() -> None:
+    """The cost of an expression is bounded, whatever a page links to."""
     scope = RecoveryScope.of(RecoverOptions(SITE, exclude=("x+y",)))
     assert scope.admits(SITE + "x" * 1_000_000, LinkKind.PAGE, 1)
     assert scope.admits(SITE + "z" * MAX_SEARCHED_CHARS + "xy", LinkKind.PAGE, 1)
@@ -168,8 +168,8 @@ def test_expressions_see_the_beginning_of_long_addresses() -> None:
     "plan",
     [RecoverOptions("mailto:a@example.com"), RecoverOptions("http://"), RecoverOptions(SITE, urls=("ftp://a.com/",))],
 )
-def test_a_start_that_is_no_page_is_refused(plan: RecoverOptions) -> None:
-    """Nothing can begin there."""
+def test_invalid_start_url_is_refused(plan: RecoverOptions) -> None:
+    """A start without http(s) or host is refused."""
     with pytest.raises(UriError):
         RecoveryScope.of(plan)
 
@@ -179,10 +179,10 @@ def test_a_start_that_is_no_page_is_refused(plan: RecoverOptions) -> None:
 @example("http://com? #", "http://a.com/", LinkKind.PAGE, False, False, False)
 @example("http://com?\xa0", "http://a.com/", LinkKind.PAGE, True, False, False)
 @example("http://a.com/x\\y/z", "http://a.com/x/y/", LinkKind.PAGE, False, False, False)
-def test_scopes_hold_together(
+def test_scope_invariants_hold_for_any_urls(
     start: str, other: str, use: LinkKind, page: bool, subdomains: bool, ignore_case: bool
 ) -> None:
-    """Beginnings are wanted; spellings of one page are judged alike; pages are on own hosts and in what is listed."""
+    """Seeds are admitted, spellings of a page are treated alike, and pages are on own hosts and in a prefix."""
     plan = RecoverOptions(start, page=page, subdomains=subdomains, ignore_case=ignore_case, page_requisites=False)
     scope = RecoveryScope.of(plan)
     assert all(scope.admits(uri, each, 0) for uri, each in scope.seeds())
@@ -194,6 +194,6 @@ def test_scopes_hold_together(
     for prefix in scope.prefixes:
         listed = PrefixQuery.parse(prefix)
         if "%" in start:
-            continue  # keys decode what is escaped twice, and question marks
+            continue  # keys decode double escapes and question marks
         # Keys keep the port of the other scheme, which names do not know.
-        assert listed.covers(re.sub(r":(80|443)\)", ")", addresses.key(start)))
+        assert listed.covers(re.sub(r":(80|443)\)", ")", uris.key(start)))

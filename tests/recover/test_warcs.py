@@ -1,4 +1,4 @@
-"""Copies are kept in WARCs that every tool can read, and come back as they were."""
+"""Tests of WARC files of a recovery: other tools can read them, and captures are read back unchanged."""
 
 import os
 import tempfile
@@ -13,7 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.recover.sample_captures import body_of, capture, captures, copies, copy, expected_headers, opened, text_of
+from tests.recover.sample_captures import (
+    body_of,
+    capture,
+    captures,
+    expected_headers,
+    fetched,
+    fetched_captures,
+    open_store,
+    text_of,
+)
 from tests.virtual_clock import VirtualClock
 from unlost.archives import FetchedCapture
 from unlost.capture import Capture
@@ -26,12 +35,12 @@ from unlost.warc import read_warc_captures
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return where the WARCs go."""
+    """Return the folder of the WARCs."""
     return tmp_path / "warc"
 
 
-def checked(folder: Path) -> Iterator[tuple[str, str, bytes]]:
-    """Yield type, address and payload of every record that another reader finds; it checks all digests."""
+def read_with_warcio(folder: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Yield type, URL and payload of every record; warcio verifies all digests."""
     for file in sorted(folder.iterdir()):
         with file.open("rb") as opened_file:
             for record in ArchiveIterator(opened_file, check_digests="raise"):
@@ -39,15 +48,15 @@ def checked(folder: Path) -> Iterator[tuple[str, str, bytes]]:
 
 
 @settings(max_examples=100)
-@given(st.lists(copies, min_size=1, max_size=4), captures)
-def test_what_is_stored_comes_back(given_copies: list[FetchedCapture], index: Capture) -> None:
-    """Any copy opens as it was stored, and after a crash its record is known to be the very same."""
+@given(st.lists(fetched_captures, min_size=1, max_size=4), captures)
+def test_stored_capture_is_read_back_unchanged(given_captures: list[FetchedCapture], index: Capture) -> None:
+    """Any capture opens as it was stored, and after a crash its record is adopted unchanged."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "warc"
-        warcs, adopted = opened(folder)
+        warcs, adopted = open_store(folder)
         assert adopted == []
         records = []
-        for each in given_copies:
+        for each in given_captures:
             body = each.body.read()
             record = warcs.store(each, index)
             assert each.body.tell() == 0
@@ -60,24 +69,24 @@ def test_what_is_stored_comes_back(given_copies: list[FetchedCapture], index: Ca
             assert again.capture == record.capture == came
             assert record.listed_digest == index.digest
         records.append(warcs.store_revisit(index, records[0]))
-        assert opened(folder)[1] == records
-        assert opened(folder, {records[0].file: records[0].offset + records[0].size})[1] == records[1:]
+        assert open_store(folder)[1] == records
+        assert open_store(folder, {records[0].file: records[0].offset + records[0].size})[1] == records[1:]
         warcs.close()
-        assert opened(folder)[1] == records
+        assert open_store(folder)[1] == records
         problems = Problems()
         found = [each for file in folder.iterdir() for each in read_warc_captures(file, problems)]
         assert [each.offset for each in found] == [each.offset for each in records]
         assert [each.digest for each in found] == [each.capture.digest for each in records]
         assert set(problems.counts) <= {"bad-uri"}
-        assert [kind for kind, _, _ in checked(folder)].count("metadata") == len(records)
+        assert [kind for kind, _, _ in read_with_warcio(folder)].count("metadata") == len(records)
 
 
-def test_other_readers_find_what_was_stored(folder: Path) -> None:
-    """Both readers see addresses, dates, statuses, types and bodies; no digest is wrong."""
-    warcs, _ = opened(folder)
-    warcs.store(copy(b"first", of=capture(1)), None)
-    warcs.store(copy(b"", of=capture(2, status=301, redirect="http://lost.example/1")), None)
-    warcs.store(copy(b"x" * 100_000, of=capture(3, status=404, mime="image/png")), None)
+def test_other_readers_read_stored_captures(folder: Path) -> None:
+    """Both readers find URLs, dates, statuses, types and bodies; all digests are correct."""
+    warcs, _ = open_store(folder)
+    warcs.store(fetched(b"first", of=capture(1)), None)
+    warcs.store(fetched(b"", of=capture(2, status=301, redirect="http://lost.example/1")), None)
+    warcs.store(fetched(b"x" * 100_000, of=capture(3, status=404, mime="image/png")), None)
     warcs.close()
     problems = Problems()
     found = list(read_warc_captures(folder / "unlost-00001.warc.gz", problems))
@@ -88,16 +97,16 @@ def test_other_readers_find_what_was_stored(folder: Path) -> None:
         ("http://lost.example/3", "example,lost)/3", "20140210000001", 404),
     ]
     assert found[1].redirect == "http://lost.example/1"
-    records = list(checked(folder))
+    records = list(read_with_warcio(folder))
     assert [kind for kind, _, _ in records] == ["warcinfo", *["response", "metadata"] * 3]
     assert [payload for kind, _, payload in records if kind == "response"] == [b"first", b"", b"x" * 100_000]
 
 
-def test_a_record_says_where_it_is_from(folder: Path) -> None:
-    """Archive, URI-M, source, dates and the digest of the index stand in the record, and in its metadata."""
-    warcs, _ = opened(folder)
+def test_record_has_its_provenance(folder: Path) -> None:
+    """Archive, URI-M, source, dates and listed digest are in the record and its metadata."""
+    warcs, _ = open_store(folder)
     of = capture(1, digest="sha1:INDEX", migrated=True)
-    warcs.store(FetchedCapture(of, (), copy().body, "damage", "http://raw.example/1"), of)
+    warcs.store(FetchedCapture(of, (), fetched().body, "damage", "http://raw.example/1"), of)
     warcs.close()
     text = text_of(folder / "unlost-00001.warc.gz")
     for line in (
@@ -121,10 +130,10 @@ def test_a_record_says_where_it_is_from(folder: Path) -> None:
         assert f"\r\n{line}\r\n" in about, line
 
 
-def test_an_unknown_status_is_told_as_such(folder: Path) -> None:
-    """The head of the answer must have one; the metadata says that nobody knew."""
-    warcs, _ = opened(folder)
-    record = warcs.store(copy(of=capture(status=None)), None)
+def test_unknown_status_is_recorded(folder: Path) -> None:
+    """The HTTP head needs a status; the metadata says that it is unknown."""
+    warcs, _ = open_store(folder)
+    record = warcs.store(fetched(of=capture(status=None)), None)
     assert warcs.open(record).capture.status is None
     warcs.close()
     text = text_of(folder / record.file)
@@ -132,11 +141,11 @@ def test_an_unknown_status_is_told_as_such(folder: Path) -> None:
     assert "\r\nstatus: unknown\r\n" in text
 
 
-def test_the_same_body_is_kept_once(folder: Path) -> None:
-    """A revisit has the body and the headers of its original, in whatever file; one of a revisit leads to the same."""
-    warcs, _ = opened(folder, max_bytes=1)
+def test_equal_bodies_are_stored_once(folder: Path) -> None:
+    """A revisit has body and headers of its original; a revisit of a revisit refers to the same original."""
+    warcs, _ = open_store(folder, max_bytes=1)
     body = os.urandom(5000)
-    first = warcs.store(copy(body, (("Content-Type", "text/html; charset=x"), ("A", "b"))), None)
+    first = warcs.store(fetched(body, (("Content-Type", "text/html; charset=x"), ("A", "b"))), None)
     second = warcs.store_revisit(capture(2, status=None, mime=None, archive="b", digest="sha1:INDEX"), first)
     third = warcs.store_revisit(capture(3), second)
     warcs.close()
@@ -150,13 +159,13 @@ def test_the_same_body_is_kept_once(folder: Path) -> None:
         assert again.capture.revisit_of == (first.capture.uri, first.capture.datetime)
         assert again.capture.digest == first.capture.digest
     assert (second.listed_digest, second.capture.archive) == ("sha1:INDEX", "b")
-    assert opened(folder)[1] == [first, second, third]
+    assert open_store(folder)[1] == [first, second, third]
 
 
-def test_an_empty_body_does_not_make_a_redirect_of_another(folder: Path) -> None:
-    """Captures that share a body, and differ in what the index says, keep that."""
-    warcs, _ = opened(folder)
-    first = warcs.store(copy(b"", (("A", "b"),), of=capture(1, status=301, redirect="http://lost.example/a")), None)
+def test_revisit_has_its_own_status_and_redirect(folder: Path) -> None:
+    """Captures that share a body keep their own index fields."""
+    warcs, _ = open_store(folder)
+    first = warcs.store(fetched(b"", (("A", "b"),), of=capture(1, status=301, redirect="http://lost.example/a")), None)
     second = warcs.store_revisit(capture(2, status=302, mime=None, redirect="http://lost.example/b"), first)
     third = warcs.store_revisit(capture(3, status=200), first)
     assert warcs.open(second).header("Location") == "http://lost.example/b"
@@ -170,38 +179,38 @@ def test_an_empty_body_does_not_make_a_redirect_of_another(folder: Path) -> None
     ]
 
 
-def test_files_end_where_they_are_full(folder: Path) -> None:
-    """A file that is not ended has another name; one that is, is never changed."""
-    warcs, _ = opened(folder, max_bytes=60_000)
-    records = [warcs.store(copy(os.urandom(10_000), of=capture(n, mime="image/png")), None) for n in range(12)]
+def test_full_files_are_closed(folder: Path) -> None:
+    """An open file has another name; a closed file is never changed."""
+    warcs, _ = open_store(folder, max_bytes=60_000)
+    records = [warcs.store(fetched(os.urandom(10_000), of=capture(n, mime="image/png")), None) for n in range(12)]
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["unlost-00001.warc.gz", "unlost-00002.warc.gz", "unlost-00003.warc.gz.open"]
     warcs.close()
     assert all(path.stat().st_size <= 60_000 for path in folder.iterdir())
-    again, adopted = opened(folder)
+    again, adopted = open_store(folder)
     assert adopted == records
-    again.store(copy(), None)
+    again.store(fetched(), None)
     again.close()
     assert max(path.name for path in folder.iterdir()) == "unlost-00004.warc.gz"
     assert all(text_of(path).startswith("WARC/1.1\r\nWARC-Type: warcinfo\r\n") for path in folder.iterdir())
 
 
-def test_nothing_is_left_of_a_run_that_kept_nothing(folder: Path) -> None:
-    """Neither of one that stored nothing, nor of one whose only copy could not be."""
-    warcs, _ = opened(folder)
+def test_run_without_captures_leaves_no_file(folder: Path) -> None:
+    """This also holds if the only capture is rejected."""
+    warcs, _ = open_store(folder)
     warcs.close()
     with pytest.raises(DateError):
-        warcs.store(copy(of=replace(capture(), datetime="20140230000000")), None)
+        warcs.store(fetched(of=replace(capture(), datetime="20140230000000")), None)
     warcs.close()
     assert list(folder.iterdir()) == []
 
 
-def test_the_same_run_makes_the_same_file(tmp_path: Path) -> None:
-    """No host, no process and no clock but the one that is given shows in it."""
+def test_output_is_deterministic(tmp_path: Path) -> None:
+    """The file depends on no host, process or system clock."""
     texts = []
     for name in ("a", "b"):
-        warcs, _ = opened(tmp_path / name)
-        record = warcs.store(copy(), None)
+        warcs, _ = open_store(tmp_path / name)
+        record = warcs.store(fetched(), None)
         warcs.store_revisit(capture(2), record)
         warcs.close()
         texts.append((tmp_path / name / record.file).read_bytes())
@@ -209,14 +218,14 @@ def test_the_same_run_makes_the_same_file(tmp_path: Path) -> None:
     assert os.uname().nodename.encode() not in texts[0]
 
 
-def test_a_large_body_goes_through_a_small_memory(folder: Path) -> None:
-    """A body of 64 MB takes a few, stored and opened."""
+def test_large_body_uses_bounded_memory(folder: Path) -> None:
+    """A body of 64 MB is stored and opened with 8 MB."""
     import tracemalloc
 
     body = new_body()
     for _ in range(64):
         body.write(bytes(1 << 19) + os.urandom(1 << 19))
-    warcs, _ = opened(folder)
+    warcs, _ = open_store(folder)
     tracemalloc.start()
     try:
         record = warcs.store(FetchedCapture(capture(mime="video/mp4"), (), body), None)
@@ -225,15 +234,15 @@ def test_a_large_body_goes_through_a_small_memory(folder: Path) -> None:
     finally:
         tracemalloc.stop()
     assert again.body.seek(0, os.SEEK_END) == record.capture.length == 64 << 20
-    assert opened(folder)[1] == [record]
+    assert open_store(folder)[1] == [record]
     warcs.close()
     body.close()
     again.body.close()
 
 
-def test_copies_are_opened_while_others_are_stored(folder: Path) -> None:
-    """By another thread, also in the moment in which a file gets its final name."""
-    warcs, _ = opened(folder, max_bytes=30_000)
+def test_captures_can_be_opened_during_storing(folder: Path) -> None:
+    """Another thread opens them, also while a file is renamed."""
+    warcs, _ = open_store(folder, max_bytes=30_000)
     stored: SimpleQueue[tuple[RecoveryRecord, bytes] | None] = SimpleQueue()
 
     def open_all() -> int:
@@ -248,7 +257,7 @@ def test_copies_are_opened_while_others_are_stored(folder: Path) -> None:
         counted = threads.submit(open_all)
         for number in range(100):
             body = os.urandom(5000)
-            stored.put((warcs.store(copy(body, of=capture(number)), None), body))
+            stored.put((warcs.store(fetched(body, of=capture(number)), None), body))
         warcs.close()
         stored.put(None)
         assert counted.result(30) == 100
@@ -256,22 +265,22 @@ def test_copies_are_opened_while_others_are_stored(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("uri", ["", "http://lost.example/" + "a" * 70_000, "\ud800" * 10_000])
-def test_an_address_that_no_record_can_have_is_refused(folder: Path, uri: str) -> None:
-    """It costs its copy, and nothing else."""
-    warcs, _ = opened(folder)
+def test_invalid_url_is_refused(folder: Path, uri: str) -> None:
+    """Other captures are unaffected."""
+    warcs, _ = open_store(folder)
     with pytest.raises(UriError):
-        warcs.store(copy(of=replace(capture(), uri=uri)), None)
+        warcs.store(fetched(of=replace(capture(), uri=uri)), None)
     with pytest.raises(UriError):
-        warcs.store(copy(of=capture(redirect="http://lost.example/" + "a" * 70_000)), None)
-    record = warcs.store(copy(), None)
+        warcs.store(fetched(of=capture(redirect="http://lost.example/" + "a" * 70_000)), None)
+    record = warcs.store(fetched(), None)
     warcs.close()
-    assert opened(folder)[1] == [record]
+    assert open_store(folder)[1] == [record]
 
 
-def test_a_record_that_is_not_as_it_was_is_told(folder: Path) -> None:
-    """A changed byte, another record in its place, a file that went: never another page's body."""
-    warcs, _ = opened(folder)
-    record, other = warcs.store(copy(b"one"), None), warcs.store(copy(b"two", of=capture(2)), None)
+def test_changed_record_is_reported(folder: Path) -> None:
+    """A changed byte, a wrong offset and a missing file raise errors instead of returning another body."""
+    warcs, _ = open_store(folder)
+    record, other = warcs.store(fetched(b"one"), None), warcs.store(fetched(b"two", of=capture(2)), None)
     warcs.close()
     path = folder / record.file
     with pytest.raises(ArchiveFileError, match="byte"):
@@ -289,13 +298,13 @@ def test_a_record_that_is_not_as_it_was_is_told(folder: Path) -> None:
         warcs.open(other)
 
 
-def test_nothing_is_stored_before_the_rest_is_adopted(folder: Path) -> None:
-    """Or what is torn would stay in the middle of a file."""
+def test_storing_before_adopting_is_refused(folder: Path) -> None:
+    """Otherwise an incomplete record would stay in the middle of a file."""
     warcs = WarcStore(folder, VirtualClock(), "unlost/0")
     adopting = warcs.replay_unknown_records({})
     with pytest.raises(RuntimeError):
-        warcs.store(copy(), None)
+        warcs.store(fetched(), None)
     assert list(adopting) == []
-    assert isinstance(warcs.store(copy(), None), RecoveryRecord)
+    assert isinstance(warcs.store(fetched(), None), RecoveryRecord)
     warcs.sync()
     warcs.close()

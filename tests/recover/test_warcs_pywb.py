@@ -1,16 +1,16 @@
-"""What a recovery keeps is replayed by pywb as it stands."""
+"""Tests that pywb replays the WARCs of a recovery unchanged."""
 
 from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.neighbours import pywb
-from tests.recover.sample_captures import capture, copy, opened
+from tests.recover.sample_captures import capture, fetched, open_store
 
 
-def test_pywb_replays_what_was_kept(tmp_path: Path) -> None:
-    """Raw bytes, statuses, headers, redirects and revisits, each from a file of its own, by our index of them."""
+def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
+    """Raw bytes, statuses, headers, redirects and revisits are replayed by our index."""
     folder = tmp_path / "warc"
-    warcs, _ = opened(folder, max_bytes=1)
+    warcs, _ = open_store(folder, max_bytes=1)
     page = b"<!DOCTYPE html><p>gr\xc3\xbc\xc3\x9fe</p>"
     sent = (
         ("Content-Type", "text/html; charset=utf-8"),
@@ -21,10 +21,10 @@ def test_pywb_replays_what_was_kept(tmp_path: Path) -> None:
         ("Broken name", "x"),
         ("X-Split", "a\r\nX-Planted: b"),
     )
-    first = warcs.store(copy(page, sent, of=capture(1)), None)
-    warcs.store(copy(b"gone", of=capture(2, status=404)), None)
-    moved = warcs.store(copy(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None)
-    warcs.store(copy(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
+    first = warcs.store(fetched(page, sent, of=capture(1)), None)
+    warcs.store(fetched(b"gone", of=capture(2, status=404)), None)
+    moved = warcs.store(fetched(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None)
+    warcs.store(fetched(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
     warcs.store_revisit(capture(5, archive="b"), first)
     warcs.store_revisit(capture(6, status=None, mime=None), first)
     warcs.store_revisit(capture(7, status=302, redirect="http://lost.example/2"), moved)
@@ -38,12 +38,12 @@ def test_pywb_replays_what_was_kept(tmp_path: Path) -> None:
             return server.fetch("20140210000001", f"http://lost.example/{number}")
 
         for number in (1, 5, 6):
-            answer = fetch(number)
-            assert (answer.status, answer.body) == (200, page), number
-            assert answer.headers["content-type"] == "text/html; charset=utf-8"
-            assert (answer.headers["x-was"], answer.headers["x-split"]) == ("here", "a X-Planted: b")
-            assert "content-encoding" not in answer.headers
-            assert "x-planted" not in answer.headers
+            response = fetch(number)
+            assert (response.status, response.body) == (200, page), number
+            assert response.headers["content-type"] == "text/html; charset=utf-8"
+            assert (response.headers["x-was"], response.headers["x-split"]) == ("here", "a X-Planted: b")
+            assert "content-encoding" not in response.headers
+            assert "x-planted" not in response.headers
         assert (fetch(2).status, fetch(2).body) == (404, b"gone")
         assert fetch(3).status == 301
         assert fetch(3).headers["location"].endswith("http://lost.example/1")

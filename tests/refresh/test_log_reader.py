@@ -21,7 +21,7 @@ GOOD = [Visit("http://a.example/", f"d{time // 2}", etag=f'"{time // 2}"', time=
 
 
 def read(*paths: Path) -> tuple[ChangeHistory, VisitLogReader]:
-    """Return the history of files, and what was said of them."""
+    """Return the history of files, and the problems."""
     reading = VisitLogReader(Problems())
     for path in paths:
         reading.read(path)
@@ -118,7 +118,7 @@ def test_damaged_parquet_is_reported(tmp_path: Path) -> None:
     assert ChangeHistory(pairing.finish()).visits == len(GOOD) * 2000 - 1000
 
 
-def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+def http_response(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
     """Return an HTTP message."""
     lines = [f"HTTP/1.1 {status}", "Content-Type: text/html", *headers, f"Content-Length: {len(body)}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
@@ -132,14 +132,14 @@ def test_warc_visits_revisits_and_redirects_are_read(tmp_path: Path) -> None:
     identical = b"WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest\r\n"
     unmodified = b"WARC-Profile: http://netpreserve.org/warc/1.0/revisit/server-not-modified\r\n"
     records = [
-        record(answer(b"<p>one 1"), uri=page, date=dates[0], extra=same),
-        record(answer(b"", 'ETag: "2"'), uri=page, date=dates[1], kind="revisit", extra=same + identical),
-        record(answer(b"", status="304 x"), uri=page, date=dates[2], kind="revisit", extra=unmodified),
-        record(answer(b"", "Location: /p", status="301 Gone"), uri="http://a.example/", date=dates[3]),
-        record(answer(b"<p>one 2"), uri=page, date=dates[3]),
-        record(answer(b"", "Location: /p", status="301 Gone"), uri="http://a.example/", date=dates[4]),
-        record(answer(b"<p>one 3"), uri=page, date=dates[4]),
-        record(answer(b"", "Location: /lost", status="301 Gone"), uri="http://a.example/", date=dates[5]),
+        record(http_response(b"<p>one 1"), uri=page, date=dates[0], extra=same),
+        record(http_response(b"", 'ETag: "2"'), uri=page, date=dates[1], kind="revisit", extra=same + identical),
+        record(http_response(b"", status="304 x"), uri=page, date=dates[2], kind="revisit", extra=unmodified),
+        record(http_response(b"", "Location: /p", status="301 Gone"), uri="http://a.example/", date=dates[3]),
+        record(http_response(b"<p>one 2"), uri=page, date=dates[3]),
+        record(http_response(b"", "Location: /p", status="301 Gone"), uri="http://a.example/", date=dates[4]),
+        record(http_response(b"<p>one 3"), uri=page, date=dates[4]),
+        record(http_response(b"", "Location: /lost", status="301 Gone"), uri="http://a.example/", date=dates[5]),
     ]
     path = tmp_path / "a.warc.gz"
     path.write_bytes(b"".join(member(one) for one in records))
@@ -154,7 +154,7 @@ def test_warc_visits_revisits_and_redirects_are_read(tmp_path: Path) -> None:
 
 def test_truncated_warc_is_read_to_its_end(tmp_path: Path) -> None:
     """A truncated record is a failed visit, never a change."""
-    whole = [record(answer(b"<p>same" * 50), uri="http://a.example/", date=f"2014-02-1{day}T00:00:01Z")
+    whole = [record(http_response(b"<p>same" * 50), uri="http://a.example/", date=f"2014-02-1{day}T00:00:01Z")
         for day in range(3)]  # fmt: skip
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(whole)[:-100])

@@ -58,10 +58,10 @@ def test_spilled_visits_are_read_back(visits: list[Visit]) -> None:
     """The history is the same without memory for visits."""
     pairing = VisitPairing(0)
     pairing.add_rows([visit.row for visit in visits])
-    spilled, kept = ChangeHistory(pairing.finish()), ChangeHistory.from_visits(visits)
-    assert spilled.matrix() == kept.matrix()
-    assert spilled.tally == kept.tally
-    assert list(spilled.hosts()) == list(kept.hosts())
+    spilled, in_memory = ChangeHistory(pairing.finish()), ChangeHistory.from_visits(visits)
+    assert spilled.matrix() == in_memory.matrix()
+    assert spilled.tally == in_memory.tally
+    assert list(spilled.hosts()) == list(in_memory.hosts())
 
 
 def test_visits_are_compared_with_the_last_successful_one() -> None:

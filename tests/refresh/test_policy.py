@@ -27,27 +27,27 @@ from unlost.refresh import (
 from unlost.research import MIXTURES, build_history, simulate_visits
 
 
-def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:
+def frozen(host: str, visits: int, *, is_false: bool) -> list[Visit]:
     """Return visits to a page whose date never changes."""
     page, date = f"http://{host}/", "Mon, 10 Feb 2014 00:00:01 GMT"
-    return [Visit(page, f"{time if lies else 0}", last_modified=date, time=time * 10**8) for time in range(visits)]
+    return [Visit(page, f"{time if is_false else 0}", last_modified=date, time=time * 10**8) for time in range(visits)]
 
 
 def test_habitual_false_claims_are_distinguished_from_accidental_ones() -> None:
     """15 false claims of 15 are a habit, 3 of 3 are not yet."""
-    visits = frozen("liar.example", 16, lies=True) + frozen("new.example", 4, lies=True)
-    found = find_unreliable_hosts(ChangeHistory.from_visits(visits + frozen("good.example", 16, lies=False)))
+    visits = frozen("liar.example", 16, is_false=True) + frozen("new.example", 4, is_false=True)
+    found = find_unreliable_hosts(ChangeHistory.from_visits(visits + frozen("good.example", 16, is_false=False)))
     assert [(one.host, one.indicator, one.false_claims, one.claims) for one in found] == [
         ("liar.example", "date", 15, 15)
     ]
     assert found[0].is_always_false
 
 
-def moving(host: str, visits: int, page: str = "", *, lies: bool = False) -> list[Visit]:
-    """Return visits to a page that changes each time, and whose date says so unless it lies."""
-    dates = [f"Mon, 10 Feb 2014 00:00:{0 if lies else time:02d} GMT" for time in range(visits)]
-    address = f"http://{host}/{page}"
-    return [Visit(address, str(time), last_modified=dates[time], time=time * 10**8) for time in range(visits)]
+def moving(host: str, visits: int, page: str = "", *, is_false: bool = False) -> list[Visit]:
+    """Return visits to a page that changes each time, whose date says so, except if `is_false`."""
+    dates = [f"Mon, 10 Feb 2014 00:00:{0 if is_false else time:02d} GMT" for time in range(visits)]
+    uri = f"http://{host}/{page}"
+    return [Visit(uri, str(time), last_modified=dates[time], time=time * 10**8) for time in range(visits)]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_unreliable_hosts_are_downloaded_and_others_skipped(learned: Policy) -> 
     trust = trusted[0]
     for _ in range(3):
         learned.note(trust, learned.decide(trust, old, new).group, changed=True)
-    assert learned.decide(trust, old, new).download, "an audit that finds lies ends trust"
+    assert learned.decide(trust, old, new).download, "an audit that finds a false claim ends trust"
 
 
 def test_unknown_cells_are_downloaded(learned: Policy) -> None:
@@ -110,7 +110,7 @@ def test_invalid_scheme_file_is_rejected(tmp_path: Path, text: bytes) -> None:
 
 def test_too_few_visits_give_no_estimate() -> None:
     """Ten visits prove nothing: everything is downloaded."""
-    policy = learn_policy(ChangeHistory.from_visits(frozen("good.example", 10, lies=False)))
+    policy = learn_policy(ChangeHistory.from_visits(frozen("good.example", 10, is_false=False)))
     assert policy.estimate is None
     old = Visit("http://good.example/", last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
     assert policy.decide("good.example", old, old).download
@@ -198,10 +198,10 @@ def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None
     for run in range(40):
         visits: list[Visit] = []
         for number in range(150):
-            lies = random.random() < 0.1
+            is_false = random.random() < 0.1
             for page in range(min(20, 1 + int(random.expovariate(0.4)))):
                 host = f"h{number}.example"
-                visits += moving(host, 4, f"{page}", lies=lies)
+                visits += moving(host, 4, f"{page}", is_false=is_false)
         [by_host] = ChangeHistory.from_visits(visits).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], run)
         wrong += not by_host.contains(0.9)
     assert wrong <= 4
@@ -210,9 +210,9 @@ def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None
 def test_false_claims_of_other_parts_are_used_in_evaluation() -> None:
     """False claims in one half count in the other half, and in the rest of the same half."""
     honest = [visit for number in range(60) for visit in moving(f"h{number}.example", 31)]
-    honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, lies=False)]
+    honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, is_false=False)]
     stated = learn_policy(
-        ChangeHistory.from_visits(honest + frozen("liar.example", 31, lies=True)), LearningOptions(0.9)
+        ChangeHistory.from_visits(honest + frozen("liar.example", 31, is_false=True)), LearningOptions(0.9)
     ).estimate
     assert stated is not None
     assert stated.missed <= 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours.file_servers import asked, serving
+from tests.neighbours.file_servers import fetch, serving
 from unlost.dates import from_epoch, to_http
 from unlost.refresh import compute_cell, format_cell, visit_from_headers
 
@@ -27,12 +27,12 @@ def folder() -> Iterator[Path]:
 
 
 def put(page: Path, text: str) -> None:
-    """Write a page as editors do, aside and then renamed, with a date that is always the same."""
-    aside = page.with_suffix(".new")
-    aside.write_text(text)
-    aside.chmod(0o644)
-    os.utime(aside, (CHANGED, CHANGED))
-    aside.replace(page)
+    """Write a page as editors do, to a temporary file and then renamed, with a date that is always the same."""
+    temporary = page.with_suffix(".new")
+    temporary.write_text(text)
+    temporary.chmod(0o644)
+    os.utime(temporary, (CHANGED, CHANGED))
+    temporary.replace(page)
 
 
 EXPECTED = {
@@ -49,19 +49,19 @@ EXPECTED = {
 def test_servers_behave_as_documented(kind: str, folder: Path, tmp_path: Path) -> None:
     """ETag and date handling of each server matches the documented table."""
     with serving(kind, folder, tmp_path) as port:
-        _, plain = asked(port, "/page.html")
+        _, plain = fetch(port, "/page.html")
         tag = plain["etag"]
-        _, coded = asked(port, "/page.html", Accept_Encoding="gzip")
+        _, coded = fetch(port, "/page.html", Accept_Encoding="gzip")
         gzip_tag, under_gzip = coded.get("etag", ""), "not compressed"
         returned = None
         if coded.get("content-encoding") == "gzip":
             under_gzip = gzip_tag.replace(tag.strip('"'), "…")
-            returned, _ = asked(port, "/page.html", Accept_Encoding="gzip", If_None_Match=gzip_tag)
-        later, _ = asked(port, "/page.html", If_Modified_Since=to_http(from_epoch(str(CHANGED + 60))))
+            returned, _ = fetch(port, "/page.html", Accept_Encoding="gzip", If_None_Match=gzip_tag)
+        later, _ = fetch(port, "/page.html", If_Modified_Since=to_http(from_epoch(str(CHANGED + 60))))
         older_date = to_http(from_epoch(str(CHANGED - 60)))
-        older, _ = asked(port, "/page.html", If_None_Match=tag, If_Modified_Since=older_date)
+        older, _ = fetch(port, "/page.html", If_None_Match=tag, If_Modified_Since=older_date)
         put(folder / "page.html", "other " * 100)
-        _, edited = asked(port, "/page.html")
+        _, edited = fetch(port, "/page.html")
     after = "same" if edited["etag"] == tag else "changed"
     assert (after, under_gzip, returned, later, older) == EXPECTED[kind]
     assert plain["last-modified"] == edited["last-modified"] == to_http(from_epoch(str(CHANGED)))
@@ -71,6 +71,6 @@ def test_servers_behave_as_documented(kind: str, folder: Path, tmp_path: Path) -
 def test_etags_of_content_codings_belong_to_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
     """A page received plain and gzipped is unchanged, whatever the server does to its ETag."""
     with serving(kind, folder, tmp_path) as port:
-        plain, coded = asked(port, "/page.html")[1], asked(port, "/page.html", Accept_Encoding="gzip")[1]
+        plain, coded = fetch(port, "/page.html")[1], fetch(port, "/page.html", Accept_Encoding="gzip")[1]
     first, second = visit_from_headers(URI, 0, 200, plain), visit_from_headers(URI, 90_000, 200, coded)
     assert format_cell(compute_cell(first, second)).split(".")[:2] == ["same", claim]

@@ -40,7 +40,7 @@ def test_simulated_web_is_reproducible() -> None:
 
 
 def test_mixtures_have_every_trait() -> None:
-    """And no other; a mixture that is none is refused with the names of those that are."""
+    """Each mixture has exactly its traits; an unknown mixture is refused with the known names."""
     assert set(MIXTURES["everything"].shares) == set(TRAITS)
     assert {trait for one in MIXTURES.values() for trait in one.shares} <= set(TRAITS)
     with pytest.raises(UsageError, match="study"):

@@ -1,4 +1,4 @@
-"""What axe-core says of a page.
+"""Checks pages with axe-core.
 
 Each run also plants text with too little contrast and fails if axe does not report it. Without that, a browser in which
 axe cannot examine text (for example without fonts: text has no boxes, and axe calls the rule inapplicable) would pass
@@ -11,7 +11,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page
 
-from tests.report.looking import Visit
+from tests.report.browser_page import PageVisit
 
 _OPTIONS = {"resultTypes": ["violations", "incomplete"]}
 _CONTRAST = "color-contrast"
@@ -34,10 +34,10 @@ _REMOVE = f"""() => {{
 
 
 class BlindCheckError(AssertionError):
-    """Axe did not report the planted contrast fault: it would not report real ones either."""
+    """Axe did not report the planted contrast fault, so it would not report real ones either."""
 
 
-def faults(page: Page) -> list[str]:
+def axe_faults(page: Page) -> list[str]:
     """Return what axe finds wrong, in a line each.
 
     The page must not have a policy that keeps the script of axe out. Raises BlindCheckError.
@@ -56,15 +56,15 @@ def faults(page: Page) -> list[str]:
     ]
 
 
-def faults_of(browser: Browser, file: Path, text: str, scheme: str) -> list[str]:
-    """Return what axe finds wrong with a page in a file of its own, light or dark, whatever policy it has."""
+def axe_faults_of_file(browser: Browser, file: Path, text: str, scheme: str) -> list[str]:
+    """Return the faults of a page in a file, light or dark, whatever its Content-Security-Policy."""
     with browser.new_context(
-        bypass_csp=True,  # its policy would keep axe out, too
+        bypass_csp=True,  # its policy would block axe
         color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
     ) as context:
         page = context.new_page()
-        Visit(page, file, text)
-        return faults(page)
+        PageVisit(page, file, text)
+        return axe_faults(page)
 
 
 def _nodes(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:

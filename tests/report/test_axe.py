@@ -1,11 +1,11 @@
-"""The check with axe-core: it reports contrast faults, and fails where it cannot see any."""
+"""Tests of the axe-core check: it reports contrast faults, and fails if it cannot detect any."""
 
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.report.axe import BlindCheckError, faults, faults_of
+from tests.report.axe import BlindCheckError, axe_faults, axe_faults_of_file
 
 pytestmark = pytest.mark.browser
 
@@ -16,9 +16,9 @@ _PAGE = "<!doctype html><html lang=en><title>A page</title><style>{}</style><mai
 def test_contrast_faults_are_reported(browser: Browser, tmp_path: Path, scheme: str) -> None:
     """A good page has no faults; pale text is one."""
     file = tmp_path / "page.html"
-    assert faults_of(browser, file, _PAGE.format("", "<p>Readable"), scheme) == []
+    assert axe_faults_of_file(browser, file, _PAGE.format("", "<p>Readable"), scheme) == []
     pale = '<p style="color: #999; background: #888">Pale</p>'
-    assert faults_of(browser, file, _PAGE.format("", pale), scheme) == [f"color-contrast: {pale}"]
+    assert axe_faults_of_file(browser, file, _PAGE.format("", pale), scheme) == [f"color-contrast: {pale}"]
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def test_contrast_faults_are_reported(browser: Browser, tmp_path: Path, scheme: 
     ],
     ids=["hidden", "without boxes", "the same colour", "outside"],
 )
-def test_a_check_that_sees_no_text_fails(browser: Browser, tmp_path: Path, style: str) -> None:
-    """Where axe does not report the planted text, the check says so and does not pass."""
+def test_check_without_visible_text_fails(browser: Browser, tmp_path: Path, style: str) -> None:
+    """If axe does not report the planted text, the check raises an error."""
     with pytest.raises(BlindCheckError, match="does not see text"):
-        faults_of(browser, tmp_path / "page.html", _PAGE.format(style, ""), "light")
+        axe_faults_of_file(browser, tmp_path / "page.html", _PAGE.format(style, ""), "light")
 
 
-def test_the_page_is_as_before(browser: Browser) -> None:
-    """The planted text is gone after the check, and never reported."""
+def test_planted_text_is_removed(browser: Browser) -> None:
+    """The planted text is removed after the check and not reported."""
     with browser.new_context() as context:
         page = context.new_page()
         page.set_content(_PAGE.format("", "<p>Readable"))
         before = page.content()
-        assert faults(page) == []
+        assert axe_faults(page) == []
         assert page.content() == before

@@ -1,4 +1,4 @@
-"""What people read stands in one file for each language, and none of it is missing in another."""
+"""Tests of the catalogues of translated texts."""
 
 import string
 from collections import Counter
@@ -12,37 +12,37 @@ from unlost.report import EMPTY, LANGUAGES, Translations, load_texts, negotiate_
 PACKAGES = ("unlost.report", "unlost.report.recovery", "unlost.webui")
 
 
-def values_in(text: str) -> set[str]:
-    """Return the names of the values that a text takes."""
+def placeholders(text: str) -> set[str]:
+    """Return the placeholders of a text."""
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize("language", LANGUAGES[1:])
-def test_every_language_has_the_same_texts(language: str, package: str) -> None:
-    """The same names, and in each text the same values; none is left in English."""
+def test_all_languages_have_the_same_texts(language: str, package: str) -> None:
+    """Names and placeholders are equal, and no text is left in English."""
     english, other = load_texts("en", package), load_texts(language, package)
     assert set(english) == set(other)
-    assert {name for name in english if values_in(english[name]) != values_in(other[name])} == set()
+    assert {name for name in english if placeholders(english[name]) != placeholders(other[name])} == set()
     same = {name for name in english if english[name] == other[name] and len(english[name].split()) > 3}
     assert same <= {"date.moment"}
 
 
-def test_there_are_no_other_files() -> None:
-    """A language that is known has its file in each package, and no file is of a language that is not."""
+def test_catalogue_files_match_known_languages() -> None:
+    """Each package has exactly one file per language."""
     for package in PACKAGES:
         names = {each.name for each in files(package).joinpath("languages").iterdir()}
         assert names == {f"{language}.toml" for language in LANGUAGES}
 
 
-def test_no_name_is_given_twice() -> None:
-    """Texts of several packages are one catalogue, in which none covers another."""
+def test_text_names_are_unique_across_packages() -> None:
+    """No text of one package hides a text of another."""
     counts = Counter(name for package in PACKAGES for name in load_texts("en", package))
     assert [name for name, count in counts.items() if count > 1] == []
 
 
-def test_numbers_and_dates() -> None:
-    """They are written as people of the language do."""
+def test_numbers_and_dates_are_localised() -> None:
+    """Numbers, sizes, dates and durations have the form of the language."""
     english, german = Translations.load("en"), Translations.load("de")
     assert (english.number(1234567), german.number(1234567)) == ("1,234,567", "1.234.567")
     assert (english.size(999), english.size(1_500_000), german.size(1_500_000)) == ("999 B", "1.5 MB", "1,5 MB")
@@ -57,25 +57,25 @@ def test_numbers_and_dates() -> None:
     ]  # fmt: skip
 
 
-def test_plurals() -> None:
-    """One is one in both languages, and all other numbers are several."""
-    for language, said in {
+def test_plurals_are_localised() -> None:
+    """One is singular, and all other numbers are plural."""
+    for language, text in {
         "en": ("1 copy", "0 copies", "1,000 copies"),
         "de": ("1 Kopie", "0 Kopien", "1.000 Kopien"),
     }.items():
         t = Translations.load(language, "unlost.report.recovery")
-        assert tuple(t("time.copies", count) for count in (1, 0, 1_000)) == said
+        assert tuple(t("time.copies", count) for count in (1, 0, 1_000)) == text
 
 
-def test_markup_is_only_what_is_meant_to_be() -> None:
-    """Texts and values are escaped, but for values that are markup; braces in them are no patterns."""
+def test_texts_and_values_are_escaped() -> None:
+    """Values of type Markup are not escaped, and braces in values are literal."""
     strings = Translations("en", {"a": "<i>{x}</i> {y}", "number.group": ",", "number.point": "."})
-    said = strings.marked("a", x="<b>{y}", y=Markup("<b>{x}</b>"))
-    assert said == Markup("&lt;i&gt;&lt;b&gt;{y}&lt;/i&gt; <b>{x}</b>")
+    text = strings.marked("a", x="<b>{y}", y=Markup("<b>{x}</b>"))
+    assert text == Markup("&lt;i&gt;&lt;b&gt;{y}&lt;/i&gt; <b>{x}</b>")
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept", "accepted", "language"),
+    ("requested", "stored", "accepted", "language"),
     [
         ("de", "en", "en", "de"),
         ("xx", "de", "en", "de"),
@@ -88,6 +88,6 @@ def test_markup_is_only_what_is_meant_to_be() -> None:
         (None, None, "x" * 600 + ",de", "en"),
     ],
 )
-def test_a_language_is_chosen(asked: str | None, kept: str | None, accepted: str, language: str) -> None:
-    """By the address, else by what was chosen before, else by what the browser accepts; else it is English."""
-    assert negotiate_language(asked, kept, accepted) == language
+def test_language_is_negotiated(requested: str | None, stored: str | None, accepted: str, language: str) -> None:
+    """The URL comes first, then the stored choice, then Accept-Language, then English."""
+    assert negotiate_language(requested, stored, accepted) == language

@@ -1,1 +1,1 @@
-"""The study: what it is made of, and that it counts rightly."""
+"""Tests of `study`."""

@@ -1,4 +1,4 @@
-"""Examples in the docstrings of the study."""
+"""Tests of examples in docstrings of the study."""
 
 import doctest
 import importlib
@@ -11,7 +11,7 @@ MODULES = [each.name for each in pkgutil.walk_packages(study.__path__, "study.")
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings_show_what_happens(name: str) -> None:
+def test_docstring_examples_are_correct(name: str) -> None:
     """Every example in a docstring runs."""
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

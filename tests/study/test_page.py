@@ -1,4 +1,4 @@
-"""The study: its page is what its chapters left, findings are told and promises judged, missing data is said."""
+"""Tests of the study: its page, findings, gates and missing data."""
 
 import json
 import os
@@ -12,27 +12,27 @@ from study import CHAPTERS, chapter, page
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_is_written_from_the_results() -> None:
-    """docs/study.md is what `make study` makes of what its chapters left, all of them."""
+def test_study_page_is_up_to_date() -> None:
+    """docs/study.md is what `make study` writes from the results of all chapters."""
     assert page.PAGE.read_text() == page.page()
     assert "Not run yet" not in page.PAGE.read_text()
     for name in CHAPTERS:
-        kept = json.loads((chapter.RESULTS / f"{name}.json").read_text())
-        assert kept["figures"]
-        assert f"`{kept['command']}`" in page.PAGE.read_text()
+        stored = json.loads((chapter.RESULTS / f"{name}.json").read_text())
+        assert stored["figures"]
+        assert f"`{stored['command']}`" in page.PAGE.read_text()
 
 
-def test_a_promise_fails_and_a_finding_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both are written down, with the figures."""
+def test_missed_gate_fails_and_refuted_finding_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are written with their figures."""
     monkeypatch.setattr(chapter, "RESULTS", tmp_path)
     good = chapter.Chapter("good", "Good")
     good.keep("a", [1, 2])
     good.finding("twice as much", "1.5 times", holds=False)
     good.gate("points", 15.0, at_least=15)
     good.finish()
-    kept = json.loads((tmp_path / "good.json").read_text())
-    assert kept["findings"] == [{"claim": "twice as much", "found": "1.5 times", "holds": False}]
-    assert kept["figures"]["a"] == [1, 2]
+    stored = json.loads((tmp_path / "good.json").read_text())
+    assert stored["findings"] == [{"claim": "twice as much", "found": "1.5 times", "holds": False}]
+    assert stored["figures"]["a"] == [1, 2]
     assert "| twice as much | 1.5 times | **no** |" in (tmp_path / "good.md").read_text()
     bad = chapter.Chapter("bad", "Bad")
     bad.gate("denied", 1, at_most=0)
@@ -41,8 +41,8 @@ def test_a_promise_fails_and_a_finding_does_not(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "bad.md").exists()
 
 
-def test_missing_lists_are_said(tmp_path: Path) -> None:
-    """With exit code 3, their names, and where they are looked for; nothing is written."""
+def test_missing_data_is_reported(tmp_path: Path) -> None:
+    """The exit code is 3, the message names the files and their folder, and nothing is written."""
     done = subprocess.run(
         [sys.executable, "-m", "study.ageing"],
         cwd=ROOT,

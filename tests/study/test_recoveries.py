@@ -1,4 +1,4 @@
-"""The chapter about recoveries: its tables say what was planted, and its findings follow from them."""
+"""Tests of the chapter about recoveries: tables and findings for planted outcomes."""
 
 from study import recoveries
 from study.chapter import Chapter
@@ -14,8 +14,8 @@ ADDED = {"naive": 0, "knowledgeable": 1, "exhaustive": 20}
 REQUESTS = {"naive": 100, "knowledgeable": 10, "exhaustive": 30}
 
 
-def planted(*, together: int = 8) -> list[Outcome]:
-    """Return sites of ten pages: each archive alone brings two, all together so many, of which two are changed."""
+def planted_outcomes(*, together: int = 8) -> list[Outcome]:
+    """Return sites of ten pages: each archive alone yields two, all together `together`, two of them changed."""
     found = []
     for place, name in enumerate(NAMES):
         for policy in SELECTABLE_POLICIES:
@@ -37,23 +37,23 @@ def planted(*, together: int = 8) -> list[Outcome]:
     return found
 
 
-def told(outcomes: list[Outcome]) -> Chapter:
-    """Return the chapter, of which nothing is written."""
+def make_chapter(outcomes: list[Outcome]) -> Chapter:
+    """Return the chapter without writing it."""
     chapter = Chapter("recoveries", "Recoveries")
     recoveries.told(chapter, outcomes)
     return chapter
 
 
 def finding(chapter: Chapter, words: str) -> tuple[object, object]:
-    """Return what was found about a claim with these words, and whether it holds."""
+    """Return result and verdict of the finding with these words."""
     found = [each for each in chapter.findings if words in str(each["claim"])]
     assert len(found) == 1
     return found[0]["found"], found[0]["holds"]
 
 
-def test_tables_have_what_was_planted() -> None:
-    """Rows of sites, archives, policies and tests are those of the numbers."""
-    chapter = told(planted())
+def test_tables_have_planted_figures() -> None:
+    """Rows of sites, archives, policies and tests are those of the planted outcomes."""
+    chapter = make_chapter(planted_outcomes())
     lines = chapter._lines
     vector = "(0.200, 0.200, 0.000)"
     assert f"| school | 4 | 10/8 80.0 % | 10/8 80.0 % | 0 | 0 | {vector} | 50.0 % |" in lines
@@ -71,9 +71,9 @@ def test_tables_have_what_was_planted() -> None:
     assert "| requests | knowledgeable | naive | 12 | 0 | 78 | < 0.001 |" in lines
 
 
-def test_findings_follow_from_the_numbers() -> None:
-    """What the planted numbers say holds, and what they contradict does not."""
-    chapter = told(planted())
+def test_findings_follow_from_planted_outcomes() -> None:
+    """Findings that the figures support hold, and others do not."""
+    chapter = make_chapter(planted_outcomes())
     assert finding(chapter, "no repository alone")[1] is True
     assert finding(chapter, "less than half of the requests") == ("422.0 / 62.0 / 142.0", True)
     assert finding(chapter, "adds far more") == ("0.0 % / 11.1 % / 71.4 %", True)
@@ -81,20 +81,20 @@ def test_findings_follow_from_the_numbers() -> None:
     assert finding(chapter, "68 %")[0] == "80.0 %, median 80.0 %, by what was put in"
     assert finding(chapter, "68 %")[1] is False
     assert finding(chapter, "MSN (30 %)")[1] is False
-    # Nothing has a `?` and nothing is deep: nobody can tell.
+    # No page has a `?` or is deep, so these are undecided.
     assert finding(chapter, "with `?`")[1] is False
     assert finding(chapter, "deeper than three")[1] is False
 
 
-def test_archives_that_are_no_better_together_are_seen() -> None:
-    """If one alone brings as much as all of them, the claim that all are needed does not hold."""
-    chapter = told(planted(together=2))
+def test_sufficient_single_archive_refutes_the_finding() -> None:
+    """If one archive yields as much as all, the finding that all are needed does not hold."""
+    chapter = make_chapter(planted_outcomes(together=2))
     assert finding(chapter, "no repository alone")[1] is False
 
 
-def test_every_number_of_a_table_is_kept() -> None:
-    """The file has the recoveries of each site and the tests, for those who want to count themselves."""
-    chapter = told(planted())
+def test_figures_of_all_tables_are_stored() -> None:
+    """The JSON file has the outcomes of each site and the tests."""
+    chapter = make_chapter(planted_outcomes())
     policies = chapter.figures["policies"]
     assert isinstance(policies, dict)
     assert [len(found) for found in policies.values()] == [12, 12, 12]

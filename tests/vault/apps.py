@@ -24,7 +24,7 @@ _HTML = "text/html; charset=utf-8"
 _OLD = "Sat, 01 Jan 2000 00:00:00 GMT"
 
 
-def answer(path: str, match: str | None, since: str | None) -> tuple[int, dict[str, str], bytes]:
+def respond(path: str, match: str | None, since: str | None) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body for a path: what all four serve."""
     fixed = {
         "/data.json": (200, {"Content-Type": "application/json", "ETag": '"json"'}, b"{}"),
@@ -67,7 +67,7 @@ async def any_path(request: Request) -> Response:
     if request.url.path == "/stream":
         return StreamingResponse(pieces_later(), media_type="text/html")
     given = request.headers
-    status, headers, body = answer(request.url.path, given.get("if-none-match"), given.get("if-modified-since"))
+    status, headers, body = respond(request.url.path, given.get("if-none-match"), given.get("if-modified-since"))
     return Response(body, status, headers)
 
 
@@ -81,7 +81,7 @@ def flask_path(path: str) -> FlaskResponse:
     if path == "stream":
         return FlaskResponse(pieces(), mimetype="text/html")
     given = flask_request.headers
-    status, headers, body = answer(f"/{path}", given.get("If-None-Match"), given.get("If-Modified-Since"))
+    status, headers, body = respond(f"/{path}", given.get("If-None-Match"), given.get("If-Modified-Since"))
     return FlaskResponse(body, status, headers)
 
 
@@ -90,7 +90,7 @@ def django_path(request: HttpRequest) -> HttpResponseBase:
     if request.path == "/stream":
         return StreamingHttpResponse(pieces(), content_type="text/html")
     given = request.headers
-    status, headers, body = answer(request.path, given.get("If-None-Match"), given.get("If-Modified-Since"))
+    status, headers, body = respond(request.path, given.get("If-None-Match"), given.get("If-Modified-Since"))
     made = HttpResponse(body, status=status, headers=headers)
     if status != 304:
         made["Content-Length"] = str(len(body))
@@ -101,7 +101,7 @@ if VAULT:
     settings.configure(
         ROOT_URLCONF=__name__,
         ALLOWED_HOSTS=["*"],
-        SECRET_KEY="for-tests-only",  # noqa: S106  it keeps nothing
+        SECRET_KEY="for-tests-only",  # noqa: S106  no real secret
         MIDDLEWARE=[],
         USE_TZ=True,
     )

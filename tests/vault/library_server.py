@@ -8,7 +8,7 @@ from typing import Any
 from unlost.vault.middleware import page_blocks
 from unlost.vault.middleware.wsgi import VaultMiddleware
 
-page_blocks._RELOAD_CHECK_SECONDS = 0.0  # weeks pass faster here than the vault is looked at
+page_blocks._RELOAD_CHECK_SECONDS = 0.0  # simulated weeks are shorter than the reload interval
 
 
 def load(root: Path) -> Any:  # noqa: ANN401  a WSGI application

@@ -99,10 +99,10 @@ class SimulatedArchive:
 
     def _update_index(self, files: list[Path]) -> None:
         """Update the index that pywb reads for each request."""
-        aside = self.folder / "index.new"
-        done = unlost("index", "build", *map(str, files), "-o", str(aside))
+        new_index = self.folder / "index.new"
+        done = unlost("index", "build", *map(str, files), "-o", str(new_index))
         assert done.returncode == 0, done.stderr.decode()
-        aside.replace(self.index)
+        new_index.replace(self.index)
 
 
 def minified(body: bytes) -> bytes:

@@ -41,7 +41,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def fresh(source: Path, target: Path) -> Path:
-    """Return a copy of a folder."""
+    """Copy a folder and return the copy."""
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(source, target, symlinks=True))
 

@@ -55,9 +55,9 @@ def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        body = answer.read()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, body
+        response = connection.getresponse()
+        body = response.read()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, body
     finally:
         connection.close()
 
@@ -83,7 +83,7 @@ def test_served_pages_restore_the_files(port: int, vault: Path, tmp_path: Path) 
 
 
 def test_all_clients_get_the_same_bytes(port: int) -> None:
-    """Whoever asks, from an archive or with a browser, gets the same page, the second time, too."""
+    """Archives and browsers get the same page, also on repeated requests."""
     agents = ("Mozilla/5.0", "Googlebot/2.1", "archive.org_bot", "")
     assert len({ask(port, "/page/3", user_agent=agent)[2] for agent in agents}) == 1
 

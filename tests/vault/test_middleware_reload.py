@@ -17,7 +17,7 @@ PAGE = b"<html><body>hello</body></html>"
 
 @pytest.fixture
 def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    """Return a vault while it is updated; middleware looks at it before every answer."""
+    """Return a vault that is updated; the middleware checks it before every response."""
     monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", -1.0)
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     pack_site(tmp_path / "v", server, site)
@@ -26,7 +26,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 def asker(vault: Vault) -> Callable[[str], bytes]:
-    """Return what asks an application with this vault for a path."""
+    """Return a function that requests a path from an application with this vault."""
 
     def app(_: object, start_response: Callable[..., object]) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/html"), ("Content-Length", str(len(PAGE)))])
@@ -37,14 +37,14 @@ def asker(vault: Vault) -> Callable[[str], bytes]:
     def ask(path: str) -> bytes:
         environ: dict[str, object] = {"PATH_INFO": path}
         setup_testing_defaults(environ)
-        told: list[tuple[str, str]] = []
+        sent_headers: list[tuple[str, str]] = []
 
         def start_response(_: str, headers: list[tuple[str, str]], __: object = None) -> Callable[[bytes], object]:
-            told[:] = headers
+            sent_headers[:] = headers
             return lambda data: data
 
         body = b"".join(middleware(environ, start_response))
-        assert int(dict(told).get("content-length") or dict(told)["Content-Length"]) == len(body)
+        assert int(dict(sent_headers).get("content-length") or dict(sent_headers)["Content-Length"]) == len(body)
         return body
 
     return ask

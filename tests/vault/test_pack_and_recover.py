@@ -157,10 +157,10 @@ def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
     """Segments served as plain files suffice without any page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(pack_site(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
-    (tmp_path / "kept" / "unlost-vault").mkdir(parents=True)
+    (tmp_path / "stored" / "unlost-vault").mkdir(parents=True)
     for file in (site / "unlost-vault").glob("*.tar.gz"):
-        shutil.copy(file, tmp_path / "kept" / "unlost-vault")
-    done = brought_back(tmp_path / "kept", tmp_path / "back")
+        shutil.copy(file, tmp_path / "stored" / "unlost-vault")
+    done = brought_back(tmp_path / "stored", tmp_path / "back")
     assert not done.incomplete
     assert listing(tmp_path / "back" / "srv") == listing(server)
 

@@ -32,7 +32,7 @@ pytestmark = [
 ITEMS = 125
 PAGE_LIMIT = 24 << 10
 CUT = 7_500
-"""Bytes of a page that the archive keeps which truncates: one block, and of pages that carry two not always both."""
+"""Bytes of a page that the truncating archive stores: one block, but not always both blocks of a page with two."""
 
 LINKED, MOVED, ALL_MOVED, GONE, LAST = 10, 13, 16, 19, 24
 """The weeks of the dissertation's table of events: a page gets a link, some blocks move, all do, the site is gone."""
@@ -62,11 +62,11 @@ def serving(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str
         yield f"http://127.0.0.1:{port}"
 
 
-def fetched(address: str) -> tuple[int, bytes]:
+def fetched(url: str) -> tuple[int, bytes]:
     """Return status and body of a page."""
     try:
-        with urlopen(address, timeout=30) as answer:  # noqa: S310  loopback
-            return answer.status, answer.read()
+        with urlopen(url, timeout=30) as response:  # noqa: S310  loopback
+            return response.status, response.read()
     except HTTPError as error:
         with error:
             return error.code, error.read()
@@ -146,14 +146,14 @@ class Proof:
         shutil.rmtree(target, ignore_errors=True)
         archives = ("--archives", str(self.folder / "archives.toml"))
         recovery = ("--recovery", str(self.folder / f"recovery-{week}"))
-        said = self._run_vault(
+        report = self._run_vault(
             "recover", f"{site}/", "-o", str(target), "--json", *archives, *recovery, codes=(0, 1, 4)
         )
         came = listing(target / "library") if target.exists() else {}
         matches = [number for number, each in enumerate(self.snapshots) if each == came]
-        self.back[week] = matches[-1] if matches and not said["short"] else None
+        self.back[week] = matches[-1] if matches and not report["short"] else None
         self.whole[week] = self._is_held()
-        for kind, count in said["problems"].items():
+        for kind, count in report["problems"].items():
             self.problems[kind] = self.problems.get(kind, 0) + count
         state = open_vault(self.vault)
         if len(state.generations) == 2 and week < GONE:
@@ -165,7 +165,7 @@ class Proof:
             recovery_folder = str(self.folder / f"recovery-{week}")
             held = ("--held-in", recovery_folder, "--vault", str(self.vault), "--date", _date(week))
             code = self._run_vault("advance", *held, codes=(0, 1))["code"]
-            assert (code == 0) >= status["next_stage_is_safe"], "what the last copies hold, all of them do"
+            assert (code == 0) >= status["next_stage_is_safe"], "all captures include the last ones"
 
     def _is_held(self) -> bool:
         """Return whether the archives have enough blocks of one version of every segment."""

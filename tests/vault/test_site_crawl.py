@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import Page as Answer
-from tests.crawl.site import html, living, text
+from tests.crawl.live_site import Page as Answer
+from tests.crawl.live_site import html, serve_live_site, text
 from tests.vault.fixtures import pack_site, server_files, static_site
 from unlost.crawl import CrawlOutcome
 from unlost.errors import InputError, UsageError
@@ -38,7 +38,7 @@ def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[Carri
     """Return the pages of a site that runs meanwhile."""
 
     async def run() -> list[CarrierPage]:
-        async with living(site) as server:
+        async with serve_live_site(site) as server:
             return await SiteCrawl(folder, server.clock, 0.0, "me@example.org").list_pages(server.url + start)
 
     return asyncio.run(run())
@@ -52,7 +52,7 @@ def test_list_pages_finds_archivable_pages(tmp_path: Path) -> None:
 
 
 def test_page_sizes_exclude_existing_blocks(tmp_path: Path) -> None:
-    """A site with blocks is planned as if it had none."""
+    """A site with blocks is planned like one without."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     bare = (site / "index.html").read_bytes()
     inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
@@ -94,7 +94,7 @@ def test_visit_pages_fetches_only_pages_of_the_vault(tmp_path: Path) -> None:
     }
 
     async def run() -> list[str]:
-        async with living(served) as running:
+        async with serve_live_site(served) as running:
             visits = SiteCrawl(tmp_path / "crawl", running.clock, 0.0, "me@example.org")
             await visits.visit_pages(f"{running.url}/", vault.live)
             assert sorted(running.paths) == sorted([*served, "/sub/p1.html"])
@@ -112,7 +112,7 @@ def test_site_crawl_counts_new_responses_and_stores_the_result(tmp_path: Path) -
     events: list[str] = []
 
     async def run() -> None:
-        async with living(pages) as server:
+        async with serve_live_site(pages) as server:
             for expected in (2, 0):
                 site_crawl = SiteCrawl(
                     tmp_path / "crawl", server.clock, 0.0, "me@example.org", lambda event, _: events.append(event)

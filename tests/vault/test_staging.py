@@ -24,7 +24,7 @@ from unlost.vault import (
 
 
 def refresh(archive: Path, site: Path, share: float, rng: random.Random) -> None:
-    """Let an archive that keeps only the last copy look at a share of the pages."""
+    """Let an archive that stores only the latest capture visit a share of the pages."""
     for page in iter_html_files(site):
         if rng.random() < share:
             target = archive / page.relative_to(site)

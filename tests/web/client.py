@@ -50,11 +50,13 @@ class Client:
             for name, value in (headers or {}).items():
                 connection.putheader(name, value)
             connection.endheaders()
-            answer = connection.getresponse()
+            response = connection.getresponse()
             found: dict[str, str] = {}
-            for name, value in answer.getheaders():
+            for name, value in response.getheaders():
                 found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
-            return HttpResponse(answer.status, found, answer.read(), frozenset(name for name, _ in answer.getheaders()))
+            return HttpResponse(
+                response.status, found, response.read(), frozenset(name for name, _ in response.getheaders())
+            )
         finally:
             connection.close()
 
@@ -62,10 +64,10 @@ class Client:
         """Send bytes, and return all that is received until the connection is closed."""
         with socket.create_connection(("127.0.0.1", self.port), 30) as connection:
             connection.sendall(data)
-            answer = b""
+            response = b""
             while piece := connection.recv(1 << 16):
-                answer += piece
-        return answer
+                response += piece
+        return response
 
 
 def is_ready(port: int) -> bool:

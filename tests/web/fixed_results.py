@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import uvloop
 
-from unlost import uri as addresses
+from unlost import uri as uris
 from unlost.aggregate import AggregateResult, ArchiveReport, ArchiveStatus, CacheControl, RoutingOptions
 from unlost.archives import FetchedCapture
 from unlost.capture import Capture
@@ -37,7 +37,7 @@ PAGE = "http://example.com/"
 DATES = ("19960101040926", "20020120142510", "20140210000001", "20201231235959")
 
 
-def copies(page: str) -> tuple[MementoTuple, ...]:
+def mementos_of(page: str) -> tuple[MementoTuple, ...]:
     """Return four mementos of a page in two archives, by date."""
     return tuple(
         MementoTuple(date, archive, f"http://{archive}/web/{date}/{page}")
@@ -52,11 +52,11 @@ LIMITED = ArchiveReport("a.org", "routed", "not-now", 0, 0.1, "a.org: not querie
 RETRY = {"http://limited.example/": 20.0, "http://due.example/": -3.0}
 """Seconds until an archive admits requests for a page again."""
 PAGES: dict[str, tuple[tuple[MementoTuple, ...], tuple[ArchiveReport, ...]]] = {
-    PAGE: (copies(PAGE), (HIT, ArchiveReport("b.org", "routed", "hit", 2, 7.0))),
+    PAGE: (mementos_of(PAGE), (HIT, ArchiveReport("b.org", "routed", "hit", 2, 7.0))),
     NOISY: ((), (ArchiveReport("x" * 8_000, "routed", "miss"),)),
-    "http://one.example/": (copies("http://one.example/")[:1], (HIT,)),
-    "http://slow.example/": (copies("http://slow.example/"), (HIT,)),
-    "http://partly.example/": (copies("http://partly.example/")[::2], (HIT, LATE)),
+    "http://one.example/": (mementos_of("http://one.example/")[:1], (HIT,)),
+    "http://slow.example/": (mementos_of("http://slow.example/"), (HIT,)),
+    "http://partly.example/": (mementos_of("http://partly.example/")[::2], (HIT, LATE)),
     "http://failed.example/": ((), (ArchiveReport("a.org", "routed", "miss"), LATE)),
     "http://limited.example/": ((), (LIMITED, LATE)),
     "http://due.example/": ((), (LIMITED,)),
@@ -114,7 +114,7 @@ class FixedResults:
         freshness: CacheControl = CacheControl(),  # noqa: B008
     ) -> AggregateResult:
         """Return the fixed result, restricted to the requested archives."""
-        addresses.key(uri)
+        uris.key(uri)
         if unknown := (wish.archives or frozenset()) - {each.id for each in ARCHIVES}:
             raise UsageError(f"no archive `{min(unknown)[:100]}` in the registry. There are a.org, b.org, evil.org")
         cached = self.get_cached(uri, wish)
@@ -174,7 +174,7 @@ class FixedCaptures:
             raise NotNowError("its limits are used up", memento.archive, SystemClock().now() + 30, "rate")
         if "broke" in uri:
             raise FailedError("the connection broke", memento.archive, "reset")
-        capture = Capture(uri, addresses.key(uri), memento.datetime, 200, "text/html", urim=memento.uri)
+        capture = Capture(uri, uris.key(uri), memento.datetime, 200, "text/html", urim=memento.uri)
         headers = (
             ("Content-Type", "text/html; charset=x-odd"),
             ("Set-Cookie", "a=b"),
@@ -187,12 +187,12 @@ class FixedCaptures:
 
 
 for _name in ("nocopy", "notnow", "broke", "moved"):
-    PAGES[f"http://{_name}.example/"] = (copies(f"http://{_name}.example/"), (HIT,))
+    PAGES[f"http://{_name}.example/"] = (mementos_of(f"http://{_name}.example/"), (HIT,))
 
 
 async def main(port: int, published: Path | None) -> None:
     """Serve until a signal arrives."""
-    web_server._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
+    web_server._HEAD_SECONDS = HEAD_SECONDS  # shorter for tests
     web_server._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
     metrics, monitor = Metrics(), EventStream(heartbeat=0.2)
     finds = FixedResults(MetricsListener(metrics, monitor))

@@ -13,7 +13,7 @@ from unlost.web import ServiceOptions, build_service
 PAGE = "http://example.com/"
 
 
-def told(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+def statuses_of(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Return the descriptions of the archives after some look-ups."""
 
     async def run() -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ def test_map_without_date_is_reported(tmp_path: Path) -> None:
     file.write_bytes(b'!context ["https://git.io/mementomap"]\n!meta {"rules": "wayback"}\ncom,example)/ 1\n')
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", mementomap=str(file))
     without = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://b.example/")
-    first, second = told(tmp_path, archive, without)
+    first, second = statuses_of(tmp_path, archive, without)
     assert first["why"] == "its map decides"
     assert (first["map"]["made"], first["map"]["age_seconds"]) == (None, None)
     assert first["map"]["checked"]
@@ -46,8 +46,8 @@ def test_suspended_archive_is_reported_with_the_reason(tmp_path: Path) -> None:
     """An archive whose rate limit is exhausted is reported, although its circuit is closed."""
     limits = (RateLimit(1000, 1, (RequestKind.INDEX,), "the test"),)
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
-    (refused,) = told(tmp_path / "one", archive, pages=(PAGE,))
+    (refused,) = statuses_of(tmp_path / "one", archive, pages=(PAGE,))
     assert "refused" in refused["last_failure"]
-    (waiting,) = told(tmp_path / "two", archive, pages=(PAGE, f"{PAGE}2"))
+    (waiting,) = statuses_of(tmp_path / "two", archive, pages=(PAGE, f"{PAGE}2"))
     assert waiting["last_failure"].startswith("not-now: ")
     assert waiting["last_failure"].endswith(": it refused a connection")

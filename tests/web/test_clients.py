@@ -80,9 +80,9 @@ def test_clients_find_all_mementos(environment: Environment) -> None:
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, answer.text, b"")
     done = unlost("timegate", LOST, "2012", "--archives", str(environment.registry), env=home)
     assert done.returncode == 0
-    moment, address = done.stdout.decode().split()
+    moment, location = done.stdout.decode().split()
     assert moment == "20120601120000"
-    assert environment.service.request(f"/memento/2012/{LOST}").headers["location"] == address
+    assert environment.service.request(f"/memento/2012/{LOST}").headers["location"] == location
     done = unlost("timegate", "http://never.example/", "--json", "--archives", str(environment.registry), env=home)
     assert (done.returncode, json.loads(done.stdout)["closest"]) == (1, None)
 

@@ -38,9 +38,9 @@ def watching(service: Client) -> Iterator[socket.socket]:
 def read_until(connection: socket.socket, pattern: bytes) -> bytes:
     """Read up to a pattern, with a timeout."""
     seen = bytearray()
-    wanted = re.compile(pattern)
+    expected = re.compile(pattern)
     deadline = time.monotonic() + 30
-    while not wanted.search(seen, max(0, len(seen) - (1 << 18))):  # a piece of it may have come before
+    while not expected.search(seen, max(0, len(seen) - (1 << 18))):  # a piece of it may have come before
         assert time.monotonic() < deadline, seen[-500:]
         piece = connection.recv(1 << 17)
         assert piece, seen[-500:]
@@ -74,20 +74,20 @@ def test_events_and_heartbeats(service: Client) -> None:
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST"])
 def test_event_stream_has_no_cors_headers(service: Client, method: str) -> None:
     """For all methods; for GET, `watching` checks it."""
-    answer = service.request("/monitor", method=method, headers={"Origin": "https://evil.example"})
-    assert not [name for name in answer.headers if name.startswith("access-control-")]
-    assert answer.status == {"HEAD": 200, "OPTIONS": 204, "POST": 405}[method]
+    response = service.request("/monitor", method=method, headers={"Origin": "https://evil.example"})
+    assert not [name for name in response.headers if name.startswith("access-control-")]
+    assert response.status == {"HEAD": 200, "OPTIONS": 204, "POST": 405}[method]
 
 
 def test_slow_reader_does_not_block_others(service: Client) -> None:
     """A client that does not read loses events and gets their number; others get all of them at once."""
-    with watching(service) as slow, watching(service) as quick, ThreadPoolExecutor() as beside:
-        told = beside.submit(read_until, quick, rb'"endpoint": "health"')
+    with watching(service) as slow, watching(service) as quick, ThreadPoolExecutor() as executor:
+        received = executor.submit(read_until, quick, rb'"endpoint": "health"')
         for _ in range(1_500):
             assert noise(service).status == 404
         service.request("/health")
-        assert told.result().count(b"event: request") == 1_501
-        assert b"event: lost" not in told.result()
+        assert received.result().count(b"event: request") == 1_501
+        assert b"event: lost" not in received.result()
         seen = read_until(slow, rb"event: lost\ndata: \{[^\n]*\}\n")
     lost = json.loads(re.findall(rb"event: lost\ndata: (\{.*?\})", seen)[-1])["count"]
     assert 0 < lost < 3_000
@@ -157,9 +157,9 @@ def test_readers_are_counted_by_client_network(service: Client) -> None:
     with ExitStack() as stack:
         for _ in range(25):
             stack.enter_context(watching(service))
-        answer = service.request("/monitor")
-        assert (answer.status, answer.headers["retry-after"]) == (429, "60")
-        assert "access-control-allow-origin" not in answer.headers
+        response = service.request("/monitor")
+        assert (response.status, response.headers["retry-after"]) == (429, "60")
+        assert "access-control-allow-origin" not in response.headers
 
 
 def _readers(service: Client) -> int:

@@ -25,7 +25,7 @@ PAGES = [
     f"http://site{number % 5}.example/{path}" for number in range(12) for path in (f"a/{number}", f"b/{number}?q=1")
 ]
 ABSENT = ["http://site0.example/a/none", "http://elsewhere.example/", "http://site1.example/"]
-ANEW = CacheControl(no_cache=True)
+NO_CACHE = CacheControl(no_cache=True)
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         pages = chance.sample(PAGES, 10)
         warc = folder / f"{number}.warc.gz"
         records = [
-            response(page, f"20{10 + chance.randrange(9)}-02-10T00:00:0{copy}Z", b"<p>hello</p>")
+            response(page, f"20{10 + chance.randrange(9)}-02-10T00:00:0{index}Z", b"<p>hello</p>")
             for page in pages
-            for copy in range(chance.randint(1, 3))
+            for index in range(chance.randint(1, 3))
         ]
         warc.write_bytes(b"".join(records))
         build_map([warc], folder / f"{number}.ukvs")
@@ -87,14 +87,14 @@ def test_routed_results_equal_broadcast_results(environment: Environment, tmp_pa
 
     async def compare(parts: ServiceContext) -> None:
         for page in PAGES + ABSENT:
-            routed = await parts.finder.find(page, RoutingOptions(), ANEW)
-            everybody = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
-            assert list(routed.mementos) == list(everybody.mementos)
-            assert (routed.failures, everybody.failures) == ((), ())
+            routed = await parts.finder.find(page, RoutingOptions(), NO_CACHE)
+            broadcast = await parts.finder.find(page, RoutingOptions(broadcast=True), NO_CACHE)
+            assert list(routed.mementos) == list(broadcast.mementos)
+            assert (routed.failures, broadcast.failures) == ((), ())
             holders = {f"a{number}" for number, pages in enumerate(environment.held) if page in pages}
-            assert {row.archive for row in everybody.mementos} == holders
+            assert {row.archive for row in broadcast.mementos} == holders
             assert {report.archive for report in routed.reports} >= holders
-            assert {report.archive for report in everybody.reports} == {"a0", "a1", "a2"}
+            assert {report.archive for report in broadcast.reports} == {"a0", "a1", "a2"}
             if page in ABSENT:
                 assert (routed.reports, routed.passed_over) == ((), ("a0", "a1", "a2"))
 
@@ -121,13 +121,13 @@ def test_routing_statistics_are_reported(environment: Environment, tmp_path: Pat
 
     async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
-            await parts.finder.find(page, RoutingOptions(), ANEW)
+            await parts.finder.find(page, RoutingOptions(), NO_CACHE)
 
     run(environment.options(tmp_path, exploring=1.0), ask)
 
     async def look(parts: ServiceContext) -> None:
-        told = describe_archives(parts.archive_status.archive_statuses(), parts.clock)
-        archives = told["archives"]
+        about = describe_archives(parts.archive_status.archive_statuses(), parts.clock)
+        archives = about["archives"]
         assert isinstance(archives, list)
         for number, each in enumerate(archives):
             assert each["routed"] == {"asked": len(environment.held[number]), "hits": len(environment.held[number])}
@@ -154,11 +154,11 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
 
     run(environment.options(tmp_path, archives=archives, upstream_log=log), ask)
     problems = Problems()
-    answers: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
-    assert (problems.total, len(answers)) == (0, 3 * len(PAGES))
-    assert {answer.reason for answer in answers} == {"learned"}
+    responses: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
+    assert (problems.total, len(responses)) == (0, 3 * len(PAGES))
+    assert {answer.reason for answer in responses} == {"learned"}
     for number, held in enumerate(environment.held):
-        hits = {answer.uri for answer in answers if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
+        hits = {answer.uri for answer in responses if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
         assert hits == held
     everything = tmp_path / "all.ukvs"
     everything.write_text('!context ["https://git.io/mementomap"]\nexample,* 100\n')
@@ -166,13 +166,13 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
         "map", "exclude", str(everything), "--misses", str(log), "--archive", "a0", "-o", str(tmp_path / "m"), "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["added"], said["problems"]) == (len(missed), {}), said
+    result = json.loads(done.stdout)
+    assert (result["added"], result["problems"]) == (len(missed), {}), result
 
     async def look(parts: ServiceContext) -> None:
         rates = {each.archive.id: each.hit_rate for each in parts.archive_status.archive_statuses()}
         for number, held in enumerate(environment.held):
-            # From one half, which nobody told otherwise.
+            # The default share is one half.
             assert abs((rates[f"a{number}"] or 0) - len(held) / len(PAGES)) < 0.1
 
     (tmp_path / "state" / "hit-rates.json").unlink()
@@ -188,7 +188,7 @@ def test_circuit_of_a_failing_archive_opens(environment: Environment, tmp_path: 
 
     async def ask(parts: ServiceContext) -> None:
         for _ in range(4):
-            found = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
+            found = await parts.finder.find(page, RoutingOptions(broadcast=True), NO_CACHE)
             assert "a1" in {row.archive for row in found.mementos}
             assert [report.archive for report in found.failures] == ["dead"]
         absent = await parts.finder.find(ABSENT[1], RoutingOptions(broadcast=True))

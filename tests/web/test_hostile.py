@@ -90,7 +90,7 @@ def test_archives_cannot_inject_headers(service: Client) -> None:
     ],
     ids=["long", "endless line", "many headers", "endless header",
          "one large header", "small headers", "a second request", "some headers",
-         "not ascii", "space", "rubbish", "host", "host 2",
+         "not ascii", "space", "garbage", "host", "host 2",
          "two hosts", "long host"],
 )  # fmt: skip
 def test_request_size_is_limited(service: Client, request_: bytes, status: bytes) -> None:
@@ -113,7 +113,7 @@ def test_header_size_is_limited_for_fragmented_data(service: Client, head: bytes
     for before in (begin, begin + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"):
         with socket.create_connection(("127.0.0.1", service.port), 30) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            answer = b""
+            response = b""
             with suppress(ConnectionError):  # it closed before everything was sent
                 connection.sendall(before)
                 for place in range(0, len(head), size):
@@ -121,19 +121,19 @@ def test_header_size_is_limited_for_fragmented_data(service: Client, head: bytes
                 connection.sendall(b"\r\n\r\n")
             with suppress(ConnectionError):
                 while piece := connection.recv(1 << 16):
-                    answer += piece
-        assert answer == b"" or b"expected at most" in answer
+                    response += piece
+        assert response == b"" or b"expected at most" in response
 
 
 def test_request_headers_time_out(service: Client) -> None:
     """Connections without a complete request are closed; keep-alive connections can be reused."""
     begins = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /he")
     with ThreadPoolExecutor() as together:
-        answers = list(together.map(service.raw, begins))
-    assert [b"200 OK" in answer for answer in answers] == [False, False, True]
+        responses = list(together.map(service.raw, begins))
+    assert [b"200 OK" in response for response in responses] == [False, False, True]
 
 
 def test_invalid_host_header_is_rejected(service: Client) -> None:
     """Links in responses use the Host header only if it is valid."""
-    answer = service.request(f"/timemap/link/{PAGE}")
-    assert f"<{service.base}/timegate/{PAGE}>" in answer.text
+    response = service.request(f"/timemap/link/{PAGE}")
+    assert f"<{service.base}/timegate/{PAGE}>" in response.text

@@ -92,12 +92,12 @@ def test_login_queue_is_bounded(service: JobService, monkeypatch: pytest.MonkeyP
 
 def test_folders_of_removed_jobs_are_deleted(service: JobService) -> None:
     """A folder to which a worker wrote during its removal is deleted later; others are retained."""
-    gone, kept = service.store.submit(ORDER).number, service.store.submit(ORDER).number
-    for number in (gone, kept, 999):
+    gone, remaining = service.store.submit(ORDER).number, service.store.submit(ORDER).number
+    for number in (gone, remaining, 999):
         service.folders.begin_generation(number, 1)
     service.store.change(gone, states.expire)
     service.remove_leftover_folders()
-    assert service.folders.list_numbers() == [kept, 999]
+    assert service.folders.list_numbers() == [remaining, 999]
 
 
 def test_retention_continues_after_unexpected_errors(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,8 +193,8 @@ def test_client_address_is_taken_from_trusted_proxy() -> None:
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
     assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()
     assert code(b"192.0.2.1", by="::ffff:127.0.0.9") == code(b"192.0.2.1")
-    strangers = {code(b"192.0.2.1", by="192.0.2.7"), code(b"6.6.6.6", by="192.0.2.7"), code(by="192.0.2.7")}
-    assert len(strangers) == 1, "whoever is no proxy is believed nothing"
+    untrusted = {code(b"192.0.2.1", by="192.0.2.7"), code(b"6.6.6.6", by="192.0.2.7"), code(by="192.0.2.7")}
+    assert len(untrusted) == 1, "headers of untrusted peers are ignored"
 
 
 def test_client_address_behind_several_trusted_proxies() -> None:
@@ -204,9 +204,13 @@ def test_client_address_behind_several_trusted_proxies() -> None:
     visitor = code(b"192.0.2.1")
     assert code(b"192.0.2.1, 10.0.0.7") == code(b"192.0.2.1", b"10.0.0.7, 2001:db8:1::2") == visitor
     forged = [b"6.6.6.6, 192.0.2.1, 10.0.0.7", b"10.0.0.7, 192.0.2.1", b"127.0.0.1,10.0.0.8,192.0.2.1,10.0.0.7"]
-    assert {code(each) for each in forged} == {visitor}, "what stands before was written by the visitor"
+    assert {code(each) for each in forged} == {visitor}, "earlier entries are written by the visitor"
     assert code(b"6.6.6.6, 10.0.0.7", b"192.0.2.1") == visitor
     assert code(b"192.0.2.1, 10.0.1.7") == code(b"10.0.1.7") != visitor, "it is near one of ours, and is none"
-    assert code(b"10.0.0.9, 10.0.0.7") == code(by="10.0.0.9") != code(by="10.0.0.7"), "one of ours asks itself"
-    assert code(b"192.0.2.1, nonsense, 10.0.0.7") == code(b"nonsense") != visitor, "what is no address is not passed by"
-    assert code(b"192.0.2.1, 10.0.0.7", by="192.0.2.9") == code(by="192.0.2.9"), "round the proxies nobody is believed"
+    assert code(b"10.0.0.9, 10.0.0.7") == code(by="10.0.0.9") != code(by="10.0.0.7"), "a proxy is the client itself"
+    assert code(b"192.0.2.1, nonsense, 10.0.0.7") == code(b"nonsense") != visitor, (
+        "an invalid IP address ends the search"
+    )
+    assert code(b"192.0.2.1, 10.0.0.7", by="192.0.2.9") == code(by="192.0.2.9"), (
+        "requests that bypass the proxies are not trusted"
+    )

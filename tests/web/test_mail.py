@@ -20,7 +20,7 @@ from tests.jobs.in_memory_store import ORDER
 from tests.jobs.service_process import ORDER as SENT
 from tests.jobs.service_process import run_service
 from tests.neighbours.smtp_sink import PASSWORD, USER, receiving
-from tests.recover.village import running, village
+from tests.recover.sample_site import sample_site, serve_site
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from tests.webui.visitor import Visitor
@@ -86,9 +86,9 @@ def test_login_error_does_not_contain_the_password(tmp_path: Path) -> None:
     """The repr of the server does not contain it, either."""
     with receiving(tmp_path) as sink:
         wrong = server("smtp", sink.port, sink.ca, "wrong-secret")
-        with pytest.raises(MailError, match="refused the login") as told:
+        with pytest.raises(MailError, match="refused the login") as raised:
             wrong.send(letter())
-    assert "wrong-secret" not in f"{told.value!r} {wrong!r}"
+    assert "wrong-secret" not in f"{raised.value!r} {wrong!r}"
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def test_emails_contain_no_customer_text(
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
     assert plain is not None
     assert html is not None
-    shown = f"…{host[-50:]}/…"
-    assert f"`{shown}`" in plain.get_content()
-    assert f"<code>{shown}</code>" in html.get_content()
+    displayed = f"…{host[-50:]}/…"
+    assert f"`{displayed}`" in plain.get_content()
+    assert f"<code>{displayed}</code>" in html.get_content()
     for text in (plain.get_content(), unescape(html.get_content()), message["Subject"]):
         assert not [each for each in (name, "locked", "log-in", host) if each in text]
     assert "evil" not in message["Subject"]
@@ -286,7 +286,7 @@ def test_email_is_rendered_for_any_order(mail: str, name: str, host: str) -> Non
 
 def test_service_sends_emails(tmp_path: Path) -> None:
     """The link in an email opens the confirmation page; no secret is logged."""
-    with running(village()) as lost, receiving(tmp_path) as sink:
+    with serve_site(sample_site()) as lost, receiving(tmp_path) as sink:
         more = ("--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org")
         secret = {"UNLOST_SMTP_PASSWORD": PASSWORD}
         registry = lost.registry(tmp_path)

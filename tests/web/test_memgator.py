@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.web.client import Client
-from tests.web.fixed_results import PAGE, copies
+from tests.web.fixed_results import PAGE, mementos_of
 from unlost.dates import to_http, to_iso
 
-ROWS = copies(PAGE)
+ROWS = mementos_of(PAGE)
 SPAN = f'from="{to_http(ROWS[0].datetime)}"; until="{to_http(ROWS[-1].datetime)}"'
 
 
@@ -48,11 +48,11 @@ def test_single_memento_is_first_and_last(service: Client) -> None:
 
 def test_json_timemap(service: Client) -> None:
     """The same names, order and dates."""
-    answer = service.request(f"/timemap/json/{PAGE}")
+    response = service.request(f"/timemap/json/{PAGE}")
     listed = [{"datetime": to_iso(row.datetime), "uri": row.uri} for row in ROWS]
     base = service.base
-    assert answer.headers["content-type"] == "application/json"
-    assert list(json.loads(answer.text).items())[:5] == [
+    assert response.headers["content-type"] == "application/json"
+    assert list(json.loads(response.text).items())[:5] == [
         ("original_uri", PAGE),
         ("self", f"{base}/timemap/json/{PAGE}"),
         ("mementos", {"list": listed, "first": listed[0], "last": listed[-1]}),
@@ -63,7 +63,7 @@ def test_json_timemap(service: Client) -> None:
 
 def test_cdxj_timemap_equals_memgator(service: Client) -> None:
     """Headers, then one line per memento."""
-    answer = service.request(f"/timemap/cdxj/{PAGE}")
+    response = service.request(f"/timemap/cdxj/{PAGE}")
     base = service.base
     rels = ("first memento", "memento", "memento", "last memento")
     maps = ", ".join(f'"{form}_format": "{base}/timemap/{form}/{PAGE}"' for form in ("link", "json", "cdxj"))
@@ -71,8 +71,8 @@ def test_cdxj_timemap_equals_memgator(service: Client) -> None:
         f'{row.datetime} {{"uri": "{row.uri}", "rel": "{rel}", "datetime": "{to_http(row.datetime)}"}}\n'
         for row, rel in zip(ROWS, rels, strict=True)
     )
-    assert answer.headers["content-type"] == "application/cdxj+ors"
-    assert answer.text == (
+    assert response.headers["content-type"] == "application/cdxj+ors"
+    assert response.text == (
         '!context ["http://tools.ietf.org/html/rfc7089"]\n'
         f'!id {{"uri": "{base}/timemap/cdxj/{PAGE}"}}\n'
         '!keys ["memento_datetime_YYYYMMDDhhmmss"]\n'
@@ -85,12 +85,12 @@ def test_cdxj_timemap_equals_memgator(service: Client) -> None:
 @pytest.mark.parametrize("place", ["memento", "api"])
 def test_descriptions_have_five_mementos(service: Client, place: str) -> None:
     """`/memento/{format}` and `/api/{format}` have first, last, previous, next and closest."""
-    answer = service.request(f"/{place}/json/2009/http://many.example/")
-    told = json.loads(answer.text)["mementos"]
-    assert answer.status == 200
-    assert {"first", "last", "prev", "next", "closest"} <= told.keys()
-    assert len(told.get("list", [])) <= 5
-    assert told["closest"]["datetime"].startswith("2009-01-01")
+    response = service.request(f"/{place}/json/2009/http://many.example/")
+    mementos = json.loads(response.text)["mementos"]
+    assert response.status == 200
+    assert {"first", "last", "prev", "next", "closest"} <= mementos.keys()
+    assert len(mementos.get("list", [])) <= 5
+    assert mementos["closest"]["datetime"].startswith("2009-01-01")
     assert service.request(f"/{place}/link/2009/http://many.example/").text.count("memento") <= 6
     assert service.request(f"/{place}/cdxj/2009/http://many.example/").headers["content-type"] == "application/cdxj+ors"
 
@@ -101,8 +101,8 @@ def test_descriptions_have_five_mementos(service: Client, place: str) -> None:
 )
 def test_memento_redirects(service: Client, date: str, place: int) -> None:
     """Dates of 4 to 14 digits in the path redirect to the closest memento."""
-    answer = service.request(f"/memento/{date}/{PAGE}")
-    assert (answer.status, answer.headers["location"]) == (302, ROWS[place].uri)
+    response = service.request(f"/memento/{date}/{PAGE}")
+    assert (response.status, response.headers["location"]) == (302, ROWS[place].uri)
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_memento_redirects(service: Client, date: str, place: int) -> None:
 )
 def test_malformed_requests(service: Client, path: str) -> None:
     """Status 400 with the expected value as text."""
-    answer = service.request(path)
-    assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8"), answer.text
-    assert answer.text.strip()
-    assert answer.headers["access-control-allow-origin"] == "*"
+    response = service.request(path)
+    assert (response.status, response.headers["content-type"]) == (400, "text/plain; charset=utf-8"), response.text
+    assert response.text.strip()
+    assert response.headers["access-control-allow-origin"] == "*"
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_malformed_requests(service: Client, path: str) -> None:
 )
 def test_url_spellings(service: Client, written: str, meant: str) -> None:
     """Percent-encoding is decoded once, `http://` is added if there is no scheme, and the query belongs to the page."""
-    answer = service.request(f"/timemap/link/{written}")
-    assert (answer.status, answer.text) == (404, f"No mementos of {meant} were found\n")
+    response = service.request(f"/timemap/link/{written}")
+    assert (response.status, response.text) == (404, f"No mementos of {meant} were found\n")
 
 
 def test_timemap_of_a_date_span(service: Client) -> None:

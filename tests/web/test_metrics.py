@@ -39,9 +39,9 @@ def test_requests_are_counted(service: Client) -> None:
     for _ in range(3):
         service.request("/timemap/link/http://nothing.example/")
         service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
-    answer = service.request("/metrics")
-    after = samples(answer.text)
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    response = service.request("/metrics")
+    after = samples(response.text)
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     name = 'unlost_requests_total{endpoint="timemap",status="404"}'
     assert after[name] - before.get(name, 0) == 3
     upstream = 'unlost_upstream_total{archive="b.org",outcome="timeout",reason="broadcast"}'

@@ -77,18 +77,18 @@ def test_large_timemap_is_served_with_little_memory(tmp_path: Path) -> None:
         Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak is that of the present
         connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)
         connection.request("GET", f"/timemap/link/{PAGE}")
-        answer = connection.getresponse()
+        response = connection.getresponse()
         found = mementos = 0
         last = b""
-        while piece := answer.read(1 << 20):
+        while piece := response.read(1 << 20):
             text = last + piece
             mementos += text.count(b"memento") - last.count(b"memento")
             found += len(piece)
             last = text[-64:]
         connection.close()
         grown = memory(process.pid, "VmHWM") - before
-    assert (answer.status, answer.getheader("X-Memento-Count")) == (200, str(COUNT))
-    assert answer.getheader("X-Archives-Failed") is None
+    assert (response.status, response.getheader("X-Memento-Count")) == (200, str(COUNT))
+    assert response.getheader("X-Archives-Failed") is None
     assert mementos == COUNT
     assert found > 110 * COUNT
     assert grown <= GROWTH, f"{grown >> 20} MB"

@@ -87,8 +87,8 @@ def test_database_errors_are_not_exposed(
 
 def test_file_paths_are_not_exposed() -> None:
     """An unreadable file is not a client error and is not named; an invalid request is."""
-    answer = error_response(InputError("/a/secret/cache.sqlite: damaged"))
-    assert (answer.status, b"secret" in answer.body) == (503, False)
+    response = error_response(InputError("/a/secret/cache.sqlite: damaged"))
+    assert (response.status, b"secret" in response.body) == (503, False)
     for error in (UriError("no URL", "bad-uri"), DateError("no date")):
         assert error_response(error).status == 400
         assert str(error).encode() in error_response(error).body

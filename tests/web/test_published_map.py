@@ -30,12 +30,12 @@ def publisher(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def test_file_and_conditional_requests(publisher: Client) -> None:
     """ETag and Last-Modified give 304, a range gives its part."""
-    answer = publisher.request("/mementomap")
-    assert (answer.status, answer.body) == (200, LINES)
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert publisher.request("/mementomap", headers={"If-None-Match": answer.headers["etag"]}).status == 304
+    response = publisher.request("/mementomap")
+    assert (response.status, response.body) == (200, LINES)
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert publisher.request("/mementomap", headers={"If-None-Match": response.headers["etag"]}).status == 304
     assert (
-        publisher.request("/mementomap", headers={"If-Modified-Since": answer.headers["last-modified"]}).status == 304
+        publisher.request("/mementomap", headers={"If-Modified-Since": response.headers["last-modified"]}).status == 304
     )
     assert publisher.request("/mementomap", headers={"If-None-Match": '"other"'}).status == 200
     part = publisher.request("/mementomap", headers={"Range": "bytes=1-7"})
@@ -56,13 +56,13 @@ def test_responses_link_to_the_map(publisher: Client) -> None:
 def test_map_can_be_replaced(publisher: Client, file: Path) -> None:
     """By renaming, at any time; the next response has the new content and type."""
     etag = publisher.request("/mementomap").headers["etag"]
-    beside = file.with_name("new")
-    beside.write_bytes(gzip.compress(LINES))
-    beside.replace(file)
+    new_file = file.with_name("new")
+    new_file.write_bytes(gzip.compress(LINES))
+    new_file.replace(file)
     os.utime(file, (1, 1))
-    answer = publisher.request("/mementomap", headers={"If-None-Match": etag})
-    assert (answer.status, gzip.decompress(answer.body)) == (200, LINES)
-    assert answer.headers["content-type"] == "application/gzip"
+    response = publisher.request("/mementomap", headers={"If-None-Match": etag})
+    assert (response.status, gzip.decompress(response.body)) == (200, LINES)
+    assert response.headers["content-type"] == "application/gzip"
     file.unlink()
     assert publisher.request("/mementomap").status == 503
     file.write_bytes(LINES)

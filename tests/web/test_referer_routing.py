@@ -101,8 +101,10 @@ def test_archive_of_the_page_is_preferred(
     endpoint: str, date: str, wish: RoutingOptions, expected: set[str] | None
 ) -> None:
     """The archive with the closest memento; none for TimeMaps or if the request selects archives."""
-    asked = MementoRequest(endpoint, "", date, "http://a.example/both.png")
-    found = route_by_referer(asked, RequestHeaders(ServiceUrls(ROOT), wish), PAGE.encode(), Finder().get_cached)
+    memento_request = MementoRequest(endpoint, "", date, "http://a.example/both.png")
+    found = route_by_referer(
+        memento_request, RequestHeaders(ServiceUrls(ROOT), wish), PAGE.encode(), Finder().get_cached
+    )
     assert (None if found is None else found.preferred) == expected
 
 

@@ -20,7 +20,7 @@ def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions
         rendered_anew += 1
         return body, headers
 
-    # From the last to the first: what is rendered anew takes the place of the oldest only.
+    # From last to first: a new rendering evicts only the oldest entry.
     for number in reversed(range(count)):
         kept.get_or_render(FOUND, wish, "link", f"http://{number}", render)
         if rendered_anew:

@@ -10,11 +10,11 @@ from tests.web.fixed_results import PAGE
 
 def test_failures_are_reported_in_headers(service: Client) -> None:
     """In a header and in the JSON, together with the mementos that were found."""
-    answer = service.request("/timemap/json/http://partly.example/")
-    assert answer.status == 200
-    assert answer.headers["x-archives-failed"] == "b.org=timeout"
-    assert "timeout" in json.dumps(json.loads(answer.text))
-    assert answer.headers["x-memento-count"] == "2"
+    response = service.request("/timemap/json/http://partly.example/")
+    assert response.status == 200
+    assert response.headers["x-archives-failed"] == "b.org=timeout"
+    assert "timeout" in json.dumps(json.loads(response.text))
+    assert response.headers["x-memento-count"] == "2"
     assert service.request("/timegate/http://partly.example/").headers["x-archives-failed"] == "b.org=timeout"
     assert "x-archives-failed" not in service.request(f"/timemap/json/{PAGE}").headers
 
@@ -36,23 +36,23 @@ def test_failures_are_reported_in_headers(service: Client) -> None:
 )
 def test_no_mementos_with_failed_archive_is_503(service: Client, path: str, method: str) -> None:
     """With the reasons and Retry-After, uncached, and without X-Memento-Count."""
-    answer = service.request(f"/{path}http://failed.example/", method)
-    assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b.org=timeout")
-    assert answer.headers["cache-control"] == "no-store"
-    assert int(answer.headers["retry-after"]) == 10
-    assert "x-memento-count" not in answer.headers
-    assert "etag" not in answer.headers
-    assert answer.headers["vary"] == ("accept-datetime, prefer" if path == "timegate/" else "prefer")
+    response = service.request(f"/{path}http://failed.example/", method)
+    assert (response.status, response.headers["x-archives-failed"]) == (503, "b.org=timeout")
+    assert response.headers["cache-control"] == "no-store"
+    assert int(response.headers["retry-after"]) == 10
+    assert "x-memento-count" not in response.headers
+    assert "etag" not in response.headers
+    assert response.headers["vary"] == ("accept-datetime, prefer" if path == "timegate/" else "prefer")
     if method == "GET":
-        assert answer.text.startswith("No mementos of http://failed.example/ were found, but 1 of 2 archives did not")
-        assert "b.org: timeout" in answer.text
+        assert response.text.startswith("No mementos of http://failed.example/ were found, but 1 of 2 archives did not")
+        assert "b.org: timeout" in response.text
 
 
 def test_empty_date_span_with_failed_archive_is_503(service: Client) -> None:
     """The failed archive may have mementos of that span."""
-    answer = service.request("/timemap/link/20210101000000-20220101000000/http://partly.example/")
-    assert (answer.status, answer.headers["cache-control"]) == (503, "no-store")
-    assert "x-memento-count" not in answer.headers
+    response = service.request("/timemap/link/20210101000000-20220101000000/http://partly.example/")
+    assert (response.status, response.headers["cache-control"]) == (503, "no-store")
+    assert "x-memento-count" not in response.headers
 
 
 def test_retry_after_is_when_the_first_limit_or_breaker_admits_requests(service: Client) -> None:
@@ -101,7 +101,7 @@ def test_archive_selection(service: Client) -> None:
     )
     assert (chosen.status, chosen.headers["x-memento-count"]) == (200, "2")
     assert "prefer" in chosen.headers["vary"]
-    # Else a cache would give what was answered to nobody's choice to whoever chooses.
+    # Otherwise a cache would return the result of the default archives for a selection.
     assert service.request(f"/timemap/link/{PAGE}").headers["vary"] == "prefer"
     gate = service.request(f"/timegate/{PAGE}", headers={"Prefer": "archives=a.org"})
     assert sorted(gate.headers["vary"].split(", ")) == ["accept-datetime", "prefer"]
@@ -118,8 +118,8 @@ def test_archive_selection(service: Client) -> None:
         {"Prefer": "min-probability=2"},
         {"Prefer": 'archives="'},
     ):
-        answer = service.request(f"/timemap/link/{PAGE}", headers=headers)
-        assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
+        response = service.request(f"/timemap/link/{PAGE}", headers=headers)
+        assert (response.status, response.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert service.request(f"/timemap/link/{PAGE}", headers={"Prefer": "respond-async, wait=5"}).status == 200
 
 
@@ -139,8 +139,8 @@ def test_methods(service: Client) -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"):
             if method == "CONNECT":
                 continue  # its target is no path
-            answer = service.request(path, method)
-            assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
+            response = service.request(path, method)
+            assert (response.status, response.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
         preflight = service.request(path, "OPTIONS", {"Access-Control-Request-Headers": "accept-datetime"})
         assert (preflight.status, preflight.body) == (204, b"")
         if path != "/monitor":  # which scripts of other sites may not read
@@ -149,10 +149,10 @@ def test_methods(service: Client) -> None:
 
 def test_not_found_lists_the_endpoints(service: Client) -> None:
     """With status 404."""
-    answer = service.request("/wayback/http://a.example/")
-    assert (answer.status, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")
+    response = service.request("/wayback/http://a.example/")
+    assert (response.status, response.headers["content-type"]) == (404, "text/plain; charset=utf-8")
     for endpoint in ("/timemap/", "/timegate/", "/memento/", "/summary/", "/about", "/monitor", "/metrics", "/health"):
-        assert endpoint in answer.text
+        assert endpoint in response.text
     assert service.request("/mementomap").status == 404
     assert service.request("/static/../application.py").status == 404
     assert service.request("/static/..%2fapplication.py").status == 404
@@ -160,9 +160,9 @@ def test_not_found_lists_the_endpoints(service: Client) -> None:
 
 def test_internal_errors_and_overload(service: Client) -> None:
     """500 without details; 503 with Retry-After."""
-    answer = service.request("/timemap/link/http://broken.example/")
-    assert answer.status == 500
-    assert "planted" not in answer.text
+    response = service.request("/timemap/link/http://broken.example/")
+    assert response.status == 500
+    assert "planted" not in response.text
     busy = service.request("/timemap/link/http://busy.example/")
     assert (busy.status, busy.headers["retry-after"]) == (503, "5")
     assert service.request("/?uri=http://busy.example/").status == 503
@@ -171,8 +171,8 @@ def test_internal_errors_and_overload(service: Client) -> None:
 
 def test_about(service: Client) -> None:
     """Archives and their statuses as JSON or HTML, by content negotiation."""
-    told = json.loads(service.request("/about").text)
-    first, second, third = told["archives"]
+    about = json.loads(service.request("/about").text)
+    first, second, third = about["archives"]
     assert (first["id"], first["asked"], first["why"]) == ("a.org", True, "its map says so")
     assert (first["map"]["made"], first["precision"], first["wrong_refusals"]) == ("2023-11-14T22:13:20Z", 0.9, 0.2)
     assert second["breaker"] == "dormant"
@@ -189,5 +189,5 @@ def test_about(service: Client) -> None:
 
 def test_health(service: Client) -> None:
     """For monitoring of the process."""
-    answer = service.request("/health")
-    assert (answer.status, json.loads(answer.text)) == (200, {"status": "ok"})
+    response = service.request("/health")
+    assert (response.status, json.loads(response.text)) == (200, {"status": "ok"})

@@ -27,9 +27,9 @@ PAGES = ("http://one.example/", "http://two.example/x?y=1", "http://all.example/
 class Environment:
     """Three archives with request counters, and their registry."""
 
-    def __init__(self, folder: Path, port: int, asked: Counter[str]) -> None:
+    def __init__(self, folder: Path, port: int, requests: Counter[str]) -> None:
         self.folder = folder
-        self.asked = asked
+        self.requests = requests
         entries = []
         for name, held in HELD.items():
             index = folder / f"{name}.cdxj"
@@ -55,12 +55,12 @@ class Environment:
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[Environment]:
     """Run three archives."""
-    asked: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
 
     class Archives(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             _, name, page = self.path.split("/", 2)
-            asked[name] += 1
+            requests[name] += 1
             entries = [f'<http://m/{date}/{page}>; rel="memento"; datetime="{_http(date)}"'
                        for date in HELD[name].get(page, [])]  # fmt: skip
             body = ",\n".join([f'<{page}>; rel="original"', *entries]).encode() if entries else b""
@@ -75,7 +75,7 @@ def environment(tmp_path: Path) -> Iterator[Environment]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Archives)
     thread = Thread(target=server.serve_forever)
     thread.start()
-    yield Environment(tmp_path, server.server_port, asked)
+    yield Environment(tmp_path, server.server_port, requests)
     server.shutdown()
     thread.join()
     server.server_close()
@@ -89,10 +89,10 @@ def _http(date: str) -> str:
 
 def copies_of(client: Client, page: str, **headers: str) -> str:
     """Return the mementos of a page as text; empty if there are none."""
-    answer = client.request(f"/timemap/text/{page}", headers=headers)
-    assert answer.status in (200, 404)
-    assert "x-archives-failed" not in answer.headers
-    return answer.text if answer.status == 200 else ""
+    response = client.request(f"/timemap/text/{page}", headers=headers)
+    assert response.status in (200, 404)
+    assert "x-archives-failed" not in response.headers
+    return response.text if response.status == 200 else ""
 
 
 def test_routing_queries_only_holders_and_loses_nothing(environment: Environment) -> None:
@@ -101,21 +101,21 @@ def test_routing_queries_only_holders_and_loses_nothing(environment: Environment
     with run_process(*environment.serving("--log-upstream", str(log))) as process:
         client = wait_for_client(process)
         routed = {page: copies_of(client, page) for page in PAGES}
-        assert environment.asked == {"a": 2, "b": 2, "c": 1}
+        assert environment.requests == {"a": 2, "b": 2, "c": 1}
         assert routed == {page: copies_of(client, page, Prefer="broadcast") for page in PAGES}
-        assert environment.asked == {"a": 2 + 4, "b": 2 + 4, "c": 1 + 4}
+        assert environment.requests == {"a": 2 + 4, "b": 2 + 4, "c": 1 + 4}
         assert routed["http://all.example/"].count("\n") == 4
         copies_of(client, PAGES[0])
-        assert environment.asked.total() == 17, "it was kept"
-        told = json.loads(client.request("/about").text)["archives"]
-        assert [(each["why"], each["routed"]["asked"]) for each in told] == [
-            ("its map and its filter decide", asked) for asked in (2, 2, 1)
+        assert environment.requests.total() == 17, "it was kept"
+        archives = json.loads(client.request("/about").text)["archives"]
+        assert [(each["why"], each["routed"]["asked"]) for each in archives] == [
+            ("its map and its filter decide", requests) for requests in (2, 2, 1)
         ]
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     problems = Problems()
-    answers = list(read_upstream_log(log, problems))
-    assert Counter((each.archive, each.reason) for each in answers) == {
+    responses = list(read_upstream_log(log, problems))
+    assert Counter((each.archive, each.reason) for each in responses) == {
         ("a", "routed"): 2, ("b", "routed"): 2, ("c", "routed"): 1,
         ("a", "broadcast"): 4, ("b", "broadcast"): 4, ("c", "broadcast"): 4,
     }  # fmt: skip
@@ -134,10 +134,10 @@ def test_disk_cache_is_shared_and_persistent(environment: Environment) -> None:
         before = {page: copies_of(client, page) for page in PAGES}
         first.send_signal(signal.SIGTERM)
         assert first.wait(10) == 0
-    asked = environment.asked.total()
+    requests = environment.requests.total()
     with run_process(*environment.serving()) as second, run_process(*environment.serving()) as third:
         for process in (second, third):
             client = wait_for_client(process)
             only = {"Cache-Control": "only-if-cached"}
             assert {page: copies_of(client, page, **only) for page in PAGES} == before
-    assert environment.asked.total() == asked
+    assert environment.requests.total() == requests

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.report.looking import ratio
+from tests.report.browser_page import contrast_ratio
 from tests.web.client import Client
-from tests.web.fixed_results import EVIL_NAME, PAGE, copies
+from tests.web.fixed_results import EVIL_NAME, PAGE, mementos_of
 from unlost.webui import SearchPage as Renderer
 
 pytestmark = pytest.mark.browser
@@ -52,7 +52,7 @@ def test_search_for_a_page(service: Client, visit: Visit) -> None:
     page.get_by_role("row", name=re.compile("Archive A")).get_by_role("link").nth(2).click()
     page.wait_for_selector("#copies >> text=1 copy in Archive A of 2014")
     assert page.locator("#copies li").count() == 1
-    assert page.locator("#copies li a").get_attribute("href") == copies(PAGE)[2].uri
+    assert page.locator("#copies li a").get_attribute("href") == mementos_of(PAGE)[2].uri
     assert "year=2014" in page.url
     page.get_by_role("link", name="show all").click()
     page.wait_for_selector("#copies >> text=All copies")
@@ -83,9 +83,9 @@ def test_malformed_url_is_reported(service: Client, browser: Browser) -> None:
     """The expected input is shown on the page."""
     with browser.new_context() as context:
         page = context.new_page()
-        answer = page.goto(f"{service.base}/?uri=ftp://a.example/")
-        assert answer is not None
-        assert answer.status == 400
+        response = page.goto(f"{service.base}/?uri=ftp://a.example/")
+        assert response is not None
+        assert response.status == 400
         assert page.get_by_role("alert").is_visible()
 
 
@@ -111,21 +111,21 @@ def test_hostile_archive_names_are_escaped(service: Client, visit: Visit, path: 
     visit.page.goto(service.base + path)
     assert not is_harmed(visit.page)
     assert visit.page.locator('a[href^="javascript:" i]').count() == 0
-    visit.faults.clear()  # what was refused with 400 is told in the console
+    visit.faults.clear()  # the console reports the response 400
 
 
 def test_check_detects_unescaped_text(browser: Browser) -> None:
     """Without escaping, the check reports the page."""
     renderer = Renderer({"evil.org": EVIL_NAME})
-    told = {"version": "1", "time": "", "archives": [_about(EVIL_NAME)]}
+    about = {"version": "1", "time": "", "archives": [_about(EVIL_NAME)]}
     with browser.new_context() as context:
         page = context.new_page()
-        page.set_content(renderer.render_about(told))
+        page.set_content(renderer.render_about(about))
         assert not is_harmed(page)
         renderer._templates.autoescape = False
         assert renderer._templates.cache is not None
         renderer._templates.cache.clear()
-        page.set_content(renderer.render_about(told))
+        page.set_content(renderer.render_about(about))
         assert is_harmed(page)
 
 
@@ -185,7 +185,7 @@ def _contrast(page: Page, selector: str) -> float:
             return [getComputedStyle(inner).color, getComputedStyle(behind || document.body).backgroundColor];
         }"""
     )
-    return ratio(*colours)
+    return contrast_ratio(*colours)
 
 
 def test_keyboard_navigation(service: Client, browser: Browser) -> None:

@@ -178,17 +178,17 @@ def test_pending_responses_are_completed_on_shutdown() -> None:
         client = Client(port)
         while not is_ready(port):
             assert process.poll() is None
-        with socket.create_connection(("127.0.0.1", port), 20) as asking:
-            asking.sendall(b"GET /timemap/link/http://slow.example/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", port), 20) as pending:
+            pending.sendall(b"GET /timemap/link/http://slow.example/ HTTP/1.1\r\nHost: a\r\n\r\n")
             client.request("/health")  # it came later, so what came before it is under way
             process.send_signal(signal.SIGTERM)
-            answer = b""
-            while piece := asking.recv(1 << 16):
-                answer += piece
+            response = b""
+            while piece := pending.recv(1 << 16):
+                response += piece
         assert process.wait(20) == 0
-        assert answer.startswith(b"HTTP/1.1 200")
-        assert b"X-Memento-Count: 4" in answer
-        assert answer.endswith(b'rel="timegate"\n')
+        assert response.startswith(b"HTTP/1.1 200")
+        assert b"X-Memento-Count: 4" in response
+        assert response.endswith(b'rel="timegate"\n')
         with pytest.raises(ConnectionRefusedError):
             client.request("/health")
 
@@ -238,8 +238,8 @@ def test_links_begin_with_the_root(tmp_path: Path) -> None:
     command, environment = run_service(tmp_path, "--root", "https://memento.example.org/x/", "--deadline", "3")
     with run_process(command, environment) as process:
         client = wait_for_client(process)
-        answer = client.request("/openapi.json", headers={"Host": "evil.example"})
-        assert json.loads(answer.text)["servers"] == [{"url": "https://memento.example.org/x"}]
+        response = client.request("/openapi.json", headers={"Host": "evil.example"})
+        assert json.loads(response.text)["servers"] == [{"url": "https://memento.example.org/x"}]
         missing = client.request(f"/timemap/link/{PAGE}")
         assert (missing.status, missing.headers["x-archives-failed"]) == (503, "a=refused")
         assert missing.headers["cache-control"] == "no-store"

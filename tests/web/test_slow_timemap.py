@@ -44,9 +44,12 @@ def test_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
             client = wait_for_client(process)
             begun = time.monotonic()
             for path in (f"/timegate/{PAGE}", f"/memento/2014/{PAGE}"):
-                answer = client.request(path)
-                assert (answer.status, answer.headers["location"]) == (302, f"http://a.example/20140210000001/{PAGE}")
-                assert "x-memento-count" not in answer.headers, "it is not known"
+                response = client.request(path)
+                assert (response.status, response.headers["location"]) == (
+                    302,
+                    f"http://a.example/20140210000001/{PAGE}",
+                )
+                assert "x-memento-count" not in response.headers, "it is not known"
                 assert client.request(path, "HEAD").status == 302
             assert time.monotonic() - begun < 5, "half of the deadline"
     finally:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bench.soak import EXPECTED, MORE_DESCRIPTORS, Outcome, Plan, soak
 
-MOST_BYTES = 32 << 20  # more memory than when it was warm: of so few requests, a rise by the hour cannot be told
+MOST_BYTES = 32 << 20  # memory growth after warm-up: too few requests for an hourly rate
 
 
 def test_service_survives_faults(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from unlost.webui import CaptureFilter, SearchPage
 OPTIONS = {"uri": "http://example.com/"} | dict.fromkeys(("archives", "broadcast", "top_k", "archive", "year"), "")
 
 
-def page_of(copies: list[MementoTuple], choice: CaptureFilter = CaptureFilter()) -> str:  # noqa: B008
+def page_of(mementos: list[MementoTuple], choice: CaptureFilter = CaptureFilter()) -> str:  # noqa: B008
     """Return the page with these captures."""
-    found = AggregateResult("http://example.com/", Mementos(copies), (), (), 1.0, 2.0)
+    found = AggregateResult("http://example.com/", Mementos(mementos), (), (), 1.0, 2.0)
     return asyncio.run(
         SearchPage({}).render_home(OPTIONS | {"archive": choice.archive, "year": choice.year}, found, "", choice)
     )
@@ -25,8 +25,8 @@ def years_in(page: str) -> list[str]:
 
 def test_timeline_has_no_gaps() -> None:
     """Years without captures have a column, too."""
-    copies = [MementoTuple(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
-    assert years_in(page_of(copies)) == ["1999", "2000", "2001", "2002", "2003"]
+    mementos = [MementoTuple(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
+    assert years_in(page_of(mementos)) == ["1999", "2000", "2001", "2002", "2003"]
 
 
 def test_implausible_dates_do_not_extend_the_timeline() -> None:
@@ -41,19 +41,19 @@ def test_implausible_dates_do_not_extend_the_timeline() -> None:
 
 def test_selected_captures_are_listed_and_counted() -> None:
     """At most 500 captures are listed, with the total number; an invalid year has none."""
-    copies = [
+    mementos = [
         MementoTuple(f"2014010100{n // 60:02d}{n % 60:02d}", name, f"http://{name}/{n}")
         for n in range(600)
         for name in "ab"
     ]
-    copies += [MementoTuple("20150101000000", "a", "http://a/2015")]
-    assert page_of(copies).count("<li>") == 500
-    one = page_of(copies, CaptureFilter("a", "2014"))
+    mementos += [MementoTuple("20150101000000", "a", "http://a/2015")]
+    assert page_of(mementos).count("<li>") == 500
+    one = page_of(mementos, CaptureFilter("a", "2014"))
     assert "600 copies in a of 2014" in one
     assert "100 more are not shown" in one
-    assert page_of(copies, CaptureFilter("a", "2015")).count("<li>") == 1
+    assert page_of(mementos, CaptureFilter("a", "2015")).count("<li>") == 1
     for year in ("0000", "20", "\0", "<b>", "2014-"):
-        page = page_of(copies, CaptureFilter("", year))
+        page = page_of(mementos, CaptureFilter("", year))
         assert "<li>" not in page
         assert "0 copies" in page
 

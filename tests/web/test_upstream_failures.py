@@ -90,9 +90,9 @@ def test_rate_limited_archive(environment: Environment) -> None:
     log = environment.folder / "up.ndjson"
     with run_process(*environment.serving("--log-upstream", str(log))) as process:
         client = wait_for_client(process)
-        answer = client.request(f"/timemap/json/{PAGE}")
-        assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b=not-now")
-        assert 100 < int(answer.headers["retry-after"]) <= 120
+        response = client.request(f"/timemap/json/{PAGE}")
+        assert (response.status, response.headers["x-archives-failed"]) == (503, "b=not-now")
+        assert 100 < int(response.headers["retry-after"]) <= 120
         assert statuses(client) == {503}
         assert statuses(client, **{"Cache-Control": "only-if-cached"}) == {504}
         assert statuses(client, Prefer='archives="a"') == {404}

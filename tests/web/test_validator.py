@@ -6,7 +6,7 @@ The validator finds a header only by its name in the usual case, and so do these
 import pytest
 
 from tests.web.client import Client, HttpResponse
-from tests.web.fixed_results import DATES, PAGE, copies
+from tests.web.fixed_results import DATES, PAGE, mementos_of
 from unlost import dates
 from unlost.memento import LinkFormatTimeMap, TimeMapEntry, read_timemap
 from unlost.problems import Problems
@@ -14,13 +14,13 @@ from unlost.problems import Problems
 GATE = f"/timegate/{PAGE}"
 MAP = f"/timemap/link/{PAGE}"
 COPY = f"/memento/proxy/2014/{PAGE}"
-URIMS = [each.uri for each in copies(PAGE)]
+URIMS = [each.uri for each in mementos_of(PAGE)]
 
 
-def header(answer: HttpResponse, name: str) -> str:
+def header(response: HttpResponse, name: str) -> str:
     """Return a header by its name as it was sent."""
-    assert name in answer.names
-    return answer.headers[name.lower()]
+    assert name in response.names
+    return response.headers[name.lower()]
 
 
 def timegate(service: Client, date: str | None, page: str = PAGE) -> HttpResponse:
@@ -28,10 +28,10 @@ def timegate(service: Client, date: str | None, page: str = PAGE) -> HttpRespons
     return service.request(f"/timegate/{page}", headers={} if date is None else {"Accept-Datetime": date})
 
 
-def links(answer: HttpResponse) -> LinkFormatTimeMap:
+def links(response: HttpResponse) -> LinkFormatTimeMap:
     """Parse the links of a response."""
     problems = Problems()
-    found = read_timemap(header(answer, "Link").encode(), problems)
+    found = read_timemap(header(response, "Link").encode(), problems)
     assert not problems.total
     return found
 
@@ -65,9 +65,9 @@ def ends(found: LinkFormatTimeMap) -> tuple[list[TimeMapEntry], list[TimeMapEntr
 )
 def test_header_names_have_their_usual_case(service: Client, path: str, names: set[str]) -> None:
     """Each part of a name is capitalized, in all endpoints."""
-    answer = service.request(path)
-    assert names <= answer.names
-    assert [name for name in answer.names if name == name.lower()] == []
+    response = service.request(path)
+    assert names <= response.names
+    assert [name for name in response.names if name == name.lower()] == []
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_header_names_on_the_wire(service: Client, request_: bytes, expected: by
 
 def test_timegate_redirects(service: Client) -> None:
     """Status 302, with a Location."""
-    answer = timegate(service, dates.to_http(DATES[1]))
-    assert (answer.status, header(answer, "Location")) == (302, URIMS[1])
+    response = timegate(service, dates.to_http(DATES[1]))
+    assert (response.status, header(response, "Location")) == (302, URIMS[1])
 
 
 def test_timegate_varies(service: Client) -> None:
@@ -114,11 +114,11 @@ def test_timegate_links_the_original_and_the_timemap(service: Client) -> None:
 def test_timegate_links_dated_mementos_and_the_selected_one(service: Client) -> None:
     """Each has a datetime of its own; the one that Location names is among them."""
     for date in (None, *map(dates.to_http, DATES)):
-        answer = timegate(service, date)
-        found = links(answer)
+        response = timegate(service, date)
+        found = links(response)
         assert found.mementos
         assert not any(each.is_dated_by_uri for each in found.mementos)
-        assert header(answer, "Location") in [each.uri for each in found.mementos]
+        assert header(response, "Location") in [each.uri for each in found.mementos]
 
 
 @pytest.mark.parametrize("page", [PAGE, "http://one.example/", "http://future.example/", "http://many.example/"])
@@ -133,8 +133,8 @@ def test_timegate_first_and_last_are_those_of_the_timemap(service: Client, page:
 @pytest.mark.parametrize("date", [None, "", "  "])
 def test_timegate_without_date_redirects_to_the_last_memento(service: Client, date: str | None) -> None:
     """Without Accept-Datetime, or with a blank one."""
-    answer = timegate(service, date)
-    assert (answer.status, header(answer, "Location")) == (302, URIMS[-1])
+    response = timegate(service, date)
+    assert (response.status, header(response, "Location")) == (302, URIMS[-1])
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_timegate_without_date_redirects_to_the_last_memento(service: Client, da
 )
 def test_timegate_with_date_outside_the_range(service: Client, date: str, place: int) -> None:
     """A date before the first memento gives the first, a date after the last gives the last."""
-    answer = timegate(service, date)
-    assert (answer.status, header(answer, "Location")) == (302, URIMS[place])
+    response = timegate(service, date)
+    assert (response.status, header(response, "Location")) == (302, URIMS[place])
 
 
 @pytest.mark.parametrize("date", ["broken", "Mon, 31 Feb 2014 00:00:01 GMT", "Sun, 31 Dec 1899 23:59:59 GMT"])
@@ -181,8 +181,8 @@ def test_memento_with_future_date_is_not_the_last(service: Client, date: str | N
 
 def test_timemap(service: Client) -> None:
     """200 with a Content-Type; link-format with original, self, TimeGate, and a datetime for each memento."""
-    answer = service.request(MAP)
-    assert (answer.status, header(answer, "Content-Type")) == (200, "application/link-format")
+    response = service.request(MAP)
+    assert (response.status, header(response, "Content-Type")) == (200, "application/link-format")
     found = listed(service)
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")
     assert found.self_link is not None
@@ -196,9 +196,9 @@ def test_timemap(service: Client) -> None:
 
 def test_memento(service: Client) -> None:
     """200 with Memento-Datetime, and Link with original, TimeGate, TimeMap and mementos."""
-    answer = service.request(COPY)
-    assert (answer.status, header(answer, "Memento-Datetime")) == (200, dates.to_http(DATES[2]))
-    found = links(answer)
+    response = service.request(COPY)
+    assert (response.status, header(response, "Memento-Datetime")) == (200, dates.to_http(DATES[2]))
+    found = links(response)
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")
     assert f"{service.base}{MAP}" in [each.uri for each in found.timemaps]
     assert DATES[2] in [each.datetime for each in found.mementos]

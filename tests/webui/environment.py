@@ -11,8 +11,8 @@ from playwright.sync_api import Page
 from tests.cli.run import unlost
 from tests.jobs.service_process import ServiceProcess, run_service
 from tests.neighbours.smtp_sink import PASSWORD, USER, Sink, receiving
+from tests.recover.sample_site import SiteArchives, sample_site, serve_site
 from tests.recover.site import Site
-from tests.recover.village import Village, running, village
 from tests.waiting import wait_until
 from unlost.jobs import Database, OrderLimits, OrderRules, file_url
 
@@ -24,7 +24,7 @@ class PagesEnvironment:
     """A service with archives and a mail server."""
 
     service: ServiceProcess
-    lost: Village
+    lost: SiteArchives
     sink: Sink
 
     def wait_for_mail(self, mail: str, about: str) -> str:
@@ -51,7 +51,7 @@ class PagesEnvironment:
 def run_environment(folder: Path, site: Site | None = None, *more: str) -> Iterator[PagesEnvironment]:
     """Run the environment, with an administrator."""
     with ExitStack() as stack:
-        lost = stack.enter_context(running(site or village()))
+        lost = stack.enter_context(serve_site(site or sample_site()))
         sink = stack.enter_context(receiving(folder))
         done = unlost(
             "serve", "--set-admin", ADMIN, "--jobs", str(folder / "jobs"), env={"UNLOST_ADMIN_PASSWORD": ADMIN_PASSWORD}

@@ -22,7 +22,7 @@ FORM = """
 <form id="f" action="/stolen/form" method="post"><input name="a" value="b"><button id="send">Go</button></form>
 <script>document.getElementById("f").submit();</script>
 """
-# The first is made by a script, since addresses in markup are rewritten: it reads the page of whoever is logged in.
+# The first is made by a script, since URLs in markup are rewritten: it reads the page of the logged-in user.
 FRAME = """
 <script>
 const frame = document.createElement("iframe");
@@ -42,7 +42,7 @@ HOST_OF_OTHERS = """
 <video poster="//127.0.0.1:OTHER/stolen/host-video.png"></video>
 """
 REFRESH = '<meta http-equiv="refresh" content="0; url=http://127.0.0.1:OTHER/stolen/refresh">'
-# The script is the last: where its service worker gets in, requests go past whoever watches them.
+# The script is the last: if its service worker is registered, requests bypass the observer.
 PAGES = {"form": FORM, "frame": FRAME, "host": HOST_OF_OTHERS, "refresh": REFRESH, "script": STEAL}
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.jobs.service_process import ORDER
-from tests.report.axe import faults
+from tests.report.axe import axe_faults
 from tests.webui.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment
 
 pytestmark = pytest.mark.browser
@@ -69,12 +69,12 @@ def test_pages_have_no_accessibility_violations(
             page.locator("#mail").fill("nobody")
             page.locator("button.main").click()
             expect(page.locator("#faults")).to_be_visible()
-        if wrong := faults(page):
+        if wrong := axe_faults(page):
             found[path] = wrong
     page.goto(f"{base}/admin")
     page.locator("form[action='/admin/logout'] button").click()
     page.locator("form.login").wait_for()
-    if wrong := faults(page):
+    if wrong := axe_faults(page):
         found["/admin/login"] = wrong
     assert found == {}
 
@@ -85,7 +85,7 @@ def test_axe_detects_violations(visitor: BrowserContext, environment: PagesEnvir
     page.goto(f"{environment.service.base}/recover")
     page.evaluate("document.querySelector('label[for=mail]').remove()")
     page.evaluate("document.querySelector('h1').style = 'color: #999; background: #888'")
-    wrong = {each.partition(":")[0] for each in faults(page)}
+    wrong = {each.partition(":")[0] for each in axe_faults(page)}
     assert {"label", "color-contrast"} <= wrong
 
 

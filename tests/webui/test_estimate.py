@@ -29,11 +29,11 @@ def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float
     heapq.heapify(free)
     found = []
     for place in range(1, waiting + 1):
-        told = estimate_start(place, workers, workers, past)
-        assert told is not None
+        estimate = estimate_start(place, workers, workers, past)
+        assert estimate is not None
         begins = heapq.heappop(free)
         heapq.heappush(free, begins + draw(chance))
-        found.append((begins, *told))
+        found.append((begins, *estimate))
     return found
 
 

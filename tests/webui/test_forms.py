@@ -95,10 +95,10 @@ def test_input_is_escaped(environment: PagesEnvironment, admin: Visitor) -> None
     """In the form, on the pages of the job, and for administrators."""
     visitor = Visitor(environment.service)
     visitor.get("/recover")
-    answer = visitor.post("/recover", {"url": EVIL, "mail": EVIL, "name": EVIL, "at": EVIL, "when": "around"})
-    assert answer.status == 400
-    assert b"<script>document" not in answer.body
-    assert b"49" not in answer.body.replace(b"{{7*7}}", b"") or b"{{7*7}}" in answer.body
+    response = visitor.post("/recover", {"url": EVIL, "mail": EVIL, "name": EVIL, "at": EVIL, "when": "around"})
+    assert response.status == 400
+    assert b"<script>document" not in response.body
+    assert b"49" not in response.body.replace(b"{{7*7}}", b"") or b"{{7*7}}" in response.body
     sent = visitor.post("/recover", {"url": f"lost.example/{EVIL}", "mail": "evil@example.org", "name": EVIL})
     assert sent.status == 303
     key = sent.headers["location"].rpartition("/")[2]
@@ -155,16 +155,16 @@ def test_fuzz(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
         visitor, path = (stranger, chance.choice(mine)) if number % 2 else (admin, chance.choice(theirs))
         pairs = []
         for _ in range(chance.randrange(1, 12)):
-            odd = "".join(chance.choices(string.printable, k=9))
-            pairs.append((chance.choice(FIELDS), chance.choice([*VALUES, odd])))
-        answer = visitor.post(path, pairs)
-        assert answer.status < 500, (number, path, pairs)
-        assert answer.status in (200, 303, 400, 404, 409, 429), (number, path, answer.status)
-        place_ = urlsplit(answer.headers.get("location", "/"))
+            random_text = "".join(chance.choices(string.printable, k=9))
+            pairs.append((chance.choice(FIELDS), chance.choice([*VALUES, random_text])))
+        response = visitor.post(path, pairs)
+        assert response.status < 500, (number, path, pairs)
+        assert response.status in (200, 303, 400, 404, 409, 429), (number, path, response.status)
+        place_ = urlsplit(response.headers.get("location", "/"))
         assert (place_.scheme, place_.netloc) == ("", ""), (number, path)
         assert "\\" not in place_.path
         assert "x" not in visitor.cookies
-        assert b"<script>document" not in answer.body
+        assert b"<script>document" not in response.body
     admin.get("/admin/limits")
     assert admin.post("/admin/limits", {each.name: "0" for each in fields(OrderLimits)}).status == 200
     for domain in ("a", "b", "lost.example", "evil.example", "1", "0"):

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from tests.jobs.service_process import run_service
-from tests.recover.village import running, village
+from tests.recover.sample_site import sample_site, serve_site
 from tests.virtual_clock import VirtualClock
 from tests.webui.visitor import Visitor
 from unlost.jobs import TALLIES, Database, LookupRateLimit, file_url
@@ -35,25 +35,25 @@ def test_lookups_are_limited_per_client(tmp_path: Path) -> None:
 def test_limited_client_gets_cached_results(tmp_path: Path) -> None:
     """No archive is queried for a client above the limit, but cached results are shown."""
     with (
-        running(village()) as lost,
+        serve_site(sample_site()) as lost,
         run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", "--behind-proxy") as service,
     ):
         here, elsewhere = Visitor(service), Visitor(service)
 
         def look(visitor: Visitor, name: str) -> str:
-            address = "192.0.2.1" if visitor is here else "192.0.2.2"
-            answer = visitor.get(f"/recover/holdings?url=http://{name}.example/", X_Forwarded_For=address)
-            assert answer.status == 200
-            return answer.body.decode()
+            client = "192.0.2.1" if visitor is here else "192.0.2.2"
+            response = visitor.get(f"/recover/holdings?url=http://{name}.example/", X_Forwarded_For=client)
+            assert response.status == 200
+            return response.body.decode()
 
         for number in range(30):
             assert "very often" not in look(here, f"lost{number}")
-        asked = len(lost.asked)
+        sent = len(lost.requests)
         assert "very often" in look(here, "lost")
         assert "very often" not in look(here, "lost7")
         here.get("/recover", X_Forwarded_For="192.0.2.1")
         form = {"look": "yes", "url": "http://lost.example/"}
         assert b"very often" in here.post("/recover", form, X_Forwarded_For="192.0.2.1").body
-        assert len(lost.asked) == asked
+        assert len(lost.requests) == sent
         assert "What archives hold" in look(elsewhere, "lost")
-        assert len(lost.asked) > asked
+        assert len(lost.requests) > sent

@@ -19,11 +19,11 @@ _POLICIES = ("content-security-policy", "x-frame-options", "cross-origin-resourc
 class _Others(BaseHTTPRequestHandler):
     """A foreign host that records requests."""
 
-    asked: list[str] = []  # noqa: RUF012  one server for one test
+    requests: list[str] = []  # noqa: RUF012  one server for one test
 
     def do_GET(self) -> None:
         """Record a request."""
-        self.asked.append(self.path)
+        self.requests.append(self.path)
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -61,7 +61,7 @@ def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[B
     base = evil[0].service.base
     with browser.new_context() as context:
         log_in(context.new_page(), base, ADMIN, ADMIN_PASSWORD)
-        # Else it would be the browser that keeps pages from other ports of this machine, and not we.
+        # Otherwise the browser, and not our policy, would block other local ports.
         context.grant_permissions(["local-network-access"])
         context.add_cookies([{"name": "other", "value": "secret", "url": base}])
         yield context
@@ -70,10 +70,10 @@ def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[B
 def visited(
     context: BrowserContext, preview: str, *, unsafely: bool = False, lets_frame: bool = False
 ) -> tuple[set[str], list[str]]:
-    """Look at every page of the preview; return what pages got, and what was asked for outside of the preview.
+    """Open every page of the preview; return what pages obtained, and requests outside of the preview.
 
     unsafely: with the policies of the preview taken away, as if we had forgotten them. lets_frame: with those of the
-    pages of administrators taken away, by which nobody may frame them.
+    pages of administrators removed, which forbid framing.
     """
     page = context.new_page()
     reached: list[str] = []
@@ -84,7 +84,7 @@ def visited(
         headers = {name: value for name, value in answer.headers.items() if name not in _POLICIES}
         route.fulfill(response=answer, headers=headers)
 
-    # What the browser itself refuses has no answer: the policy keeps it from being sent.
+    # Requests blocked by the policy have no response: they are not sent.
     page.on("response", lambda answer: reached.append(urlsplit(answer.url).path))
     if unsafely:
         page.route(f"**{folder}**", bare)
@@ -101,9 +101,9 @@ def visited(
     return {path.split("/")[2] for path in outside if path.startswith("/stolen/")}, outside
 
 
-def preview_of(page: Page, address: str) -> str:
+def preview_of(page: Page, preview_url: str) -> str:
     """Open the preview from the page of a job, and return the URL of the frame."""
-    page.goto(address)
+    page.goto(preview_url)
     page.get_by_role("link", name="Preview").click()
     expect(page.frame_locator("iframe").get_by_text("script.html")).to_be_visible()
     source = page.locator("iframe").get_attribute("src")
@@ -114,19 +114,19 @@ def preview_of(page: Page, address: str) -> str:
 
 def test_hostile_site_is_sandboxed(operator: BrowserContext, evil: tuple[PagesEnvironment, str]) -> None:
     """Scripts, forms, frames, service workers, `//host` and refresh reach no page, cookie or other host."""
-    environment, address = evil
-    preview = preview_of(operator.new_page(), address)
-    _Others.asked.clear()
+    environment, preview_url = evil
+    preview = preview_of(operator.new_page(), preview_url)
+    _Others.requests.clear()
     for lets_frame in (False, True):
         stolen, outside = visited(operator, preview, lets_frame=lets_frame)
-        assert (stolen, outside, _Others.asked) == (set(), [], [])
+        assert (stolen, outside, _Others.requests) == (set(), [], [])
     assert environment.service.request("GET", "/health").status == 200
     # The control: the same pages, without the policy, do all of that.
     stolen, outside = visited(operator, preview, unsafely=True, lets_frame=True)
     assert {"script", "cookie", "admin", "worker", "form", "refresh"} <= stolen
     assert "frame" in stolen, "the page of an administrator who is logged in was read in a frame"
     assert "/admin" in outside
-    assert {each.partition("?")[0] for each in _Others.asked} >= {"/stolen/host.png", "/stolen/host.js"}
+    assert {each.partition("?")[0] for each in _Others.requests} >= {"/stolen/host.png", "/stolen/host.js"}
 
 
 def test_preview_frame_cannot_navigate_away(operator: BrowserContext, evil: tuple[PagesEnvironment, str]) -> None:

@@ -36,9 +36,9 @@ def test_event_stream_requires_an_admin_token(environment: PagesEnvironment) -> 
     service = environment.service
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "watch@example.org"}).json["key"]
     for sent in ("", "Bearer x", f"Bearer {key}", "Basic x"):
-        answer = service.request("HEAD", "/monitor", Authorization=sent)
-        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert "access-control-allow-origin" not in answer.headers
+        response = service.request("HEAD", "/monitor", Authorization=sent)
+        assert (response.status, response.headers["www-authenticate"]) == (401, "Bearer")
+        assert "access-control-allow-origin" not in response.headers
     stream = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     stream.request("GET", "/monitor")
     assert stream.getresponse().status == 401
@@ -111,8 +111,8 @@ def test_private_hosts_are_rejected(environment: PagesEnvironment) -> None:
     form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
     page = visitor.post("/recover", form, Accept_Language="en")
     assert (page.status, b"a host of a private network" in page.body) == (400, True)
-    answer = environment.service.request("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
-    assert (answer.status, "public site" in answer.json["error"]) == (400, True)
+    response = environment.service.request("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
+    assert (response.status, "public site" in response.json["error"]) == (400, True)
 
 
 def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -> None:
@@ -122,20 +122,20 @@ def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -
     assert service.wait_until_ended(key)["state"] == "complete"
     path = f"/jobs/{key}/report"
     visitor = Visitor(service)
-    for accepted, language, said in (("en", "en", "came back."), ("de-CH, en;q=0.5", "de", "sind zurückgekommen.")):
-        answer = visitor.get(path, Accept_Language=accepted)
-        text = answer.body.decode()
-        assert (answer.status, answer.headers["content-language"]) == (200, language)
-        assert said in text
+    for accepted, language, phrase in (("en", "en", "came back."), ("de-CH, en;q=0.5", "de", "sind zurückgekommen.")):
+        response = visitor.get(path, Accept_Language=accepted)
+        text = response.body.decode()
+        assert (response.status, response.headers["content-language"]) == (200, language)
+        assert phrase in text
         assert text.startswith(f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">'), (
-            "also for whoever opens it when it was saved"
+            "also if it is opened after it was saved"
         )
-        assert "script-src" not in answer.headers["content-security-policy"]
+        assert "script-src" not in response.headers["content-security-policy"]
     assert "in English" not in visitor.get(f"/jobs/{key}", Accept_Language="en").body.decode()
-    told = service.request("GET", f"/api/jobs/{key}", Accept_Language="en")
-    assert service.request("GET", f"/api/jobs/{key}", Accept_Language="de").body == told.body
+    english = service.request("GET", f"/api/jobs/{key}", Accept_Language="en")
+    assert service.request("GET", f"/api/jobs/{key}", Accept_Language="de").body == english.body
     assert b'<html lang="de">' in visitor.get(f"{path}?lang=de", Accept_Language="en").body
-    assert b'<html lang="de">' in visitor.get(path, Accept_Language="en").body, "what was chosen is kept"
+    assert b'<html lang="de">' in visitor.get(path, Accept_Language="en").body, "the choice is stored"
     assert visitor.get(f"{path}?lang=%22%3E%3Cscript%3E").headers["content-language"] == "de"
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from starlette.requests import Request
 
-from tests.report.recovery.states import make
+from tests.report.recovery.states import make_state
 from unlost.errors import BusyError
 from unlost.jobs import Database, JobFolders, JobService, JobStore, LinkSigner, MailOutbox, file_url
 from unlost.webui import CsrfForms, JobPages, PageRenderer
@@ -32,7 +32,7 @@ def test_concurrent_reports_are_limited(tmp_path: Path, monkeypatch: pytest.Monk
     async def complete(*_: object) -> Any:  # noqa: ANN401
         return cast("Any", "a job")
 
-    folder = make(tmp_path / "recovery", [])
+    folder = make_state(tmp_path / "recovery", [])
     monkeypatch.setattr(owner_module, "render_report", render)
     monkeypatch.setattr(owner_module, "_MAX_REPORTS", 9)
     monkeypatch.setattr(JobPages, "_complete", complete)
@@ -50,7 +50,7 @@ def test_concurrent_reports_are_limited(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(BusyError):
             await report(request())
         end.set()
-        ends = [answer.background for answer in await asyncio.gather(*going)]
+        ends = [response.background for response in await asyncio.gather(*going)]
         with pytest.raises(BusyError):
             await report(request())  # none is sent yet
         await cast("Any", ends.pop())()

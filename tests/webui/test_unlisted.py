@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
+from tests.recover.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.recover.site import ROOT
-from tests.recover.village import FILES, Village, running, village
 from unlost.aggregate import AggregateResult, ArchiveReport
 from unlost.jobs import Database, JobStore, file_url, states
 from unlost.memento import Mementos
@@ -15,14 +15,14 @@ from unlost.webui import HoldingsSummary, create_environment, summarize_holdings
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[Village]:
+def lost() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
-    with running(village()) as found:
+    with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+def service(lost: SiteArchives, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Run a service with one worker."""
     folder = tmp_path_factory.mktemp("unlisted")
     with run_service(folder, lost.registry(folder)) as found:
@@ -72,9 +72,9 @@ def test_report_names_unlisted_archives(service: ServiceProcess) -> None:
     """It lists every file and links back to the job."""
     key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     assert service.wait_until_ended(key)["progress"]["recovered"] == FILES
-    answer = service.request("GET", f"/jobs/{key}/report")
-    text = answer.body.decode()
-    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    response = service.request("GET", f"/jobs/{key}/report")
+    text = response.body.decode()
+    assert (response.status, response.headers["content-type"]) == (200, "text/html; charset=utf-8")
     for number in range((FILES - 1) // 2):
         assert f"{ROOT}{number}.html<" in text
         assert f"{ROOT}{number}.gif<" in text

@@ -30,9 +30,9 @@ def test_unsubscribe_and_resubscribe(environment: PagesEnvironment) -> None:
     assert "wants no email" in refused.json["error"]
     visitor = Visitor(service)
     visitor.get("/recover")
-    answer = visitor.post("/recover", {"url": "lost.example", "mail": mail})
-    assert answer.status == 400
-    assert b"wants no email" in answer.body
+    response = visitor.post("/recover", {"url": "lost.example", "mail": mail})
+    assert response.status == 400
+    assert b"wants no email" in response.body
     visitor.get(link)
     assert visitor.post(f"{link}/undo", {}).status == 303
     assert service.request("POST", "/api/jobs", {**ORDER, "mail": mail}).status == 201

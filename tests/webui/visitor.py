@@ -35,19 +35,19 @@ class Visitor:
     def _cookie(self) -> str:
         return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
 
-    def _kept(self, answer: HttpResponse) -> HttpResponse:
-        cookie: SimpleCookie = SimpleCookie(answer.headers.get("set-cookie", ""))
+    def _kept(self, response: HttpResponse) -> HttpResponse:
+        cookie: SimpleCookie = SimpleCookie(response.headers.get("set-cookie", ""))
         self.cookies |= {name: morsel.value for name, morsel in cookie.items()}
-        if found := _TOKEN.search(answer.body.decode("utf-8", "replace")):
+        if found := _TOKEN.search(response.body.decode("utf-8", "replace")):
             self.token = found[1]
-        return answer
+        return response
 
 
 def log_in(service: ServiceProcess, name: str, password: str) -> Visitor:
     """Log in an administrator."""
     visitor = Visitor(service)
     visitor.get("/admin/login")
-    answer = visitor.post("/admin/login", {"name": name, "password": password})
-    assert answer.status == 303, answer.body
+    response = visitor.post("/admin/login", {"name": name, "password": password})
+    assert response.status == 303, response.body
     visitor.get("/admin")
     return visitor

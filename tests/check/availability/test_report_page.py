@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.check.availability.resources import NOW, availability, holding, live_resource
-from tests.report.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit
+from tests.report.browser_page import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, PageVisit
 from unlost.check import (
     STATE_ORDER,
     AvailabilityState,
@@ -84,11 +84,11 @@ PAGES = [(check_html, "What would come back"), (watch_html, "What visits have sh
 @pytest.mark.parametrize(("html", "heading"), PAGES)
 def test_pages_load_nothing_from_elsewhere(page: Page, tmp_path: Path, html: Callable[[], str], heading: str) -> None:
     """Nothing is asked for, nothing is complained about or harmed, and they are not wider than a phone."""
-    visit = Visit(page, tmp_path / "page.html", html())
+    visit = PageVisit(page, tmp_path / "page.html", html())
     assert visit.faults == []
-    assert visit.asked_for() == []
+    assert visit.external_requests() == []
     assert not visit.overflows()
-    assert not visit.is_harmed()
+    assert not visit.has_injected_markup()
     assert page.get_by_role("heading", name=heading).is_visible()
     assert EVIL in page.inner_text("main")
     assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
@@ -96,7 +96,7 @@ def test_pages_load_nothing_from_elsewhere(page: Page, tmp_path: Path, html: Cal
 
 def test_the_page_shows_the_results(page: Page, tmp_path: Path) -> None:
     """The sentence, the advice, every state in the key with its number, and the list of what is vulnerable."""
-    Visit(page, tmp_path / "page.html", check_html())
+    PageVisit(page, tmp_path / "page.html", check_html())
     text = page.inner_text("main")
     assert "If the site were lost now" in text
     assert "Let archives fetch what robots.txt forbids: 1 is forbidden by robots.txt" in text
@@ -121,8 +121,8 @@ def test_the_browser_checks_detect_violations(
     page: Page, tmp_path: Path, html: Callable[[], str], planted: str, fault: str
 ) -> None:
     """A script, a picture from elsewhere, something wide, something that was not escaped."""
-    visit = Visit(page, tmp_path / "page.html", html().replace("</main>", planted + "</main>"))
-    seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.is_harmed()}
+    visit = PageVisit(page, tmp_path / "page.html", html().replace("</main>", planted + "</main>"))
+    seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.has_injected_markup()}
     assert seen[fault]
 
 
@@ -133,7 +133,7 @@ def test_without_escaping_the_checks_detect_injection(
     made = make_template_environment("unlost.check")
     made.autoescape = False
     monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
-    assert Visit(page, tmp_path / "raw.html", check_html()).is_harmed()
+    assert PageVisit(page, tmp_path / "raw.html", check_html()).has_injected_markup()
 
 
 def widths(page: Page, selector: str) -> dict[str, float]:
@@ -152,12 +152,12 @@ def test_areas_are_proportional_to_counts(page: Page, tmp_path: Path) -> None:
     states = Counter({state: number for number, state in enumerate(STATE_ORDER, 1)})
     frame = "<!doctype html><style>svg {{ width: 300px; height: 40px }}</style><main>{}</main>"
     for drawing in (draw_state_bar(states), draw_state_columns([("day", states)])):
-        Visit(page, tmp_path / "drawing.html", frame.format(drawing))
+        PageVisit(page, tmp_path / "drawing.html", frame.format(drawing))
         found = widths(page, "svg rect")
         total = sum(found.values())
         for state, count in states.items():
             assert found[state.value] / total == pytest.approx(count / states.total(), abs=0.01)
     wrong = draw_state_bar(states).replace('width="66.6667"', 'width="133"')
-    Visit(page, tmp_path / "wrong.html", frame.format(wrong))
+    PageVisit(page, tmp_path / "wrong.html", frame.format(wrong))
     found = widths(page, "svg rect")
     assert found["replicated"] / sum(found.values()) != pytest.approx(1 / states.total(), abs=0.01)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_recover import ARCHIVES, SITE
-from tests.recover.running import SITE as STUB_SITE
-from tests.recover.running import Run, page
-from tests.recover.stubs import Held, Stub
+from tests.recover.recovery_runner import SITE as STUB_SITE
+from tests.recover.recovery_runner import RecoveryRunner, page
+from tests.recover.stub_archive import Held, Stub
 from unlost.comparison import open_site, readable_bytes
 from unlost.errors import FailedError, InputError
 from unlost.recover import RecoverPolicy
@@ -56,7 +56,7 @@ def test_the_selected_capture_counts_instead_of_the_newest(tmp_path: Path) -> No
         Held(f"{STUB_SITE}one", "20180101000000", b"other"),
         Held(f"{STUB_SITE}moved", "20140101000000", b"", status=301, redirect="http://elsewhere.example/"),
     ]
-    run = Run(tmp_path, Stub("a", held), at="20100101000000", all_versions=True)
+    run = RecoveryRunner(tmp_path, Stub("a", held), at="20100101000000", all_versions=True)
     run()
     found = open_site(tmp_path)
     assert found.resources[f"{NAME}one"].datetime == "20100101000000"
@@ -72,7 +72,7 @@ def test_deduplicated_bodies_are_found(tmp_path: Path) -> None:
         Held(f"{STUB_SITE}one", "20140101000000", body),
         Held(f"{STUB_SITE}two", "20140102000000", body),
     ]
-    Run(tmp_path, Stub("a", held))()
+    RecoveryRunner(tmp_path, Stub("a", held))()
     found = open_site(tmp_path)
     for name in ("one", "two"):
         assert found.read_body(found.resources[f"{NAME}{name}"], 99).content == body
@@ -100,7 +100,7 @@ def test_holdings_that_were_not_fetched_are_listed(tmp_path: Path) -> None:
             a.held = [each for each in a.held if not each.uri.endswith("absent")]
 
     a.before = fail
-    Run(tmp_path, a)()
+    RecoveryRunner(tmp_path, a)()
     found = open_site(tmp_path)
     assert found.listed == {f"{NAME}two", f"{NAME}unlinked"}
     assert found.resources.keys() >= {NAME, f"{NAME}one"}
@@ -109,7 +109,7 @@ def test_holdings_that_were_not_fetched_are_listed(tmp_path: Path) -> None:
 def test_requests_are_added_up_over_runs(tmp_path: Path) -> None:
     """Also those of a run that was stopped; a recovery that nobody counted says nothing."""
     a = Stub("a", [page("", "one"), page("one")])
-    run = Run(tmp_path, a)
+    run = RecoveryRunner(tmp_path, a)
     run()
     assert open_site(tmp_path).requests is None
     run(requests_sent=Counter({("a", RequestKind.INDEX): 2, ("a", RequestKind.REPLAY): 3}))
@@ -129,14 +129,14 @@ def test_requests_survive_an_interruption(tmp_path: Path) -> None:
 
     a.before = interrupt
     with pytest.raises(KeyboardInterrupt):
-        Run(tmp_path, a)(requests_sent=Counter({("a", RequestKind.REPLAY): 7}))
+        RecoveryRunner(tmp_path, a)(requests_sent=Counter({("a", RequestKind.REPLAY): 7}))
     with RecoveryState(tmp_path) as state:
         assert state.requests_by_archive() == {"a": {"replay": 7}}
 
 
 def test_a_running_recovery_can_be_read(tmp_path: Path) -> None:
     """Nobody waits for anybody, and the one who writes does not notice."""
-    Run(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=RecoverPolicy.EXHAUSTIVE)()
+    RecoveryRunner(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=RecoverPolicy.EXHAUSTIVE)()
     with RecoveryState(tmp_path) as state:
         state.set_fact("something", "changed")
         assert len(open_site(tmp_path).resources) == 2
@@ -148,10 +148,10 @@ def test_a_running_recovery_can_be_read(tmp_path: Path) -> None:
 def test_letter_case_follows_the_option_of_the_comparison(tmp_path: Path) -> None:
     """Whatever the recovery did with it: a name can be folded, and made anew from its address."""
     stub = Stub("a", [page("", "Page.HTML"), page("Page.HTML")])
-    Run(tmp_path, stub)()
+    RecoveryRunner(tmp_path, stub)()
     assert f"{NAME}page.html" in open_site(tmp_path, ignore_case=True).resources
     (tmp_path / "folded").mkdir()
-    Run(tmp_path / "folded", stub, ignore_case=True)()
+    RecoveryRunner(tmp_path / "folded", stub, ignore_case=True)()
     assert f"{NAME}Page.HTML" in open_site(tmp_path / "folded").resources
 
 
@@ -159,7 +159,7 @@ def test_a_damaged_recovery_is_reported(tmp_path: Path) -> None:
     """A state of something else, a link, files that are gone, damage in them."""
     folder = tmp_path / "whole"
     folder.mkdir()
-    Run(folder, Stub("a", [page("", "one"), page("one")]))()
+    RecoveryRunner(folder, Stub("a", [page("", "one"), page("one")]))()
 
     def copy(name: str) -> Path:
         return Path(shutil.copytree(folder, tmp_path / name))
@@ -203,7 +203,7 @@ def test_a_damaged_recovery_is_reported(tmp_path: Path) -> None:
 )
 def test_a_forged_state_is_not_trusted(said: dict[str, object] | None, tmp_path: Path) -> None:
     """Whatever it says of a copy, it is a line about the state, and no error of the program."""
-    Run(tmp_path, Stub("a", [page("", "one"), page("one")]))()
+    RecoveryRunner(tmp_path, Stub("a", [page("", "one"), page("one")]))()
     with closing(sqlite3.connect(tmp_path / "state.sqlite")) as state, state:
         (data,) = state.execute("SELECT data FROM record").fetchone()
         kept = json.loads(data)

@@ -1,4 +1,4 @@
-"""A state that somebody changed: whoever reads it says so, and never fails in another way."""
+"""Modified state databases: readers report invalid values with InputError and never fail in another way."""
 
 import json
 import sqlite3
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.sample_recoveries import ROOT, Copy, exported, recovered
+from tests.export.sample_recoveries import ROOT, SampleCapture, export_to_memory, make_recovery
 from unlost.errors import InputError
 from unlost.export import write_wacz
 from unlost.recover.state import RecoveryState, StateReader
@@ -22,11 +22,11 @@ from unlost.report.recovery import (
 )
 from unlost.sqlite import STATE_FILE_NAME
 
-NO_TEXT = b"\xff"
+NOT_UTF8 = b"\xff"
 
 
 def _exported(folder: Path) -> None:
-    exported(folder)
+    export_to_memory(folder)
 
 
 def _as_wacz(folder: Path) -> None:
@@ -50,7 +50,7 @@ def _changed(folder: Path, sql: str, value: object) -> None:
 
 
 def _with(data: str, name: str, value: object) -> str:
-    """Return the data of a record, or another object in JSON, with something else in the place of a field."""
+    """Return the JSON of a record, or of another object, with one field replaced."""
     values = json.loads(data)
     (values if name in values else values["capture"])[name] = value
     return json.dumps(values)
@@ -59,12 +59,12 @@ def _with(data: str, name: str, value: object) -> str:
 @pytest.fixture
 def recovery(tmp_path: Path) -> Path:
     """Return a recovery with one resource of each kind."""
-    copies = [
-        Copy(ROOT, b'<a href="/gone">'),
-        Copy(f"{ROOT}same", same_as=ROOT),
-        Copy(f"{ROOT}bad", b"bad", rejected=True),
+    captures = [
+        SampleCapture(ROOT, b'<a href="/gone">'),
+        SampleCapture(f"{ROOT}same", same_as=ROOT),
+        SampleCapture(f"{ROOT}bad", b"bad", rejected=True),
     ]
-    return recovered(tmp_path / "r", copies, missing=[f"{ROOT}gone"], aliases=[(f"{ROOT}other", ROOT)])
+    return make_recovery(tmp_path / "r", captures, missing=[f"{ROOT}gone"], aliases=[(f"{ROOT}other", ROOT)])
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,10 @@ def recovery(tmp_path: Path) -> Path:
         (_reported, "recovered", "20149999000000"),
     ],
 )
-def test_records(recovery: Path, read: Callable[[Path], None], field: str, value: object) -> None:
-    """Whatever stands in the JSON of a record, it is told that it is none."""
+def test_invalid_record_data_is_rejected(
+    recovery: Path, read: Callable[[Path], None], field: str, value: object
+) -> None:
+    """Invalid JSON values in a record raise an InputError that names the record."""
     with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as connection, connection:
         for number, data in connection.execute("SELECT id, data FROM record").fetchall():
             changed = _with(data, field, value)
@@ -103,9 +105,9 @@ def test_records(recovery: Path, read: Callable[[Path], None], field: str, value
         (_reported, "resource SET changed"),
     ],
 )
-def test_columns(recovery: Path, read: Callable[[Path], None], column: str) -> None:
-    """Bytes that are no text, where a text is expected, are told."""
-    _changed(recovery, f"UPDATE {column} = ?", NO_TEXT)
+def test_undecodable_text_columns_are_rejected(recovery: Path, read: Callable[[Path], None], column: str) -> None:
+    """Bytes that are not UTF-8 in a text column raise an InputError."""
+    _changed(recovery, f"UPDATE {column} = ?", NOT_UTF8)
     with pytest.raises(InputError, match="not the state of a recovery: something in it is no text"):
         read(recovery)
 
@@ -114,8 +116,8 @@ def test_columns(recovery: Path, read: Callable[[Path], None], column: str) -> N
     ("column", "value"),
     [("resource SET changed", "20149999000000"), ("resource SET changed", "x"), ("capture SET resource", "x")],
 )
-def test_what_is_no_date_and_no_number(recovery: Path, column: str, value: str) -> None:
-    """A day that no calendar has, and a text where a number is expected, are told."""
+def test_invalid_dates_and_numbers_are_rejected(recovery: Path, column: str, value: str) -> None:
+    """An impossible date, and text in an integer column, raise an InputError."""
     _changed(
         recovery,
         "INSERT INTO capture (resource, archive, datetime, uri, revisit) VALUES (1, 'a', '20140101000000', ?, 0)",
@@ -126,8 +128,8 @@ def test_what_is_no_date_and_no_number(recovery: Path, column: str, value: str) 
         _reported(recovery)
 
 
-def test_numbers_without_end(recovery: Path) -> None:
-    """What nobody can have counted counts nothing, so that it can be shown."""
+def test_implausible_counts_are_ignored(recovery: Path) -> None:
+    """Negative and enormous counts are ignored, so that the report can be rendered."""
     long = "9" * 4300
     value = f'{{"a": {long}, "b": {long}, "c": -1, "d": 2}}'
     _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('requests', ?)", value)
@@ -139,8 +141,8 @@ def test_numbers_without_end(recovery: Path) -> None:
     _reported(recovery)
 
 
-def test_halves_of_letters(recovery: Path) -> None:
-    """An address with half of a letter in it, which no bytes stand for, is shown in some way."""
+def test_lone_surrogate_in_url_is_escaped(recovery: Path) -> None:
+    """A URL with a lone surrogate is percent-encoded in the summary."""
     _changed(
         recovery,
         "UPDATE resource SET uri = ? WHERE standing = 'missing'",
@@ -153,8 +155,8 @@ def test_halves_of_letters(recovery: Path) -> None:
 
 
 @pytest.mark.parametrize("read", [_exported, _as_wacz, _reported, _resumed])
-def test_views(recovery: Path, read: Callable[[Path], None]) -> None:
-    """A view, which may take for ever, is not asked; nobody who goes on with the recovery runs a trigger."""
+def test_views_are_rejected(recovery: Path, read: Callable[[Path], None]) -> None:
+    """A database with a view is rejected before the view is queried."""
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS archive FROM n"
     with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as connection, connection:
         connection.execute("DROP TABLE listing")
@@ -163,16 +165,16 @@ def test_views(recovery: Path, read: Callable[[Path], None]) -> None:
         read(recovery)
 
 
-def test_words_of_lists(recovery: Path) -> None:
-    """What came of a list is shown so that nothing in it is hidden, and no terminal acts on it."""
+def test_control_characters_in_listing_status_are_escaped(recovery: Path) -> None:
+    """Control characters in the status of a listing are escaped in the report."""
     _changed(recovery, "INSERT INTO listing VALUES ('a', 'p', ?, 0, NULL, NULL)", "\u202e\x1b[31m")
     with StateReader(recovery) as state:
         assert listing_text(collect_stats(state), "a", report_strings("en")) == "\\u202e\\x1b[31m"
 
 
 @pytest.mark.parametrize("read", [_exported, _reported])
-def test_plans(recovery: Path, read: Callable[[Path], None]) -> None:
-    """A plan with a switch that is neither on nor off is none."""
+def test_invalid_stored_options_are_rejected(recovery: Path, read: Callable[[Path], None]) -> None:
+    """A stored option with a non-boolean flag raises an InputError that names the fact."""
     with StateReader(recovery) as state:
         assert state.options() is not None
     with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as connection:

@@ -1,4 +1,4 @@
-"""Tests of what a recovery knows."""
+"""Tests of the state database of a recovery."""
 
 import json
 import sqlite3
@@ -28,13 +28,13 @@ SITE = "http://lost.example/"
 HOST = "lost.example/"
 
 
-def wanted(path: str, hops: int = 1, use: LinkKind = LinkKind.PAGE) -> NewResource:
-    """Return a page that is wanted."""
+def new_resource(path: str, hops: int = 1, use: LinkKind = LinkKind.PAGE) -> NewResource:
+    """Return a resource to enqueue."""
     return NewResource(HOST + path, SITE + path, use, hops)
 
 
 def capture(path: str, **more: object) -> Capture:
-    """Return a capture with all that an index may say."""
+    """Return a capture with all fields that an index may have."""
     uri = SITE + path
     return Capture(
         uri, f"example,lost)/{path}", "20140101000000", 200, "text/html", "sha1:A", 12, f"{SITE}to", "a",
@@ -49,8 +49,8 @@ def record(path: str, offset: int) -> RecoveryRecord:
     )
 
 
-def test_what_is_kept_is_there_the_next_time(tmp_path: Path) -> None:
-    """Plan, lists, captures, links and records come back as they were."""
+def test_state_survives_reopening(tmp_path: Path) -> None:
+    """Options, listings, captures, links and records are read back unchanged."""
     plan = RecoverOptions(
         SITE, ("http://x.example/",), policy=RecoverPolicy.EXHAUSTIVE, exclude=("a", "b"), first="20140101000000"
     )
@@ -58,32 +58,32 @@ def test_what_is_kept_is_there_the_next_time(tmp_path: Path) -> None:
     with RecoveryState(tmp_path) as state:
         state.store_options(plan)
         state.listings.store(listing)
-        number = state.resources.add([wanted("p")])[f"{HOST}p"]
+        number = state.resources.add([new_resource("p")])[f"{HOST}p"]
         assert state.captures.add([(number, capture("p"))]) == 1
         assert state.captures.add([(number, capture("p"))]) == 0
-        kept = state.records.add(number, 1, record("p", 0))
-        state.resources.set_best_record(number, kept)
+        record_id = state.records.add(number, 1, record("p", 0))
+        state.resources.set_best_record(number, record_id)
     with RecoveryState(tmp_path) as state:
         assert state.options() == plan
         assert state.listings.all() == [listing]
         assert [each.capture for each in state.captures.of_resource(number)] == [capture("p")]
-        assert state.records.get(kept).record == record("p", 0)
-        assert state.resources.get(number).record == kept
+        assert state.records.get(record_id).record == record("p", 0)
+        assert state.resources.get(number).record == record_id
 
 
-def test_what_was_not_committed_is_gone_with_an_error(tmp_path: Path) -> None:
-    """And what was before it is not."""
+def test_uncommitted_changes_are_rolled_back_on_error(tmp_path: Path) -> None:
+    """Changes before the transaction are still there."""
     with RecoveryState(tmp_path) as state:
-        state.resources.enqueue([wanted("a")])
+        state.resources.enqueue([new_resource("a")])
     state = RecoveryState(tmp_path)
-    state.resources.enqueue([wanted("b")])
+    state.resources.enqueue([new_resource("b")])
     state.__exit__(RuntimeError, None, None)
     with RecoveryState(tmp_path) as state:
         assert state.resources.counts()[ResourceStatus.QUEUED] == 1
 
 
-def test_another_site_is_refused(tmp_path: Path) -> None:
-    """The message says whose the folder is; other options may change."""
+def test_options_of_another_site_are_refused(tmp_path: Path) -> None:
+    """The message names the site of the folder; other options may change."""
     with RecoveryState(tmp_path) as state:
         state.store_options(RecoverOptions(SITE))
         state.store_options(RecoverOptions(SITE, depth=2))
@@ -92,8 +92,8 @@ def test_another_site_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"my diary", b"SQLite format 3\x00" + bytes(100)])
-def test_a_file_that_is_no_state_is_left_alone(tmp_path: Path, text: bytes) -> None:
-    """It is named, and not changed."""
+def test_invalid_state_file_is_refused_and_unchanged(tmp_path: Path, text: bytes) -> None:
+    """The message names the file."""
     file = tmp_path / "state.sqlite"
     file.write_bytes(text)
     with pytest.raises((InputError, OSError)) as error:
@@ -102,8 +102,8 @@ def test_a_file_that_is_no_state_is_left_alone(tmp_path: Path, text: bytes) -> N
     assert file.read_bytes() == text
 
 
-def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
-    """So is one of another version."""
+def test_foreign_database_is_refused(tmp_path: Path) -> None:
+    """A SQLite database without the expected schema version is refused."""
     connection = sqlite3.connect(tmp_path / "state.sqlite")
     connection.execute("CREATE TABLE mine (a)")
     connection.close()
@@ -111,21 +111,21 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         RecoveryState(tmp_path)
 
 
-def test_one_process_at_a_time(tmp_path: Path) -> None:
-    """The second one is told; afterwards it may."""
+def test_second_process_is_refused(tmp_path: Path) -> None:
+    """The state can be opened again once the first process has closed it."""
     with RecoveryState(tmp_path), pytest.raises(InputError, match="another process"):
         RecoveryState(tmp_path)
     RecoveryState(tmp_path).__exit__(None, None, None)
 
 
-def test_links_of_a_page_count_once(tmp_path: Path) -> None:
-    """What many pages use comes before what few do; what one page uses twice is used once."""
+def test_priority_counts_each_linking_page_once(tmp_path: Path) -> None:
+    """A resource that many pages link to comes first; repeated links of one page count once."""
     with RecoveryState(tmp_path) as state:
-        pages = state.resources.enqueue([wanted(f"p{number}") for number in range(4)])
+        pages = state.resources.enqueue([new_resource(f"p{number}") for number in range(4)])
         for page in pages:
-            state.resources.enqueue([wanted("many", 5), wanted("many", 5)], page)
-            state.resources.enqueue([wanted("many", 5)], page)
-        state.resources.enqueue([wanted("few", 5), wanted("few", 5)], pages[0])
+            state.resources.enqueue([new_resource("many", 5), new_resource("many", 5)], page)
+            state.resources.enqueue([new_resource("many", 5)], page)
+        state.resources.enqueue([new_resource("few", 5), new_resource("few", 5)], pages[0])
         for page in pages:
             state.resources.finish(page, ResourceStatus.RECOVERED, "20260101000000")
         first = state.resources.next_queued(UNASSIGNED, ())
@@ -137,10 +137,10 @@ def test_links_of_a_page_count_once(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(list(LinkKind))), min_size=1, max_size=12))
-def test_what_is_near_comes_first(places: list[tuple[int, LinkKind]]) -> None:
-    """Whatever the order in which they were found: by distance, a page before its parts."""
+def test_queue_is_ordered_by_distance_and_kind(resources: list[tuple[int, LinkKind]]) -> None:
+    """Resources are ordered by distance, pages before requisites, whatever the order of discovery."""
     with tempfile.TemporaryDirectory() as name, RecoveryState(Path(name)) as state:
-        state.resources.enqueue([wanted(str(number), hops, use) for number, (hops, use) in enumerate(places)])
+        state.resources.enqueue([new_resource(str(number), hops, use) for number, (hops, use) in enumerate(resources)])
         taken: list[tuple[int, bool]] = []
         while (resource := state.resources.next_queued(UNASSIGNED, ())) is not None:
             taken.append((resource.hops, resource.link_kind is LinkKind.REQUISITE))
@@ -148,19 +148,23 @@ def test_what_is_near_comes_first(places: list[tuple[int, LinkKind]]) -> None:
         assert taken == sorted(taken)
 
 
-def test_a_name_that_is_not_listed_is_the_one_that_is(tmp_path: Path) -> None:
-    """In another letter case, and a folder by its default page; what is listed itself is itself."""
+def test_enqueued_name_resolves_to_listed_name(tmp_path: Path) -> None:
+    """A name in another letter case, or a folder, resolves to a listed resource; a listed name is itself."""
     with RecoveryState(tmp_path) as state:
-        listed = state.resources.add([wanted("About.html"), wanted("shop/index.php"), wanted("twin"), wanted("Twin")])
-        numbers = state.resources.enqueue([wanted("about.HTML"), wanted("shop"), wanted("twin"), wanted("Twin")])
+        listed = state.resources.add(
+            [new_resource("About.html"), new_resource("shop/index.php"), new_resource("twin"), new_resource("Twin")]
+        )
+        numbers = state.resources.enqueue(
+            [new_resource("about.HTML"), new_resource("shop"), new_resource("twin"), new_resource("Twin")]
+        )
         assert numbers == [listed[HOST + path] for path in ("About.html", "shop/index.php", "twin", "Twin")]
-        assert state.resources.enqueue([wanted("about.HTML")]) == [listed[f"{HOST}About.html"]]
+        assert state.resources.enqueue([new_resource("about.HTML")]) == [listed[f"{HOST}About.html"]]
 
 
-def test_captures_that_failed_are_asked_for_again(tmp_path: Path) -> None:
-    """Those alone, and their resources are told."""
+def test_failed_captures_are_reset_for_retry(tmp_path: Path) -> None:
+    """Only failed captures are reset, and their resources are returned."""
     with RecoveryState(tmp_path) as state:
-        one, two = state.resources.enqueue([wanted("1"), wanted("2")])
+        one, two = state.resources.enqueue([new_resource("1"), new_resource("2")])
         state.captures.add([(one, capture("1", status=200)), (two, capture("2", status=200))])
         (first,), (second,) = state.captures.of_resource(one), state.captures.of_resource(two)
         state.captures.set_outcome(first.id, CaptureOutcome.FAILED)
@@ -170,10 +174,10 @@ def test_captures_that_failed_are_asked_for_again(tmp_path: Path) -> None:
         assert state.captures.of_resource(two)[0].outcome is CaptureOutcome.ABSENT
 
 
-def test_records_that_a_file_has_lost_are_forgotten(tmp_path: Path) -> None:
-    """Those behind its end, and whose they were is told."""
+def test_records_after_truncation_are_deleted(tmp_path: Path) -> None:
+    """Records after the end of a file are deleted, and their resources are returned."""
     with RecoveryState(tmp_path) as state:
-        one, two = state.resources.enqueue([wanted("1"), wanted("2")])
+        one, two = state.resources.enqueue([new_resource("1"), new_resource("2")])
         state.records.add(one, 0, record("1", 0))
         state.records.add(two, 0, record("2", 100))
         assert state.records.known_ends() == {"w.warc.gz": 200}
@@ -181,19 +185,19 @@ def test_records_that_a_file_has_lost_are_forgotten(tmp_path: Path) -> None:
         assert state.records.known_ends() == {"w.warc.gz": 100}
 
 
-def test_what_was_only_looked_for_leaves_nothing(tmp_path: Path) -> None:
-    """Not even what archives said of it, which would be taken for another's."""
+def test_unqueued_resource_leaves_no_query_outcomes(tmp_path: Path) -> None:
+    """A later resource with the same id does not inherit the query outcomes."""
     with RecoveryState(tmp_path) as state:
-        (number,) = state.resources.enqueue([wanted("sitemap.xml", 0, LinkKind.LIST)])
+        (number,) = state.resources.enqueue([new_resource("sitemap.xml", 0, LinkKind.LIST)])
         state.captures.set_query_outcome(number, "a", "done")
         state.resources.unqueue(number)
-        (next_one,) = state.resources.enqueue([wanted("page")])
+        (next_one,) = state.resources.enqueue([new_resource("page")])
         assert state.captures.query_outcomes(next_one) == {}
         assert sum(state.resources.counts().values()) == 1
 
 
-def test_numbers_of_version_2_become_those_of_today(tmp_path: Path) -> None:
-    """Every worth of that version has its place; of empty captures, those with a body by definition are successful."""
+def test_version_2_quality_values_are_migrated(tmp_path: Path) -> None:
+    """Every quality value of schema version 2 is mapped; empty captures that may have content become successful."""
     with RecoveryState(tmp_path) as state:
         number = state.resources.add([NewResource("lost.example/", SITE, LinkKind.PAGE, 0)])["lost.example/"]
         state.resources.finish(number, ResourceStatus.MISSING, "20200101000000", "no-good-copy")

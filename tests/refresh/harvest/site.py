@@ -50,8 +50,12 @@ class Served:
     @property
     def all_headers(self) -> dict[str, str]:
         """All response headers."""
-        said = {"etag": self.etag, "last-modified": self.last_modified}
-        return {"content-type": "text/html", **{name: value for name, value in said.items() if value}, **self.headers}
+        validators = {"etag": self.etag, "last-modified": self.last_modified}
+        return {
+            "content-type": "text/html",
+            **{name: value for name, value in validators.items() if value},
+            **self.headers,
+        }
 
 
 Trick = Callable[["Site", Talk, Served], Any]
@@ -62,26 +66,26 @@ class Site:
     """A running site.
 
     Attributes:
-        asked: Requests as (method, path, is conditional), without robots.txt.
-        told: Events of harvests.
+        requests: Requests as (method, path, is conditional), without robots.txt.
+        events: Events of harvests.
     """
 
     server: Faults
     clock: VirtualClock
     pages: dict[str, Served]
     trick: Trick | None = None
-    asked: list[tuple[str, str, bool]] = field(default_factory=list)
-    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    requests: list[tuple[str, str, bool]] = field(default_factory=list)
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    async def answer(self, talk: Talk) -> None:
+    async def respond(self, talk: Talk) -> None:
         """Respond as a correct server does, unless there is a trick."""
         if talk.path == "/robots.txt":
             page = self.pages.get(talk.path, Served(b"", status=404))
             await talk.answer(page.status, page.body, content_type="text/plain")
             return
         condition = "if-none-match" in talk.headers or "if-modified-since" in talk.headers
-        self.asked.append((talk.method, talk.path, condition))
-        page = self.pages.get(talk.path, Served(b"not here", status=404))
+        self.requests.append((talk.method, talk.path, condition))
+        page = self.pages.get(talk.path, Served(b"not found", status=404))
         if self.trick is not None and await self.trick(self, talk, page):
             return
         tag, date = talk.headers.get("if-none-match"), talk.headers.get("if-modified-since")
@@ -98,17 +102,17 @@ class Site:
         *paths: str,
         after: float = DAY,
         due: float | None = None,
-        **manners: Any,  # noqa: ANN401
+        **options: Any,  # noqa: ANN401
     ) -> HarvestResult:
         """Harvest pages after a while."""
         self.clock.advance(after)
-        self.asked.clear()
+        self.requests.clear()
         urls = [self.server.url + path for path in paths or self.pages if path != "/robots.txt"]
 
-        def tell(event: str, fields: Any) -> None:  # noqa: ANN401
-            self.told.append((event, dict(fields)))
+        def on_event(event: str, fields: Any) -> None:  # noqa: ANN401
+            self.events.append((event, dict(fields)))
 
-        return await harvest_pages(self.clock, folder, policy, urls, due=due, tell=tell, **manners)
+        return await harvest_pages(self.clock, folder, policy, urls, due=due, on_event=on_event, **options)
 
 
 async def harvest_pages(
@@ -118,8 +122,8 @@ async def harvest_pages(
     urls: Iterable[str],
     *,
     due: float | None = None,
-    tell: Any = lambda *_: None,  # noqa: ANN401
-    **manners: Any,  # noqa: ANN401
+    on_event: Any = lambda *_: None,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
 ) -> HarvestResult:
     """Harvest pages of any server."""
     folder.mkdir(exist_ok=True)
@@ -128,8 +132,8 @@ async def harvest_pages(
         state.clear_listed()
         add_pages(state, [normalize_visit_url(url) for url in urls])
         begin_round(state, int(clock.now() * 1000), only_listed=True, min_change_probability=due)
-        polite = HarvestOptions(**{"contact": "me@example.org", "delay": 0.0, **manners})
-        return await harvest(state, folder, policy, polite, clock, on_event=tell)
+        harvest_options = HarvestOptions(**{"contact": "me@example.org", "delay": 0.0, **options})
+        return await harvest(state, folder, policy, harvest_options, clock, on_event=on_event)
 
 
 @asynccontextmanager
@@ -138,7 +142,7 @@ async def changing(pages: dict[str, Served], trick: Trick | None = None) -> Asyn
     clock = VirtualClock()
 
     async def answering(talk: Talk) -> None:
-        await site.answer(talk)
+        await site.respond(talk)
 
     async with faulty(answering, clock) as server:
         site = Site(server, clock, pages, trick)

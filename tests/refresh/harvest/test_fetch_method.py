@@ -66,18 +66,18 @@ def test_unreliable_host_is_downloaded_without_head() -> None:
 
 def test_fresh_page_is_skipped_without_request() -> None:
     """If the scheme has learned to rely on freshness alone, until it expires."""
-    kept = replace(TAGGED, visit=replace(TAGGED.visit, cache_control="max-age=172800"))
+    cacheable = replace(TAGGED, visit=replace(TAGGED.visit, cache_control="max-age=172800"))
     policy = trusting()
-    assert choose_fetch_method(policy, HostBehaviour(), kept, DAY) is FetchMethod.HEAD
+    assert choose_fetch_method(policy, HostBehaviour(), cacheable, DAY) is FetchMethod.HEAD
     believing = replace(
         policy,
         cell_probabilities={**policy.cell_probabilities, parse_cell("missing.missing.missing.missing.fresh"): 0.0},
     )
-    assert choose_fetch_method(believing, HostBehaviour(), kept, DAY) is FetchMethod.SKIP
-    assert choose_fetch_method(believing, HostBehaviour(), kept, 3 * DAY) is FetchMethod.HEAD
+    assert choose_fetch_method(believing, HostBehaviour(), cacheable, DAY) is FetchMethod.SKIP
+    assert choose_fetch_method(believing, HostBehaviour(), cacheable, 3 * DAY) is FetchMethod.HEAD
 
 
-@pytest.mark.parametrize("values", [None, [], {"spared": "x", "sent": -1, "against": True, "strange": 3}, "text"])
+@pytest.mark.parametrize("values", [None, [], {"spared": "x", "sent": -1, "against": True, "unknown": 3}, "text"])
 def test_invalid_host_behaviour_is_reset(values: object) -> None:
     """Invalid JSON values in the state count as unmeasured."""
     assert HostBehaviour.from_json(values) == HostBehaviour()

@@ -32,7 +32,7 @@ def test_without_a_scheme_pages_are_downloaded_and_stored_once(tmp_path: Path) -
             site.pages["/b"] = tagged(b"three", 2)
             done = await site.harvest(tmp_path, Policy())
             assert done.outcomes == {"unchanged": 1, "changed": 1}
-            assert site.asked == [("GET", "/a", False), ("GET", "/b", False)]
+            assert site.requests == [("GET", "/a", False), ("GET", "/b", False)]
 
     asyncio.run(run())
     found = records(tmp_path)
@@ -60,7 +60,7 @@ def test_skip_is_logged_without_revisit_record(tmp_path: Path) -> None:
             assert done.outcomes == {"skipped": 4, "changed": 1}
             await site.harvest(tmp_path, trusting())
             # Measured in the round before: conditions are of no use on this host.
-            assert site.asked == [("HEAD", f"/{number}", False) for number in range(5)]
+            assert site.requests == [("HEAD", f"/{number}", False) for number in range(5)]
 
     asyncio.run(run())
     assert kinds(records(tmp_path)) == ["response"] * 6
@@ -83,7 +83,7 @@ def test_conditional_requests_replace_equivalent_scheme_decisions(tmp_path: Path
             site.pages["/0"] = tagged(b"three", 3)
             done = await site.harvest(tmp_path, trusting())
             assert done.outcomes == {"changed": 1, "not-modified": 4}
-            assert site.asked == [("GET", f"/{number}", True) for number in range(5)]
+            assert site.requests == [("GET", f"/{number}", True) for number in range(5)]
 
     asyncio.run(run())
     last = records(tmp_path)[-5:]
@@ -109,7 +109,7 @@ def test_host_that_always_responds_304_is_detected(tmp_path: Path) -> None:
                 site.pages["/b"] = tagged(b"%d" % number, number)
                 done = await site.harvest(tmp_path, trusting())
                 assert done.outcomes.get("changed", 0) == (number > 1)
-            assert ("GET", "/b", True) not in site.asked
+            assert ("GET", "/b", True) not in site.requests
 
     asyncio.run(run())
 
@@ -127,7 +127,7 @@ def test_differing_head_switches_to_aborted_get(tmp_path: Path) -> None:
         async with changing({"/a": tagged(b"one", 1)}, no_tags) as site:
             for _ in range(3):
                 done = await site.harvest(tmp_path, trusting())
-            assert site.asked == [("GET", "/a", False)]
+            assert site.requests == [("GET", "/a", False)]
             assert done.outcomes == {"skipped": 1}
 
     asyncio.run(run())
@@ -167,12 +167,12 @@ def test_audits_detect_false_claims_and_update_the_policy(tmp_path: Path) -> Non
             again = trusting()
             again.prior_strengths = policy.prior_strengths
             with HarvestState(tmp_path) as state:
-                for host, lies in state.false_claims().items():
-                    for group, (times, _) in lies.items():
+                for host, claims in state.false_claims().items():
+                    for group, (times, _) in claims.items():
                         again.note(host, group, changed=True, times=times)
             site.pages["/a"].body = b"three" + LARGE
             done = await site.harvest(tmp_path, policy)
-            assert site.asked == [("GET", "/a", False)]
+            assert site.requests == [("GET", "/a", False)]
             assert done.outcomes == {"changed": 1}
 
     asyncio.run(run())
@@ -214,7 +214,7 @@ def test_robots_txt_and_noarchive_are_respected(tmp_path: Path) -> None:
         async with changing(pages) as site:
             done = await site.harvest(tmp_path, Policy())
             assert done.outcomes == {"forbidden": 1, "noarchive": 1, "no-success": 1}
-            assert [path for _, path, _ in site.asked] == ["/private", "/gone"]
+            assert [path for _, path, _ in site.requests] == ["/private", "/gone"]
 
     asyncio.run(run())
     assert [(record.uri.rpartition("/")[2], record.type) for record in records(tmp_path)] == [("gone", "response")]
@@ -252,9 +252,9 @@ def test_only_due_pages_are_visited(tmp_path: Path) -> None:
                 site.pages["/daily"] = tagged(b"%d" % number, number)
                 await site.harvest(tmp_path, Policy())
             await site.harvest(tmp_path, Policy(), due=0.5)
-            assert [path for _, path, _ in site.asked] == ["/daily"]
+            assert [path for _, path, _ in site.requests] == ["/daily"]
             await site.harvest(tmp_path, Policy(), due=0.5, after=60 * DAY)
-            assert [path for _, path, _ in site.asked] == ["/daily", "/never"]
+            assert [path for _, path, _ in site.requests] == ["/daily", "/never"]
 
     asyncio.run(run())
 
@@ -302,14 +302,14 @@ def test_small_pages_use_aborted_get(tmp_path: Path) -> None:
             await site.harvest(tmp_path, trusting())
             site.pages["/0"] = Served(b"two", '"2"')
             await site.harvest(tmp_path, trusting())
-            assert site.asked[:4] == [
+            assert site.requests[:4] == [
                 ("GET", "/0", False),
                 ("GET", "/0", True),
                 ("GET", "/1", False),
                 ("GET", "/1", True),
             ]
             done = await site.harvest(tmp_path, trusting())
-            assert site.asked == [("GET", f"/{number}", True) for number in range(5)]
+            assert site.requests == [("GET", f"/{number}", True) for number in range(5)]
             assert done.outcomes == {"not-modified": 5}
 
     asyncio.run(run())

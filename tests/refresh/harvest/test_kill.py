@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.archives.sampling.killable import Commands, commands
-from tests.crawl.site import Living, Page
-from tests.crawl.test_kill import counted
+from tests.crawl.live_site import LiveSite, Page
+from tests.crawl.test_kill import serve_counted
 from tests.process_killer import RequestKiller
-from tests.recover.reading import _members
+from tests.recover.recovery_output import _members
 from tests.refresh.harvest.site import kinds, log, records
 
 ROUNDS = 10
@@ -26,14 +26,14 @@ def killer() -> RequestKiller:
 
 
 @pytest.fixture(scope="module")
-def site(killer: RequestKiller) -> Iterator[Living]:
+def site(killer: RequestKiller) -> Iterator[LiveSite]:
     """Run a site with counted requests."""
     noise = random.Random(7)  # noqa: S311
     pages = {
         f"/{number}": Page(noise.randbytes(150_000 if number % 9 == 0 else 9_000), 200, {"etag": f'"{number}"'})
         for number in range(PAGES)
     }
-    with counted(pages, killer) as found:
+    with serve_counted(pages, killer) as found:
         yield found
 
 
@@ -46,7 +46,7 @@ def starting() -> Iterator[Commands]:
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_run_resumes_after_a_kill_at_any_point(
-    round_: int, site: Living, starting: Commands, killer: RequestKiller, tmp_path: Path
+    round_: int, site: LiveSite, starting: Commands, killer: RequestKiller, tmp_path: Path
 ) -> None:
     """Each page is stored and logged once per round; unchanged pages of the second round are revisits."""
     random_ = random.Random(round_)  # noqa: S311

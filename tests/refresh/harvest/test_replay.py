@@ -44,7 +44,7 @@ def harvested(clock: VirtualClock, folder: Path, urls: list[str]) -> dict[str, i
     return dict(asyncio.run(harvest_pages(clock, folder, trusting(audit=0.0), urls)).outcomes)
 
 
-# Of Apache, the tag of a page in gzip that is sent back is none of its own: it is measured, and HEAD stays the way.
+# Apache does not match the ETag of a gzipped page: this is measured, and HEAD stays the way.
 @pytest.mark.parametrize(
     ("kind", "conditions"), [("nginx", True), ("Apache", False), ("lighttpd", True), ("Caddy", True)]
 )
@@ -86,9 +86,9 @@ def test_revisit_records_replay_in_pywb(served: Path, tmp_path: Path) -> None:
     with pywb.serving(index, folder / "warc", tmp_path / "pywb") as archive:
         for record in found:
             moment = "".join(char for char in record.headers["WARC-Date"] if char.isdigit())
-            answer = archive.fetch(moment, record.uri)
+            response = archive.fetch(moment, record.uri)
             number = record.uri[-6]
             if record.profile == "server-not-modified":
-                assert (answer.status, answer.body) == (304, b"")
+                assert (response.status, response.body) == (304, b"")
             else:
-                assert (answer.status, answer.body) == (200, f"<p>{number} {WORDS}".encode())
+                assert (response.status, response.body) == (200, f"<p>{number} {WORDS}".encode())

@@ -1,4 +1,4 @@
-"""States of recoveries that no archive was asked for: small ones with anything in them, and one of any size."""
+"""Recovery states made without archives: small ones with given resources, and one of any size."""
 
 import json
 import sqlite3
@@ -19,12 +19,17 @@ NOW = "20260101000000"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A resource of a made-up recovery.
+class SampleResource:
+    """A resource of a state.
 
-    path: behind the site's address; also its name. date: of the copy; None if there is none. reason: why it is missing.
-    links: the paths of what it links to. others: archive and date of further captures. verdict: kind and reason, if the
-    copy was rejected. standing: if it is neither recovered nor missing.
+    Attributes:
+        path: Its path on the site, and its name.
+        date: Datetime of its capture; None without a capture.
+        reason: Why it is missing.
+        links: Paths that it links to.
+        others: Archive and date of further captures.
+        verdict: Kind and reason of a rejection.
+        standing: Its status if it is neither recovered nor missing.
     """
 
     path: str
@@ -41,34 +46,34 @@ class Made:
     standing: ResourceStatus | None = None
 
 
-def make(folder: Path, resources: Sequence[Made], url: str | None = SITE) -> Path:
-    """Make the state of a recovery that has these; return its folder."""
+def make_state(folder: Path, resources: Sequence[SampleResource], url: str | None = SITE) -> Path:
+    """Make the state of a recovery with these resources; return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with RecoveryState(folder) as state:
         if url is not None:
             state.store_options(RecoverOptions(url))
-        numbers = state.resources.enqueue([_wanted(each) for each in resources])
+        numbers = state.resources.enqueue([_new_resource(each) for each in resources])
         known = dict(zip((each.path for each in resources), numbers, strict=True))
         for each, number in zip(resources, numbers, strict=True):
             _fill(state, each, number)
-            wanted = [_wanted(other) for other in resources if other.path in each.links]
-            state.resources.enqueue(wanted, known[each.path])
+            linked = [_new_resource(other) for other in resources if other.path in each.links]
+            state.resources.enqueue(linked, known[each.path])
         for each, number in zip(resources, numbers, strict=True):
             _finish(state, each, number)
     return folder
 
 
-def _wanted(each: Made) -> NewResource:
+def _new_resource(each: SampleResource) -> NewResource:
     return NewResource(f"lost.example/{each.path}", SITE + each.path, each.use, 1)
 
 
-def _capture(each: Made, archive: str, date: str) -> Capture:
+def _capture(each: SampleResource, archive: str, date: str) -> Capture:
     return Capture(
         SITE + each.path, None, date, each.status, each.mime, archive=archive, urim=each.urim,
     )  # fmt: skip
 
 
-def _fill(state: RecoveryState, each: Made, number: int) -> None:
+def _fill(state: RecoveryState, each: SampleResource, number: int) -> None:
     listed = [*each.others, *([(each.archive, each.date)] if each.date else [])]
     state.captures.add([(number, _capture(each, archive, date)) for archive, date in listed])
     if each.date is None:
@@ -76,13 +81,13 @@ def _fill(state: RecoveryState, each: Made, number: int) -> None:
     record = RecoveryRecord(
         _capture(each, each.archive, each.date), None, None, None, NOW, "unlost-00001.warc.gz", number, 1
     )
-    kept = state.records.add(number, 0, record)
-    state.resources.set_best_record(number, kept)
+    record_id = state.records.add(number, 0, record)
+    state.resources.set_best_record(number, record_id)
     if each.verdict is not None:
-        state.rejections.add(kept, 0, *each.verdict)
+        state.rejections.add(record_id, 0, *each.verdict)
 
 
-def _finish(state: RecoveryState, each: Made, number: int) -> None:
+def _finish(state: RecoveryState, each: SampleResource, number: int) -> None:
     if each.standing is ResourceStatus.LISTED:
         state.resources.unqueue(number)
     elif each.standing is None:
@@ -90,18 +95,18 @@ def _finish(state: RecoveryState, each: Made, number: int) -> None:
         state.resources.finish(number, standing, NOW, each.reason)
 
 
-def note_list(folder: Path, archive: str, outcome: ListingStatus, message: str | None = None) -> None:
-    """Say what came of an archive's list."""
+def store_listing(folder: Path, archive: str, outcome: ListingStatus, message: str | None = None) -> None:
+    """Store the outcome of an archive's listing."""
     with RecoveryState(folder) as state:
         state.listings.store(ListingRow(archive, SITE, outcome, 0, message))
 
 
-def make_many(folder: Path, count: int) -> Path:
-    """Make the state of a recovery with so many resources: one in ten is missing, one in a hundred was rejected.
+def make_large_state(folder: Path, count: int) -> Path:
+    """Make the state of a recovery with many resources: every tenth is missing, every hundredth is rejected.
 
-    Each has three links and two captures; copies are from ten years.
+    Each has three links and two captures, from ten years.
     """
-    make(folder, [])
+    make_state(folder, [])
     with closing(sqlite3.connect(folder / STATE_FILE_NAME)) as state, state:
         run = state.executemany
         numbers = range(1, count + 1)
@@ -146,7 +151,7 @@ def _data(number: int) -> str:
     return json.dumps({"source": None, "truncated": None, "recovered": NOW, "capture": capture})
 
 
-def html_of(folder: Path, language: str = "en") -> str:
-    """Return the page of a recovery."""
+def report_html(folder: Path, language: str = "en") -> str:
+    """Return the HTML report of a recovery."""
     with StateReader(folder) as state:
         return render_report_page(state, collect_stats(state), has_files=True, language=language)

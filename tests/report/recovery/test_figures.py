@@ -1,4 +1,4 @@
-"""Tests of the numbers of a report, on states that no archive was asked for."""
+"""Tests of the figures of a report."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.recovery.states import NOW, SITE, Made, make, make_many, note_list
+from tests.report.recovery.states import NOW, SITE, SampleResource, make_large_state, make_state, store_listing
 from unlost.errors import InputError
 from unlost.html import LinkKind
 from unlost.recover.state import FinishedResource, ListingStatus, RecoveryState, ResourceStatus, StateReader
@@ -16,47 +16,49 @@ from unlost.report.recovery import MAX_TYPES, RecoveryStats, collect_stats
 MANY = 100_000
 
 
-def figures(folder: Path) -> RecoveryStats:
-    """Return the numbers of a recovery."""
+def collect(folder: Path) -> RecoveryStats:
+    """Return the figures of a recovery."""
     with StateReader(folder) as state:
         return collect_stats(state)
 
 
-def test_nothing_at_all(tmp_path: Path) -> None:
-    """A recovery that has not begun has no numbers, and no share."""
-    found = figures(make(tmp_path / "r", [], url=None))
+def test_empty_recovery_has_no_figures(tmp_path: Path) -> None:
+    """A recovery without resources has no share."""
+    found = collect(make_state(tmp_path / "r", [], url=None))
     assert (found.url, found.total, found.share, found.first, found.archive_ids()) == (None, 0, None, None, [])
 
 
-def test_one_resource(tmp_path: Path) -> None:
-    """Everything is that of the one copy."""
-    found = figures(make(tmp_path / "r", [Made("", "20110401000000")]))
+def test_single_resource_determines_all_figures(tmp_path: Path) -> None:
+    """All figures are those of the one capture."""
+    found = collect(make_state(tmp_path / "r", [SampleResource("", "20110401000000")]))
     assert (found.url, found.recovered, found.missing, found.share) == (SITE, 1, 0, 1.0)
     assert (found.first, found.last, found.started, found.ended) == ("20110401000000", "20110401000000", NOW, NOW)
     assert (found.kinds, found.months, found.archives) == ({"pages": 1}, {"201104": 1}, {"a": 1})
 
 
-def test_all_is_missing(tmp_path: Path) -> None:
-    """By their reasons; nothing came back, which is a share, too."""
-    found = figures(make(tmp_path / "r", [Made("", reason="not-held"), Made("x", reason="failed")]))
+def test_recovery_with_only_missing_resources(tmp_path: Path) -> None:
+    """They are counted by reason, and the share is 0."""
+    found = collect(
+        make_state(tmp_path / "r", [SampleResource("", reason="not-held"), SampleResource("x", reason="failed")])
+    )
     assert (found.recovered, found.missing, found.share, found.first) == (0, 2, 0.0, None)
     assert found.reasons == {"not-held": 1, "failed": 1}
 
 
-def test_a_bit_of_everything(tmp_path: Path) -> None:
-    """Each is counted where it belongs, and nowhere else."""
+def test_each_resource_is_counted_in_its_category(tmp_path: Path) -> None:
+    """Each resource is counted where it belongs, and nowhere else."""
     made = [
-        Made("", "20100101000000", archive="a", others=(("b", "20120101000000"), ("a", "20050101000000"))),
-        Made("moved", "20110101000000", archive="b", status=301),
-        Made("i.png", "20120101000000", archive="b", mime="image/png", use=LinkKind.REQUISITE),
-        Made("j.png", reason="not-held", use=LinkKind.REQUISITE),
-        Made("parked", "20150101000000", archive="b", reason="rejected", verdict=("parked", "for sale")),
-        Made("later", standing=ResourceStatus.QUEUED),
-        Made("unlinked", others=(("c", "20120101000000"),), standing=ResourceStatus.LISTED),
+        SampleResource("", "20100101000000", archive="a", others=(("b", "20120101000000"), ("a", "20050101000000"))),
+        SampleResource("moved", "20110101000000", archive="b", status=301),
+        SampleResource("i.png", "20120101000000", archive="b", mime="image/png", use=LinkKind.REQUISITE),
+        SampleResource("j.png", reason="not-held", use=LinkKind.REQUISITE),
+        SampleResource("parked", "20150101000000", archive="b", reason="rejected", verdict=("parked", "for sale")),
+        SampleResource("later", standing=ResourceStatus.QUEUED),
+        SampleResource("unlinked", others=(("c", "20120101000000"),), standing=ResourceStatus.LISTED),
     ]
-    folder = make(tmp_path / "r", made)
-    note_list(folder, "d", ListingStatus.TRUNCATED, "at its cap")
-    found = figures(folder)
+    folder = make_state(tmp_path / "r", made)
+    store_listing(folder, "d", ListingStatus.TRUNCATED, "at its cap")
+    found = collect(folder)
     assert (found.recovered, found.missing, found.queued, found.listed) == (3, 2, 1, 1)
     assert (found.pages, found.requisites) == ([2, 1], [1, 1])
     assert found.kinds == {"pages": 1, "redirects": 1, "images": 1}
@@ -66,74 +68,78 @@ def test_a_bit_of_everything(tmp_path: Path) -> None:
     assert found.listings == [("d", "cut", "at its cap")]
 
 
-def test_what_came_back_stays_while_its_links_are_followed_again(tmp_path: Path) -> None:
-    """Put back into the queue, it is not counted as missing, nor as to come."""
-    folder = make(tmp_path / "r", [Made("", "20110401000000"), Made("x", reason="not-held")])
+def test_requeued_recovered_resource_counts_as_recovered(tmp_path: Path) -> None:
+    """It counts neither as missing nor as queued."""
+    folder = make_state(tmp_path / "r", [SampleResource("", "20110401000000"), SampleResource("x", reason="not-held")])
     with RecoveryState(folder) as state:
         state.resources.requeue("1 = 1")
-    found = figures(folder)
+    found = collect(folder)
     assert (found.recovered, found.missing, found.queued) == (1, 0, 1)
 
 
-def test_it_is_read_while_a_recovery_is_at_work(tmp_path: Path) -> None:
-    """Whoever holds the state goes on; the report has what was kept by then."""
-    folder = make(tmp_path / "r", [Made("", "20110401000000"), Made("x", reason="not-held")])
+def test_state_is_read_during_a_recovery(tmp_path: Path) -> None:
+    """The reader sees committed changes and does not block the recovery."""
+    folder = make_state(tmp_path / "r", [SampleResource("", "20110401000000"), SampleResource("x", reason="not-held")])
     with RecoveryState(folder) as state:
         state.resources.requeue("standing = 'missing'")
-        assert figures(folder).missing == 1
+        assert collect(folder).missing == 1
         state.commit()
-        assert (figures(folder).missing, figures(folder).queued) == (0, 1)
+        assert (collect(folder).missing, collect(folder).queued) == (0, 1)
 
 
-def test_a_recovery_that_begins_meanwhile_is_noticed(tmp_path: Path) -> None:
-    """A state at rest is read without telling anybody; whoever changed it then may have changed what was read."""
-    folder = make(tmp_path / "r", [Made("", "20110401000000"), Made("x", reason="not-held")])
+def test_change_during_reading_is_detected(tmp_path: Path) -> None:
+    """A reader without a lock detects that a recovery has changed the state."""
+    folder = make_state(tmp_path / "r", [SampleResource("", "20110401000000"), SampleResource("x", reason="not-held")])
 
     def read_while_it_begins() -> None:
-        with StateReader(folder) as reading:
-            collect_stats(reading)
-            reading.check_unchanged()
+        with StateReader(folder) as reader:
+            collect_stats(reader)
+            reader.check_unchanged()
             with RecoveryState(folder) as state:
                 state.resources.requeue("1 = 1")
             with pytest.raises(InputError, match="try again"):
-                reading.check_unchanged()
+                reader.check_unchanged()
 
     with pytest.raises(InputError, match="try again"):
         read_while_it_begins()
 
 
-def test_links_that_were_not_followed_are_added_up(tmp_path: Path) -> None:
-    """Over all runs; with other rules all links are followed again, and it begins anew."""
-    folder = make(tmp_path / "r", [])
+def test_skipped_links_are_summed_over_runs(tmp_path: Path) -> None:
+    """With other options all links are followed again, and the sum starts at 0."""
+    folder = make_state(tmp_path / "r", [])
     with RecoveryState(folder) as state:
         state.store_skipped_links({}, {"too deep": 2})
         state.store_skipped_links(state.skipped_links(), {"too deep": 1, "too long": 4})
-    assert figures(folder).skipped_links == {"too deep": 3, "too long": 4}
+    assert collect(folder).skipped_links == {"too deep": 3, "too long": 4}
     with RecoveryState(folder) as state:
         plan = state.options()
         assert plan is not None
         state.store_options(type(plan)(plan.url, depth=3))
-    assert figures(folder).skipped_links == {}
+    assert collect(folder).skipped_links == {}
 
 
-def test_types_without_end_are_counted_as_one(tmp_path: Path) -> None:
-    """Servers can say anything: the most frequent are named, and the sum is right."""
-    made = [Made(f"{number}", "20110401000000", mime=f"text/x-{number}") for number in range(60)]
-    made += [Made("a", "20110401000000"), Made("b", "20110401000000"), Made("c", "20110401000000", mime=None)]
-    types, (others, of_others) = figures(make(tmp_path / "r", made)).top_types()
+def test_rare_media_types_are_summed(tmp_path: Path) -> None:
+    """The most frequent types are named, and the total is correct."""
+    made = [SampleResource(f"{number}", "20110401000000", mime=f"text/x-{number}") for number in range(60)]
+    made += [
+        SampleResource("a", "20110401000000"),
+        SampleResource("b", "20110401000000"),
+        SampleResource("c", "20110401000000", mime=None),
+    ]
+    types, (others, of_others) = collect(make_state(tmp_path / "r", made)).top_types()
     assert types[0] == ("text/html", 2)
     assert (len(types), others) == (MAX_TYPES, 62 - MAX_TYPES)
     assert sum(count for _, count in types) + of_others == 63
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a large recovery."""
-    return make_many(tmp_path_factory.mktemp("many") / "r", MANY)
+    return make_large_state(tmp_path_factory.mktemp("many") / "r", MANY)
 
 
-def test_a_hundred_thousand_resources(many: Path) -> None:
-    """All are counted and given to whoever writes them, in order, in seconds."""
+def test_large_state_is_read_in_seconds(large_state: Path) -> None:
+    """All resources are counted and yielded in order."""
     begun = time.monotonic()
     last = 0
 
@@ -144,17 +150,18 @@ def test_a_hundred_thousand_resources(many: Path) -> None:
         assert [name for name, _ in ended.holders] == ["a", "b"]
         last = number
 
-    with StateReader(many) as state:
+    with StateReader(large_state) as state:
         found = collect_stats(state, each)
     assert (found.recovered, found.missing, found.rejected.total()) == (90_000, 10_000, 1_000)
     assert (found.also_listed, last) == ({"b": 90_000}, MANY)
-    assert time.monotonic() - begun < 60, "some 3 seconds, if nobody else uses the machine"
+    assert time.monotonic() - begun < 60, "about 3 seconds on an idle machine"
 
 
-def test_memory_does_not_grow_with_the_site(many: Path, tmp_path: Path) -> None:
-    """The whole command, with all its files, takes hardly more for a hundred thousand resources than for ten."""
+def test_memory_is_independent_of_site_size(large_state: Path, tmp_path: Path) -> None:
+    """The report command needs hardly more memory for 100,000 resources than for ten."""
     small, large = (
-        _peak(folder, tmp_path / name) for folder, name in ((make_many(tmp_path / "r", 10), "s"), (many, "l"))
+        _peak(folder, tmp_path / name)
+        for folder, name in ((make_large_state(tmp_path / "r", 10), "s"), (large_state, "l"))
     )
     assert large - small < 40_000, "KiB"
     assert len((tmp_path / "l" / "summary.tsv").read_bytes().splitlines()) == MANY
@@ -162,7 +169,7 @@ def test_memory_does_not_grow_with_the_site(many: Path, tmp_path: Path) -> None:
 
 
 def _peak(folder: Path, output: Path) -> int:
-    """Return how many KiB a report takes at its peak."""
+    """Return the peak memory of a report in KiB."""
     code = (
         "import resource, sys; from unlost.cli.main import app;"
         "app(sys.argv[1:], standalone_mode=False);"

@@ -1,4 +1,4 @@
-"""A report says the same in each language, all of it, and what is for programs says nothing in any."""
+"""Tests of translated reports: complete in each language, with language-independent data files."""
 
 import ast
 import json
@@ -12,7 +12,7 @@ import pytest
 import unlost.crawl.traps
 import unlost.quality
 from tests.quality.classified import classified_examples, classified_held_out
-from tests.report.recovery.states import Made, html_of, make, note_list
+from tests.report.recovery.states import SampleResource, make_state, report_html, store_listing
 from unlost.crawl import TrapDetector
 from unlost.html import LinkKind
 from unlost.recover.state import REQUESTS_FACT, ListingStatus, RecoveryState, ResourceStatus, StateReader
@@ -22,7 +22,7 @@ from unlost.report.recovery import writer as renderer
 
 REPORT = Path(renderer.__file__).parent
 KINDS = ("text/html", "image/png", "text/css", "text/javascript", "application/pdf", "font/woff2", "video/mp4")
-MIMES = (*KINDS, "application/json", "text/plain", "application/x-nobody-knows")
+MIMES = (*KINDS, "application/json", "text/plain", "application/x-unknown")
 REASONS = ("not-held", "rejected", "no-good-copy", "excluded", "failed")
 VERDICTS = {
     "soft-404": 'its title or heading says "error 404"',
@@ -33,38 +33,49 @@ VERDICTS = {
     "archive-error": 'an archive says "not archived"',
 }
 TRAPS = ("longer than 2,000 characters", "its path repeats itself", "redirects that lead on and on")
-# What is the same in both: data of the recovery, commands, and words that German has, too.
+# Equal in both languages: data, commands, and words that are also German.
 DATA = re.compile(r"(https?:|unlost re|[a-z]+/[\w.-]+$|\"|[a-f]( \d{4}-.*)?$|[<>]?\s?\d+ %$|[\d., -]*$|\W*$)")
 THE_SAME = {"summary.tsv", "report.json"}
 
 
-def rich(folder: Path, years: tuple[int, int] = (1900, 2026)) -> Path:
-    """Make a recovery that has something of everything that a report can speak of."""
-    made = [Made("", f"{years[0]}0401000000", urim="https://a.example/1", links=tuple(REASONS))]
-    made += [Made(f"k{n}", f"{years[1]}0101000000", mime=mime, use=LinkKind.REQUISITE) for n, mime in enumerate(MIMES)]
-    made += [Made(f"t{n}", f"{years[1]}0101000000", mime=f"x/{n}") for n in range(60)]
-    made += [Made("moved", f"{years[1]}0101000000", status=301), Made("who", f"{years[1]}0101000000", archive="")]
-    made += [Made(reason, reason=reason, others=(("b", "20150101000000"),)) for reason in REASONS]
-    made += [Made(f"p{n}", f"{years[1]}0101000000", urim=f"https://a.example/p{n}", links=REASONS) for n in range(8)]
+def make_rich_state(folder: Path, years: tuple[int, int] = (1900, 2026)) -> Path:
+    """Make a recovery with everything that a report can mention."""
+    made = [SampleResource("", f"{years[0]}0401000000", urim="https://a.example/1", links=tuple(REASONS))]
     made += [
-        Made(f"v{n}", f"{years[1]}0101000000", urim=f"https://a.example/v{n}", reason="rejected", verdict=(kind, said))
-        for n, (kind, said) in enumerate(VERDICTS.items())
+        SampleResource(f"k{n}", f"{years[1]}0101000000", mime=mime, use=LinkKind.REQUISITE)
+        for n, mime in enumerate(MIMES)
+    ]
+    made += [SampleResource(f"t{n}", f"{years[1]}0101000000", mime=f"x/{n}") for n in range(60)]
+    made += [
+        SampleResource("moved", f"{years[1]}0101000000", status=301),
+        SampleResource("who", f"{years[1]}0101000000", archive=""),
+    ]
+    made += [SampleResource(reason, reason=reason, others=(("b", "20150101000000"),)) for reason in REASONS]
+    made += [
+        SampleResource(f"p{n}", f"{years[1]}0101000000", urim=f"https://a.example/p{n}", links=REASONS)
+        for n in range(8)
     ]
     made += [
-        Made(f"l{n}", others=(("b", "20150101000000"),), standing=ResourceStatus.LISTED)
+        SampleResource(
+            f"v{n}", f"{years[1]}0101000000", urim=f"https://a.example/v{n}", reason="rejected", verdict=(kind, reason)
+        )
+        for n, (kind, reason) in enumerate(VERDICTS.items())
+    ]
+    made += [
+        SampleResource(f"l{n}", others=(("b", "20150101000000"),), standing=ResourceStatus.LISTED)
         for n in range(MAX_LISTED_RESOURCES + 2)
     ]
-    make(folder, [*made, Made("later", standing=ResourceStatus.QUEUED)])
+    make_state(folder, [*made, SampleResource("later", standing=ResourceStatus.QUEUED)])
     for archive, outcome in zip("abcdef", ListingStatus, strict=False):
-        note_list(folder, archive, outcome, None)
+        store_listing(folder, archive, outcome, None)
     with RecoveryState(folder) as state:
         state.store_skipped_links({}, dict.fromkeys(TRAPS, 3))
         state.set_fact(REQUESTS_FACT, json.dumps({"a": {"capture": 1_234}}))
     return folder
 
 
-class Text(HTMLParser):
-    """Collects what is read and what is heard: texts and names of regions, one after the other."""
+class TextCollector(HTMLParser):
+    """Collects visible texts and accessible names in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,72 +84,72 @@ class Text(HTMLParser):
         self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep the names of things."""
+        """Store the accessible names of an element."""
         self.tags.append(tag)
         self._hidden += tag == "style"
         self.found += [value or "" for name, value in attrs if name in ("aria-label", "title", "alt", "placeholder")]
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave a style."""
+        """Leave a style element."""
         self._hidden -= tag == "style"
 
     def handle_data(self, data: str) -> None:
-        """Keep a text."""
+        """Store a text."""
         if data.strip() and not self._hidden:
             self.found.append(" ".join(data.split()))
 
 
-def read(page: str) -> Text:
-    """Return what is read in a page."""
-    parser = Text()
+def collect_text(page: str) -> TextCollector:
+    """Return the texts of a page."""
+    parser = TextCollector()
     parser.feed(page)
     parser.close()
     return parser
 
 
 def untranslated(english: str, german: str) -> set[str]:
-    """Return the texts of one page that stand in the other, too, and are neither data nor the same word."""
-    known = set(read(english).found)
-    found = {text for text in read(german).found if text in known}
+    """Return texts that occur in both pages and are neither data nor equal words."""
+    known = set(collect_text(english).found)
+    found = {text for text in collect_text(german).found if text in known}
     return {text for text in found if not DATA.match(text)} - THE_SAME
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a recovery with something of everything."""
-    return rich(tmp_path_factory.mktemp("rich") / "r")
+    """Make a recovery with everything that a report can mention."""
+    return make_rich_state(tmp_path_factory.mktemp("rich") / "r")
 
 
-def test_no_english_is_left(folder: Path) -> None:
-    """Both pages are built alike, and no text is in both but data; one that was forgotten would be found."""
-    english, german = html_of(folder, "en"), html_of(folder, "de")
+def test_german_report_has_no_english_text(folder: Path) -> None:
+    """Both pages have the same structure, and a planted English text is found."""
+    english, german = report_html(folder, "en"), report_html(folder, "de")
     assert '<html lang="de">' in german
     assert '<html lang="en">' in english
-    assert read(english).tags == read(german).tags
+    assert collect_text(english).tags == collect_text(german).tags
     assert untranslated(english, german) == set()
     planted = german.replace(report_strings("de")("head.how_much"), report_strings("en")("head.how_much"))
     assert untranslated(english, planted) == {"How much came back"}
 
 
-def test_every_text_of_the_catalogue_is_said(folder: Path, tmp_path: Path) -> None:
-    """What the files have is wanted by the page, the command line or a state; a name that nobody knows fails."""
+def test_catalogue_has_exactly_the_used_texts(folder: Path, tmp_path: Path) -> None:
+    """Every text is used by the page, the command line or a state, and every used name exists."""
     sources = [*REPORT.rglob("*.py"), *REPORT.rglob("*.html"), *REPORT.parents[1].glob("cli/report*.py")]
     source = "\n".join(file.read_text() for file in sources)
     named = set(re.findall(r'"((?:report|head|note|time)\.[a-z_]+)"', source)) - {"report.html", "report.json"}
-    shown = re.search(r'f"head\.\{each\}"\) for each in \((.*?)\)', source)
-    assert shown is not None
-    named |= {f"head.{name}" for name in re.findall(r'"(\w+)"', shown[1])}
+    headings = re.search(r'f"head\.\{each\}"\) for each in \((.*?)\)', source)
+    assert headings is not None
+    named |= {f"head.{name}" for name in re.findall(r'"(\w+)"', headings[1])}
     texts = {re.sub(r"\.(one|other)$", "", name) for name in load_texts("en", "unlost.report.recovery")}
     assert {name for name in texts if name.startswith(("report.", "head.", "note.", "time."))} == named
-    pages = html_of(folder, "de") + html_of(rich(tmp_path / "few", (2010, 2010)), "de")
-    pages += html_of(make(tmp_path / "listed", [Made("m", reason="not-held")]), "de")
+    pages = report_html(folder, "de") + report_html(make_rich_state(tmp_path / "few", (2010, 2010)), "de")
+    pages += report_html(make_state(tmp_path / "listed", [SampleResource("m", reason="not-held")]), "de")
     words = load_texts("de", "unlost.report.recovery")
     parts = {name for name in words if name.startswith(("reason", "outcome_unlisted.", "verdict.", "kind."))}
-    assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has a list of its own"
+    assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has its own list"
 
 
-def test_what_is_for_programs_is_the_same(folder: Path, tmp_path: Path) -> None:
-    """Lines and objects are the same bytes, whatever language the page beside them has."""
+def test_data_files_are_independent_of_language(folder: Path, tmp_path: Path) -> None:
+    """TSV and JSON files are equal in all languages."""
     written = {}
     for language in ("en", "de"):
         files = ReportFiles.in_folder(tmp_path / language, folder)
@@ -150,9 +161,9 @@ def test_what_is_for_programs_is_the_same(folder: Path, tmp_path: Path) -> None:
     assert {name for name in english if english[name] != german[name]} == {"index.html"}
 
 
-def test_numbers_and_times_are_german(folder: Path) -> None:
-    """Thousands have a point, days a name, and several years a word between them."""
-    page = html_of(folder, "de")
+def test_numbers_and_dates_are_localised(folder: Path) -> None:
+    """Thousands have a point, and dates and ranges are German."""
+    page = report_html(folder, "de")
     assert "Die Kopien sind vom 1. April 1900 bis zum 1. Januar 2026." in page
     assert "länger als 2.000 Zeichen" in page
     assert "1900 bis 1904" in page
@@ -160,8 +171,8 @@ def test_numbers_and_times_are_german(folder: Path) -> None:
     assert "und 4 weiteren" in page
 
 
-def said_by_code() -> Iterator[str]:
-    """Yield every reason that the code can give: of pages of all kinds, of addresses, and what stands in its text."""
+def generated_reasons() -> Iterator[str]:
+    """Yield every reason that verdicts and traps can give."""
     for _, verdict in (*classified_examples(), *classified_held_out()):
         if verdict is not None:
             yield verdict.reason
@@ -172,35 +183,35 @@ def said_by_code() -> Iterator[str]:
     yield from found
 
 
-def test_every_reason_is_told_in_german() -> None:
-    """Whatever a verdict or a trap writes into a state is said in German; what others wrote is not made up."""
+def test_all_reasons_are_translated() -> None:
+    """All reasons of verdicts and traps are translated; other texts are unchanged."""
     german = report_strings("de")
-    found = set(said_by_code())
+    found = set(generated_reasons())
     assert {reason for reason in found if translate_message(reason, german) is None} == set()
-    odd = [f"longer than {number} characters" for number in ("9" * 400, "\N{ARABIC-INDIC DIGIT THREE}", ",1")]
+    invalid = [f"longer than {number} characters" for number in ("9" * 400, "\N{ARABIC-INDIC DIGIT THREE}", ",1")]
     mixed = ["", "HTTP 503", 'it says "a" and more', "it is about <b>, and the site was not before", "x" * 9_999]
-    for reason in odd + mixed:
+    for reason in invalid + mixed:
         assert translate_message(reason, german) is None
         assert translate_message(reason, report_strings("en")) == reason
     assert translate_message('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'
 
 
-def test_every_sentence_in_the_source_is_known() -> None:
-    """A sentence that is added to verdicts or traps, and that no page of the tests meets, is not forgotten."""
+def test_all_reason_texts_in_the_source_are_in_the_catalogue() -> None:
+    """Texts that no test page triggers are found, too."""
     folders = [Path(unlost.quality.__file__).parent, Path(unlost.crawl.traps.__file__)]
     files = [file for place in folders for file in ([place] if place.is_file() else sorted(place.glob("*.py")))]
-    said = set(sentences(files))
-    assert len(said) > 20
+    texts = set(sentences(files))
+    assert len(texts) > 20
     patterns = {
         _bare(text) for name, text in load_texts("en", "unlost.report.recovery").items() if name.startswith("said.")
     }
-    unknown = {text for text in said if text not in patterns}
-    assert unknown == {"more than {} unlisted addresses {}", "in one folder"}, "which are put together"
+    unknown = {text for text in texts if text not in patterns}
+    assert unknown == {"more than {} unlisted addresses {}", "in one folder"}, "which are composed"
     assert "the frog is {}" in set(sentences([], "def f():\n    return f'the frog is {quoted(x)}'\n"))
 
 
 def sentences(files: list[Path], more: str = "") -> Iterator[str]:
-    """Yield what functions return or make verdicts of: texts of several words, with {} for what is put into them."""
+    """Yield texts of several words that functions return or pass to Verdict, with {} for values."""
     for source in [*(file.read_text() for file in files), *([more] if more else [])]:
         for node in ast.walk(ast.parse(source)):
             values: list[ast.expr | None] = []
@@ -213,7 +224,7 @@ def sentences(files: list[Path], more: str = "") -> Iterator[str]:
 
 
 def _texts(node: ast.AST | None) -> Iterator[str]:
-    """Yield the texts in an expression, each as a whole."""
+    """Yield the texts in an expression."""
     if isinstance(node, ast.JoinedStr):
         yield "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
     elif isinstance(node, ast.Constant):

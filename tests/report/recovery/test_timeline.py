@@ -1,4 +1,4 @@
-"""Tests of the time line: bars without gaps, drawn by their numbers."""
+"""Tests of the timeline."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -19,8 +19,8 @@ MONTHS = st.dictionaries(
 
 
 @given(MONTHS)
-def test_nothing_is_lost_and_there_are_never_too_many(months: dict[str, int]) -> None:
-    """Whatever dates archives make up, every copy is in one bar, times go on and on, and there are at most 60."""
+def test_every_capture_is_in_one_of_at_most_60_bars(months: dict[str, int]) -> None:
+    """Bars are ordered and cover all captures, whatever their dates."""
     found = timeline_bars(months)
     assert sum(bar.count for bar in found) == sum(months.values())
     assert len(found) <= 60
@@ -31,8 +31,8 @@ def test_nothing_is_lost_and_there_are_never_too_many(months: dict[str, int]) ->
         assert found[-1].count
 
 
-def test_one_date_is_one_bar() -> None:
-    """It is as high as the picture, and has its month."""
+def test_single_date_yields_one_bar() -> None:
+    """It has the full height and the label of its month."""
     found = timeline_bars({"201104": 1})
     assert found == [TimelineBar("2011-04", 1)]
     (shape,) = _shapes(found)
@@ -50,14 +50,14 @@ def test_one_date_is_one_bar() -> None:
         ("000101", "999912", 50, "0000 to 0199"),
     ],
 )
-def test_bars_are_as_long_as_is_needed(first: str, last: str, count: int, label: str) -> None:
-    """Three years are months; more are years; more than a life are several years together."""
+def test_bar_length_depends_on_time_span(first: str, last: str, count: int, label: str) -> None:
+    """Up to three years are months; longer spans are years or several years."""
     found = timeline_bars({first: 1, last: 2})
     assert (len(found), found[0].label) == (count, label)
 
 
-def test_heights_are_true() -> None:
-    """Ten thousand copies are drawn by their numbers, and one beside them can still be seen."""
+def test_bar_heights_are_proportional() -> None:
+    """A small bar is still visible."""
     found = timeline_bars({"200001": 10_000, "200101": 5_000, "200501": 1})
     heights = {shape["title"]: float(shape["height"]) for shape in _shapes(found)}
     assert heights["2000: 10,000"] == 100
@@ -66,8 +66,8 @@ def test_heights_are_true() -> None:
     assert len(heights) == 3, "a year without copies has no bar"
 
 
-def test_nothing_is_nothing() -> None:
-    """Without copies there are no bars, and the picture says so."""
+def test_timeline_without_captures_is_empty() -> None:
+    """There are no bars, and the image says so."""
     assert timeline_bars({}) == []
     assert "No copies." in render_timeline([], ENGLISH)
 

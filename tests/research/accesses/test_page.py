@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.report.axe import faults_of
-from tests.report.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
+from tests.report.axe import axe_faults_of_file
+from tests.report.browser_page import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, PageVisit, phone_page
 from unlost.problems import Problems
 from unlost.research import access_stats_to_json, access_tables, collect_access_stats, render_access_page
 
@@ -37,12 +37,12 @@ def _page(folder: Path) -> str:
 def test_page_is_self_contained(browser: Browser, tmp_path: Path) -> None:
     """Nothing is asked for, nothing is complained about, it fits a phone, and what others wrote is text."""
     text = _page(tmp_path)
-    with phone(browser) as page:
-        visit = Visit(page, tmp_path / "page.html", text)
+    with phone_page(browser) as page:
+        visit = PageVisit(page, tmp_path / "page.html", text)
         assert visit.faults == []
-        assert visit.asked_for() == []
+        assert visit.external_requests() == []
         assert not visit.overflows()
-        assert not visit.is_harmed()
+        assert not visit.has_injected_markup()
         assert page.locator("figure svg").count() == 1
         assert page.locator("table").count() == 3
         assert page.get_by_text("20 requests to archives").count() == 1
@@ -53,11 +53,11 @@ def test_page_shows_missing_pages(browser: Browser, tmp_path: Path) -> None:
     """A picture from elsewhere, a script and a line that is too wide are found."""
     planted = '<img src="http://elsewhere.example/x.png"><div style="width: 2000px">wide</div><script></script>'
     text = _page(tmp_path).replace("<main>", f"<main>{planted}")
-    with phone(browser) as page:
-        visit = Visit(page, tmp_path / "page.html", text)
+    with phone_page(browser) as page:
+        visit = PageVisit(page, tmp_path / "page.html", text)
         assert visit.faults != []
         assert visit.overflows()
-        assert visit.is_harmed()
+        assert visit.has_injected_markup()
 
 
 @pytest.mark.browser
@@ -66,8 +66,8 @@ def test_page_is_accessible(browser: Browser, tmp_path: Path, scheme: str) -> No
     """axe-core objects to nothing, and does object to a button without a name and to pale words."""
     file, text = tmp_path / "page.html", _page(tmp_path)
     planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
-    assert faults_of(browser, file, text, scheme) == []
-    assert {each.partition(":")[0] for each in faults_of(browser, file, planted, scheme)} == {
+    assert axe_faults_of_file(browser, file, text, scheme) == []
+    assert {each.partition(":")[0] for each in axe_faults_of_file(browser, file, planted, scheme)} == {
         "button-name",
         "color-contrast",
     }

@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from tests.cli.run import unlost
 from tests.models.regression import least_squares
-from tests.report.looking import EVIL, Visit
+from tests.report.browser_page import EVIL, PageVisit
 from tests.research.factors.planted import PLANTED, Truth, plant
 from unlost.report import make_template_environment
 from unlost.research import FACTORS, NUMERIC_FACTORS, ExternalFactorData, analyze_factors, render_factors_page
@@ -148,8 +148,13 @@ def test_external_data_is_used_only_if_given(truth: Truth, tmp_path: Path) -> No
 def test_page_shows_all_factors_and_models(truth: Truth, page: Page, tmp_path: Path) -> None:
     """It stands alone, is not wider than a phone, and has a table for each factor and each model."""
     report(truth, tmp_path, "--html", str(tmp_path / "f.html"))
-    visit = Visit(page, tmp_path / "page.html", (tmp_path / "f.html").read_text())
-    assert (visit.faults, visit.asked_for(), visit.overflows(), visit.is_harmed()) == ([], [], False, False)
+    visit = PageVisit(page, tmp_path / "page.html", (tmp_path / "f.html").read_text())
+    assert (visit.faults, visit.external_requests(), visit.overflows(), visit.has_injected_markup()) == (
+        [],
+        [],
+        False,
+        False,
+    )
     text = page.inner_text("main")
     for factor in FACTORS:
         assert f"By {factor.name}" in text
@@ -157,7 +162,7 @@ def test_page_shows_all_factors_and_models(truth: Truth, page: Page, tmp_path: P
         assert title in text
     assert f"{sum(truth.came):,} of {len(truth.came):,}" in text
     wide = (tmp_path / "f.html").read_text().replace("</main>", '<p style="width: 500px">wide</p></main>')
-    assert Visit(page, tmp_path / "wide.html", wide).overflows()
+    assert PageVisit(page, tmp_path / "wide.html", wide).overflows()
 
 
 @pytest.mark.browser
@@ -166,8 +171,8 @@ def test_folder_names_are_escaped(truth: Truth, page: Page, tmp_path: Path, monk
     evil = tmp_path / EVIL.replace("/", ":")
     evil.symlink_to(truth.folders[0])
     found = analyze_factors([evil], ExternalFactorData())
-    assert not Visit(page, tmp_path / "page.html", render_factors_page(found)).is_harmed()
+    assert not PageVisit(page, tmp_path / "page.html", render_factors_page(found)).has_injected_markup()
     made = make_template_environment("unlost.research")
     made.autoescape = False
     monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
-    assert Visit(page, tmp_path / "raw.html", render_factors_page(found)).is_harmed()
+    assert PageVisit(page, tmp_path / "raw.html", render_factors_page(found)).has_injected_markup()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.stubs import Held, Stub
+from tests.recover.stub_archive import Held, Stub
 from tests.research.overlap.holdings import ARCHIVES, begun, stubs, truth
 from unlost.archives import MAX_CONSECUTIVE_FAILURES, EarlyStop
 from unlost.capture import Capture
@@ -97,7 +97,7 @@ def test_whoever_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> Non
         with begun(path, held) as state:
             assert ask(state, archives, fetch=5) == {}
             assert figures(state, 5) == expected, point
-        asked = Counter(question for each in archives for question in (f"{each.archive.id} {q}" for q in each.asked))
+        asked = Counter(question for each in archives for question in (f"{each.archive.id} {q}" for q in each.requests))
         assert sum(asked.values()) - len(asked) <= 3 * len(ARCHIVES), point
 
 
@@ -108,7 +108,7 @@ def test_an_archive_whose_quota_is_used_up_goes_on_another_day(tmp_path: Path) -
     with begun(tmp_path / "s", held) as state:
 
         def quota(_: str) -> None:
-            if len(archives[1].asked) > 10:
+            if len(archives[1].requests) > 10:
                 raise NotNowError("the quota of the day is used up", "b", 2e9, "quota")
 
         archives[1].before = quota
@@ -120,7 +120,7 @@ def test_an_archive_whose_quota_is_used_up_goes_on_another_day(tmp_path: Path) -
         assert [each.answered for each in found.archives] == [40, 10, 40, 40]
         archives[1].before = lambda _: None
         assert ask(state, archives) == {}
-        assert len(archives[1].asked) == 11 + 30
+        assert len(archives[1].requests) == 11 + 30
         assert dict(figures(state).membership.pages) == dict(Counter(held.values()))
 
 
@@ -136,7 +136,7 @@ def test_a_dead_archive_is_left_out_and_not_asked_for_ever(tmp_path: Path) -> No
     with begun(tmp_path / "s", held) as state:
         stops = ask(state, archives)
         found = figures(state)
-    assert MAX_CONSECUTIVE_FAILURES <= len(archives[2].asked) <= MAX_CONSECUTIVE_FAILURES + 2
+    assert MAX_CONSECUTIVE_FAILURES <= len(archives[2].requests) <= MAX_CONSECUTIVE_FAILURES + 2
     assert stops["c"].failures == MAX_CONSECUTIVE_FAILURES
     assert (found.unresponsive, found.unsettled, found.membership.archives) == (("c",), 0, ("a", "b", "d"))
     assert found.archives[2].failed["http-5xx"] >= MAX_CONSECUTIVE_FAILURES
@@ -205,10 +205,10 @@ def test_misses_are_copies_that_are_listed_and_not_there(tmp_path: Path) -> None
         assert (found.fetched, dict(found.misses)) == (7, {"http-5xx": 1, "absent": 1, "archive-error": 1})
         assert dict(found.failed_fetches) == {"timeout": 1}
         assert (found.miss_rate.count, found.miss_rate.total) == (3, 7)
-        archive.asked.clear()
+        archive.requests.clear()
         archive.before = lambda _: None
         ask(state, [archive], fetch=100)
-        assert archive.asked == [f"fetch 20100101000000 {uris[1]}"]
+        assert archive.requests == [f"fetch 20100101000000 {uris[1]}"]
 
 
 def test_samples_are_the_same_for_a_seed_and_nested(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.report.axe import faults_of
-from tests.report.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
+from tests.report.axe import axe_faults_of_file
+from tests.report.browser_page import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, PageVisit, phone_page
 from unlost.report import ReportTable
 from unlost.research import (
     DomainCounts,
@@ -49,12 +49,12 @@ def _figures(folder: Path) -> IndexMetrics:
 def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
     """Nothing is asked for, nothing is complained about, it fits a phone, and what others wrote is text."""
     figures = _figures(tmp_path)
-    with phone(browser) as page:
-        visit = Visit(page, tmp_path / "page.html", render_index_page(figures, EVIL))
+    with phone_page(browser) as page:
+        visit = PageVisit(page, tmp_path / "page.html", render_index_page(figures, EVIL))
         assert visit.faults == []
-        assert visit.asked_for() == []
+        assert visit.external_requests() == []
         assert not visit.overflows()
-        assert not visit.is_harmed()
+        assert not visit.has_injected_markup()
         assert page.locator("figure svg").count() >= 6
         assert page.get_by_text("505 mementos").count() == 1
 
@@ -65,8 +65,8 @@ def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) ->
     """axe-core objects to nothing, and does object to a button without a name and to pale words."""
     file, text = tmp_path / "page.html", render_index_page(_figures(tmp_path), "a.cdx")
     planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
-    assert faults_of(browser, file, text, scheme) == []
-    assert {each.partition(":")[0] for each in faults_of(browser, file, planted, scheme)} == {
+    assert axe_faults_of_file(browser, file, text, scheme) == []
+    assert {each.partition(":")[0] for each in axe_faults_of_file(browser, file, planted, scheme)} == {
         "button-name",
         "color-contrast",
     }

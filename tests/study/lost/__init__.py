@@ -1,1 +1,1 @@
-"""Made-up sites that are lost and recovered."""
+"""Tests of `study.lost`."""

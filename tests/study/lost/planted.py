@@ -1,4 +1,4 @@
-"""Recoveries that were never done, with numbers that are easily added up by hand."""
+"""Invented outcomes of recoveries whose figures are easily computed by hand."""
 
 from study.lost.experiments import ALL
 from study.lost.outcome import Outcome
@@ -20,7 +20,7 @@ def outcome(
     held: int = 0,
     requests: int = 10,
 ) -> Outcome:
-    """Return a recovery of pages alone: the first archive gave three quarters, the last one the rest."""
+    """Return an outcome with pages only: the first archive gave three quarters, the last one the rest."""
     counts = ResourceCounts(identical, changed, missing, added)
     back = counts.recovered
     most = back if len(archives) == 1 else back * 3 // 4

@@ -1,4 +1,4 @@
-"""Made-up repositories: what they keep of a site, and what asking them costs."""
+"""Tests of simulated repositories: their holdings, and the cost of requests."""
 
 import asyncio
 from collections import Counter
@@ -18,14 +18,14 @@ from unlost.registry import RequestKind
 SITE = Profile("lively", 60, 50, 20, 8, Pace.LIVELY, breadth=5)
 
 
-def sure(habit: Habit, **changes: object) -> Habit:
-    """Return a habit that leaves nothing to chance: it keeps all, at once, and has it whenever it is asked."""
+def deterministic(habit: Habit, **changes: object) -> Habit:
+    """Return a habit without chance: it stores everything at once and always has it."""
     whole = dict.fromkeys(Kind, 100.0)
     return replace(habit, keeps=whole, dynamic=1.0, hops=99, delay=0.0, there=1.0, misses=0.0, **changes)  # type: ignore[arg-type]
 
 
-def keeping(habit: Habit) -> tuple[MadeSite, Keeping]:
-    """Return a site and what a repository that knows it keeps of it."""
+def site_and_holdings(habit: Habit) -> tuple[MadeSite, Keeping]:
+    """Return a site and the holdings of a repository that knows it."""
     for seed in range(20):
         site = MadeSite(SITE, seed)
         found = Keeping(habit, site, seed)
@@ -34,31 +34,31 @@ def keeping(habit: Habit) -> tuple[MadeSite, Keeping]:
     raise AssertionError("no seed with a repository that knows the site")
 
 
-def test_an_engine_that_misses_nothing_has_the_site_as_it_is() -> None:
-    """Pages come back as they are; documents and pictures in another format, which it says."""
-    site, found = keeping(sure(BROAD, stays=0))
+def test_complete_engine_holds_the_current_site() -> None:
+    """Pages are unchanged; documents and images are migrated and marked as such."""
+    site, found = site_and_holdings(deterministic(BROAD, stays=0))
     held = {each.uri: each for each in found.held(5)}
     assert held.keys() == {site.uri(item) for item in site.at(5)}
     for item in site.at(5):
-        copy = held[site.uri(item)]
+        capture = held[site.uri(item)]
         is_same = item.kind not in (Kind.IMAGE, Kind.DOCUMENT)
-        assert copy.migrated is not is_same
-        assert (copy.file == site.file(item, 5)) is is_same
-        assert moment(5) <= copy.datetime <= moment(5, 6)
+        assert capture.migrated is not is_same
+        assert (capture.file == site.file(item, 5)) is is_same
+        assert moment(5) <= capture.datetime <= moment(5, 6)
 
 
-def test_an_engine_forgets_what_is_gone() -> None:
-    """A copy stays as many weeks as it is said to after the visit that missed the page, and is from before that."""
-    site, found = keeping(sure(BROAD, stays=3))
+def test_engine_drops_removed_pages_after_some_weeks() -> None:
+    """A capture stays for the configured weeks after a visit without the page, and is from before."""
+    site, found = site_and_holdings(deterministic(BROAD, stays=3))
     gone = next(item for item in site.items if item.gone == 5)
     had = {week: [each for each in found.held(week) if each.uri == site.uri(gone)] for week in range(1, 12)}
     assert [week for week in had if had[week]] == [1, 2, 3, 4, 5, 6, 7]
     assert had[7][0].datetime < moment(5)
 
 
-def test_the_archive_keeps_versions_and_shows_them_late() -> None:
-    """Nothing younger than its lag is there, what is gone stays, and every visit has left a copy."""
-    site, found = keeping(sure(ARCHIVE))
+def test_archive_holds_versions_with_a_lag() -> None:
+    """No capture is younger than the lag, removed pages stay, and every visit has a capture."""
+    site, found = site_and_holdings(deterministic(ARCHIVE))
     held = found.held(0)
     assert max(each.datetime for each in held) <= moment(-ARCHIVE.lag, 6)
     first = [each for each in held if each.uri == site.url]
@@ -68,8 +68,8 @@ def test_the_archive_keeps_versions_and_shows_them_late() -> None:
 
 
 @pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.id)
-def test_shares_are_about_what_was_said(habit: Habit) -> None:
-    """Of many old pages, a repository keeps as many as its habit, the site's rank and luck say."""
+def test_held_shares_match_the_habit(habit: Habit) -> None:
+    """On average, the share of held old pages follows from habit and rank of the site."""
     shares = []
     for seed in range(12):
         site = MadeSite(replace(SITE, pages=100, images=0, others=0, pace=Pace.STILL), seed)
@@ -82,17 +82,17 @@ def test_shares_are_about_what_was_said(habit: Habit) -> None:
     assert sum(shares) / len(shares) == pytest.approx(min(1.0, expected), rel=0.2)
 
 
-def test_the_same_seed_keeps_the_same() -> None:
-    """What is kept does not depend on the order of questions."""
-    site, found = keeping(BROAD)
+def test_holdings_are_reproducible() -> None:
+    """Holdings do not depend on the order of queries."""
+    site, found = site_and_holdings(BROAD)
     later = found.held(9)
     other = Keeping(BROAD, site, found._names[1])
     assert other.held(2) == found.held(2)
     assert other.held(9) == later
 
 
-def planted(count: int) -> list[Held]:
-    """Return so many copies, of which the first cannot be had."""
+def planted_captures(count: int) -> list[Held]:
+    """Return captures of which the first cannot be fetched."""
     file = File("text/html", b"<p>here")
     return [
         Held(f"http://a.example/{place}", "20060101000000", file, migrated=False, missed=place == 0)
@@ -100,10 +100,10 @@ def planted(count: int) -> list[Held]:
     ]
 
 
-def test_lists_cost_a_request_for_each_page_of_them() -> None:
-    """With ten rows a page, 25 rows are three requests; no rows are one; a list that is cut says so."""
+def test_listing_costs_one_request_per_result_page() -> None:
+    """With ten rows per page, 25 rows are three requests; no rows are one; truncation is reported."""
     sent: Counter[tuple[str, RequestKind]] = Counter()
-    repository = MadeRepository(BROAD, planted(25), sent)
+    repository = MadeRepository(BROAD, planted_captures(25), sent)
 
     async def listed(of: MadeRepository) -> list[Capture]:
         return [each async for each in of.list_prefix("http://a.example/")]
@@ -113,20 +113,20 @@ def test_lists_cost_a_request_for_each_page_of_them() -> None:
     assert asyncio.run(listed(MadeRepository(ARCHIVE, [], sent))) == []
     assert sent["archive", RequestKind.INDEX] == 1
     with pytest.raises(ListCutError):
-        asyncio.run(listed(MadeRepository(replace(BROAD, cap=20), planted(25), sent)))
+        asyncio.run(listed(MadeRepository(replace(BROAD, cap=20), planted_captures(25), sent)))
     assert sent["broad", RequestKind.INDEX] == 5
 
 
-def test_copies_and_misses_cost_a_request_each() -> None:
-    """What is listed and cannot be had costs as much as what can."""
+def test_captures_and_misses_cost_one_request_each() -> None:
+    """A listed capture that cannot be fetched costs one request, too."""
     sent: Counter[tuple[str, RequestKind]] = Counter()
-    repository = MadeRepository(ARCHIVE, planted(2), sent)
+    repository = MadeRepository(ARCHIVE, planted_captures(2), sent)
 
     async def fetched(place: int) -> bytes | None:
         captures = [each async for each in repository.captures(f"http://a.example/{place}")]
         assert [each.digest for each in captures] == [digest_of(b"<p>here")]
-        copy = await repository.fetch(captures[0])
-        return None if copy is None else copy.body.read()
+        capture = await repository.fetch(captures[0])
+        return None if capture is None else capture.body.read()
 
     assert [asyncio.run(fetched(place)) for place in range(2)] == [None, b"<p>here"]
     assert sent == {("archive", RequestKind.INDEX): 2, ("archive", RequestKind.REPLAY): 2}

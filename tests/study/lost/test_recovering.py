@@ -1,4 +1,4 @@
-"""Made-up sites are recovered by the real thing: what is planted comes out, in numbers that were counted by hand."""
+"""Tests of recoveries of generated sites against figures computed by hand."""
 
 import asyncio
 from dataclasses import replace
@@ -24,7 +24,7 @@ SITE = Profile("tiny", 5, 3, 2, 5, Pace.STILL, documents=1.0)
 SMALL = Profile("small", 12, 8, 3, 6, Pace.LIVELY, documents=0.0)
 
 
-class Planted:
+class PlantedSite:
     """A still site of five pages, three images and two documents, and what repositories have of it.
 
     The broad engine has four of its pages, one of them in another version, and a fifth page that is gone and that
@@ -44,14 +44,17 @@ class Planted:
         self.missing, self.changed = leaves[0], leaves[1]
         other = File("text/html", b"<p>quite another page than the one that is there now")
         gone = Held("http://tiny.example/gone.html", moment(-9), other, migrated=False, missed=False)
-        self.shelves: list[Shelf] = [
+        self.holdings: list[Shelf] = [
             (ARCHIVE, [self._held(each) for each in images[:2]]),
             (BROAD, [*(self._held(each) for each in pages if each is not self.missing), gone]),
             (FRESH, []),
             (PATCHY, [self._held(documents[0]), replace(self._held(documents[1]), missed=True)]),
         ]
-        page = next(each for each in self.shelves[1][1] if each.uri == self.site.uri(self.changed))
-        self.shelves[1] = (BROAD, [replace(each, file=other) if each is page else each for each in self.shelves[1][1]])
+        page = next(each for each in self.holdings[1][1] if each.uri == self.site.uri(self.changed))
+        self.holdings[1] = (
+            BROAD,
+            [replace(each, file=other) if each is page else each for each in self.holdings[1][1]],
+        )
 
     def _held(self, item: Item) -> Held:
         is_document = item.kind is Kind.DOCUMENT
@@ -59,65 +62,70 @@ class Planted:
         return Held(self.site.uri(item), moment(-1), file, migrated=is_document, missed=False)
 
     def recovered(self, policy: RecoverPolicy) -> Outcome:
-        """Recover it."""
-        return recovered(self.site, 0, policy, self.shelves, self.original, self._folder / policy.value)
+        """Recover the site."""
+        return recovered(self.site, 0, policy, self.holdings, self.original, self._folder / policy.value)
 
 
 @pytest.fixture
-def planted(tmp_path: Path) -> Planted:
+def planted_site(tmp_path: Path) -> PlantedSite:
     """Return the planted site."""
-    return Planted(tmp_path)
+    return PlantedSite(tmp_path)
 
 
-def test_what_is_planted_comes_out(planted: Planted) -> None:
-    """Five of ten files are identical, two changed, of which one says the same; three missing, one of them a miss."""
-    found = planted.recovered(RecoverPolicy.KNOWLEDGEABLE)
+def test_counts_equal_planted_ones(planted_site: PlantedSite) -> None:
+    """Five of ten files are identical, two changed, one of them similar, and three missing."""
+    found = planted_site.recovered(RecoverPolicy.KNOWLEDGEABLE)
     assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=0)
     assert (found.texts, found.similar) == (2, 1)
     assert found.groups == {"HTML": (5, 4), "images": (3, 2), "other": (2, 1)}
     assert found.given == {"broad": 4, "archive": 2, "patchy": 1}
     assert found.recovered == 0.7
-    # A miss was asked for, and is not there: nobody holds it, and s5 is s4.
+    # A failed capture counts as not held, so s5 equals s4.
     assert [round(level, 3) for level in found.levels] == [0.5, 0.5, 0.4, 0.3, 0.3]
 
 
-def test_lists_and_copies_are_counted(planted: Planted) -> None:
-    """A list of each repository, a copy of each file, and one more for the miss."""
-    found = planted.recovered(RecoverPolicy.KNOWLEDGEABLE)
+def test_listing_and_capture_requests_are_counted(planted_site: PlantedSite) -> None:
+    """One listing per repository, one request per file, and one for a failed capture."""
+    found = planted_site.recovered(RecoverPolicy.KNOWLEDGEABLE)
     assert found.requests == {"archive": 1 + 2, "broad": 1 + 4, "fresh": 1, "patchy": 1 + 2}
     assert found.total_requests == 12
     assert found.efficiency == found.efficiency_without_added == 7 / 12
 
 
-def test_the_exhaustive_policy_adds_what_nothing_leads_to(planted: Planted) -> None:
-    """The page that is gone comes back, for one request more."""
-    found = planted.recovered(RecoverPolicy.EXHAUSTIVE)
+def test_exhaustive_policy_adds_unlinked_pages(planted_site: PlantedSite) -> None:
+    """The unlinked page takes one more request."""
+    found = planted_site.recovered(RecoverPolicy.EXHAUSTIVE)
     assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=1)
     assert found.total_requests == 13
     assert (found.efficiency, found.efficiency_without_added) == (8 / 13, 7 / 13)
 
 
-def test_the_naive_policy_asks_everywhere(planted: Planted) -> None:
-    """Pages are asked for in all four, images until one has them; and so are the two lists that any site may have."""
-    found = planted.recovered(RecoverPolicy.NAIVE)
+def test_naive_policy_queries_all_repositories(planted_site: PlantedSite) -> None:
+    """Pages and default lists are looked up in all four repositories, images until one has them."""
+    found = planted_site.recovered(RecoverPolicy.NAIVE)
     assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=0)
     pages, documents, lists = 5, 2, 2
-    asked = {"archive": 3, "broad": 1, "fresh": 1, "patchy": 1}  # for images: two are in the first
-    copies = {"archive": 2, "broad": 4, "fresh": 0, "patchy": 2}
-    assert found.requests == {name: pages + documents + lists + asked[name] + copies[name] for name in asked}
+    lookups = {"archive": 3, "broad": 1, "fresh": 1, "patchy": 1}  # for images: two are in the first
+    captures = {"archive": 2, "broad": 4, "fresh": 0, "patchy": 2}
+    assert found.requests == {name: pages + documents + lists + lookups[name] + captures[name] for name in lookups}
 
 
-def test_nothing_comes_back_from_who_has_nothing(planted: Planted) -> None:
-    """A repository without a copy leaves everything missing."""
+def test_empty_repository_recovers_nothing(planted_site: PlantedSite) -> None:
+    """All resources are missing."""
     found = recovered(
-        planted.site, 0, RecoverPolicy.KNOWLEDGEABLE, planted.shelves[2:3], planted.original, planted._folder / "none"
+        planted_site.site,
+        0,
+        RecoverPolicy.KNOWLEDGEABLE,
+        planted_site.holdings[2:3],
+        planted_site.original,
+        planted_site._folder / "none",
     )
     assert found.counts == ResourceCounts(missing=10)
     assert (found.given, found.requests) == ({}, {"fresh": 1})
 
 
-def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A made-up archive in memory and the same copies in a WARC, asked as a local archive is, give the same site."""
+def test_simulated_archive_equals_warc_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same captures in memory and in a WARC yield the same site."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
     site = MadeSite(SMALL, 4)
     held = Keeping(replace(ARCHIVE, misses=0.0), site, 4).held(0)
@@ -139,8 +147,8 @@ def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert len(found) == len({each.uri for each in held})
 
 
-def test_a_short_study_is_the_same_twice() -> None:
-    """Each repository alone and all together, under three policies: the same numbers in every run."""
+def test_short_study_is_reproducible() -> None:
+    """Each repository alone and all together, with three policies."""
     found = lost_once(SMALL, 5)
     assert [(each.policy, each.archives) for each in found] == [
         (p.value, names) for p in SELECTABLE_POLICIES for names in SETS
@@ -152,8 +160,8 @@ def test_a_short_study_is_the_same_twice() -> None:
         assert each.counts.back <= best.counts.back
 
 
-def test_weeks_follow_the_site() -> None:
-    """Each week is compared with the site of that week, and its life is counted from the same files."""
+def test_weekly_outcomes_follow_the_site() -> None:
+    """Each week is compared with the site of that week, and its changes are counted from the same files."""
     site = MadeSite(SMALL, 5)
     found = lost_weekly(SMALL, 5, weeks=3)
     assert [each.week for each in found.outcomes] == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""Made-up sites: as large as they should be, linked, and the same in every run."""
+"""Tests of generated sites: size, links and reproducibility."""
 
 import pytest
 from study.lost.items import BEGINNING, LAST, Item, Kind, items_of
@@ -18,8 +18,8 @@ def words(site: MadeSite, item: Item, week: int) -> str:
     return found.text
 
 
-def test_there_are_small_medium_and_large_ones() -> None:
-    """Eight of each, as the dissertation divides them."""
+def test_profiles_have_three_sizes() -> None:
+    """Eight of each, as in the dissertation."""
     sizes = [profile.size for profile in SITES]
     assert len(sizes) == 24
     assert [sum(size < 150 for size in sizes), sum(size >= 500 for size in sizes)] == [8, 8]
@@ -27,8 +27,8 @@ def test_there_are_small_medium_and_large_ones() -> None:
 
 
 @pytest.mark.parametrize("profile", SITES, ids=lambda profile: profile.name)
-def test_a_site_has_what_its_profile_says(profile: Profile) -> None:
-    """In week 0 there are as many pages, images and others as told, each at an address of its own."""
+def test_site_matches_its_profile(profile: Profile) -> None:
+    """In week 0 the numbers of pages, images and others are those of the profile, and URLs are distinct."""
     items = [each for each in items_of(profile, 1) if each.is_there(0)]
     kinds = [each.kind for each in items]
     assert kinds.count(Kind.PAGE) == profile.pages
@@ -38,8 +38,8 @@ def test_a_site_has_what_its_profile_says(profile: Profile) -> None:
 
 
 @pytest.mark.parametrize("profile", [LIVELY, SITES[14]], ids=lambda profile: profile.name)
-def test_whatever_is_there_is_linked(profile: Profile) -> None:
-    """In every week a page that is there leads to each file, so that links alone lead to all of them."""
+def test_all_files_are_linked_in_every_week(profile: Profile) -> None:
+    """All files can be reached by links alone."""
     site = MadeSite(profile, 3)
     for week in (BEGINNING, -40, -4, -3, 0, 7, LAST):
         there = site.at(week)
@@ -54,23 +54,23 @@ def test_whatever_is_there_is_linked(profile: Profile) -> None:
         assert not [path for path in gone if f'"{path}"' in home]
 
 
-def test_the_same_seed_makes_the_same_site() -> None:
-    """And another seed makes another."""
+def test_site_depends_on_seed_only() -> None:
+    """Another seed yields another site."""
     first, again, other = (MadeSite(LIVELY, seed) for seed in (1, 1, 2))
     assert [first.file(each, 3) for each in first.at(3)] == [again.file(each, 3) for each in again.at(3)]
     assert [each.path for each in first.items] != [each.path for each in other.items]
 
 
-def test_a_still_site_does_not_change() -> None:
-    """In the weeks that are looked at, all its files are as they were."""
+def test_still_site_does_not_change() -> None:
+    """All its files are equal in the first and last week."""
     site = MadeSite(STILL, 1)
     assert {(site.uri(each), site.file(each, 1)) for each in site.at(1)} == {
         (site.uri(each), site.file(each, LAST)) for each in site.at(LAST)
     }
 
 
-def test_restless_pages_say_almost_the_same() -> None:
-    """They are other bytes every week, and three quarters of their text stay."""
+def test_restless_pages_have_similar_text() -> None:
+    """Their bytes differ every week, and three quarters of the text stay."""
     site = MadeSite(LIVELY, 1)
     restless = [
         each
@@ -83,8 +83,8 @@ def test_restless_pages_say_almost_the_same() -> None:
         assert 0.7 < text_resemblance(words(site, each, 1), words(site, each, 2)) < 1
 
 
-def test_a_redesign_takes_all_addresses_but_the_first() -> None:
-    """The pages from before are gone, and none of the new ones was there."""
+def test_redesign_changes_all_urls_but_the_home_page() -> None:
+    """All other pages have new URLs."""
     site = MadeSite(SITES[14], 1)
     before = {each.path for each in site.at(-4) if each.kind is Kind.PAGE}
     after = {each.path for each in site.at(-3) if each.kind is Kind.PAGE}

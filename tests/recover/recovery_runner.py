@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from tests.recover.stubs import Held, Stub
+from tests.recover.stub_archive import Held, Stub
 from tests.virtual_clock import VirtualClock
 from unlost.recover import (
     RecoverOptions,
@@ -18,7 +18,7 @@ from unlost.recover.state import RecoveryState
 from unlost.report.recovery import summary_rows
 
 SITE = "http://lost.example/"
-_PATIENCE_SECONDS = 60  # of real time: nothing hangs
+_TIMEOUT_SECONDS = 60  # of real time
 
 
 def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> Held:  # noqa: ANN401  those of Held
@@ -27,7 +27,7 @@ def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> H
     return Held(SITE + path, date, **{"body": text.encode(), **more})
 
 
-class Run:
+class RecoveryRunner:
     """A recovery in a folder that can be run repeatedly."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Run:
 
     def __call__(self, **options: Any) -> RecoveryRunResult:  # noqa: ANN401  those of Recovery
         """Run the recovery once."""
-        return asyncio.run(asyncio.wait_for(self._run(options), _PATIENCE_SECONDS))
+        return asyncio.run(asyncio.wait_for(self._run(options), _TIMEOUT_SECONDS))
 
     async def _run(self, options: dict[str, Any]) -> RecoveryRunResult:
         self.events.clear()
@@ -84,11 +84,11 @@ class Run:
                 if not entry.uri.endswith(("robots.txt", "sitemap.xml"))
             }
 
-    def with_defaults(self, **plan: Any) -> "Run":  # noqa: ANN401
+    def with_defaults(self, **plan: Any) -> "RecoveryRunner":  # noqa: ANN401
         """Use the default options except these from now on; return self."""
         self.plan = RecoverOptions(SITE, **plan)
         return self
 
-    def told(self, event: str) -> list[dict[str, object]]:
+    def events_of(self, event: str) -> list[dict[str, object]]:
         """Return the events with a name."""
         return [fields for name, fields in self.events if name == event]

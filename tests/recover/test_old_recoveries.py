@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.recover.command import Command, Done
-from tests.recover.running import Run
+from tests.recover.command import Command, CommandResult
+from tests.recover.recovery_runner import RecoveryRunner
 from tests.recover.stored_recoveries import ARCHIVE, CDN, NAMES, SITE, archive, holdings, unpack
-from tests.recover.stubs import Held, Stub
+from tests.recover.stub_archive import Held, Stub
 from unlost.recover.state import RecoveryState, ResourceStatus, StateReader
 from unlost.testing import FakeArchive, write_registry
 
@@ -20,7 +20,7 @@ _PARKED = {"for-sale.html", "sold-later.html"}
 
 
 def _recovered(folder: Path) -> set[str]:
-    """Return what the report says is recovered: paths of the site, and whole URLs of other hosts."""
+    """Return the recovered resources of the report: paths of the site, and URLs of other hosts."""
     done = unlost("report", str(folder), "--json")
     assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -31,20 +31,20 @@ def _recovered(folder: Path) -> set[str]:
     }
 
 
-def _resume(folder: Path, running: FakeArchive, *options: str) -> Done:
-    """Run the command on a folder, with the archive at its URL of today."""
+def _resume(folder: Path, running: FakeArchive, *options: str) -> CommandResult:
+    """Run the command on a folder, with the current URL of the archive."""
     registry = write_registry(folder.parent / "archives.toml", running.registry_entry())
     return Command(registry, folder, folder.parent / "home").run(SITE, *options)
 
 
 def _requested(running: FakeArchive) -> set[str]:
-    """Return the URLs of which captures were requested."""
+    """Return the URLs of the requested captures."""
     return {each.path.partition("id_/")[2] for each in running.requests if each.kind == "replay"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_old_recovery_opens(name: str, tmp_path: Path) -> None:
-    """Its state is read by a reader and by an owner, and holds the plan, the queue and what was recovered."""
+def test_old_recovery_opens(name: str, tmp_path: Path) -> None:
+    """Readers and owners read the options, the queue and the recovered resources."""
     folder = unpack(tmp_path, name)
     with StateReader(folder) as state:
         assert {each.uri.removeprefix(SITE) for each in state.chosen_captures()} >= _BEFORE
@@ -55,8 +55,8 @@ def test_an_old_recovery_opens(name: str, tmp_path: Path) -> None:
         assert state.resources.counts()[ResourceStatus.QUEUED] > 0
 
 
-def test_an_old_recovery_is_reported(tmp_path: Path) -> None:
-    """The report counts what came back, and names the page that was rejected and the one that is not archived."""
+def test_old_recovery_is_reported(tmp_path: Path) -> None:
+    """The report counts recovered resources, and lists the rejected and the missing page."""
     folder = unpack(tmp_path, "default")
     assert _recovered(folder) == _BEFORE | {"page-2.html"}
     rejected = unlost("report", str(folder), "--list", "rejected")
@@ -69,8 +69,8 @@ def test_an_old_recovery_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["offline", "hosting"])
 @pytest.mark.parametrize("name", NAMES)
-def test_an_old_recovery_is_exported(name: str, form: str, tmp_path: Path) -> None:
-    """The pages that were recovered are files, with links to each other; a parked page is there only if it was kept."""
+def test_old_recovery_is_exported(name: str, form: str, tmp_path: Path) -> None:
+    """Recovered pages are files with links to each other; parked pages are exported only with --keep-rejected."""
     folder, to = unpack(tmp_path, name), tmp_path / "site"
     done = unlost("export", str(folder), "--to", str(to), "--as", form)
     assert done.returncode == 0, done.stderr
@@ -80,21 +80,21 @@ def test_an_old_recovery_is_exported(name: str, form: str, tmp_path: Path) -> No
     assert ("for-sale.html" in files) == (name == "requisites")
 
 
-def test_an_old_recovery_is_packed(tmp_path: Path) -> None:
-    """It is exported as a WACZ, too."""
+def test_old_recovery_is_exported_as_wacz(tmp_path: Path) -> None:
+    """The export as WACZ is not empty."""
     folder, to = unpack(tmp_path, "default"), tmp_path / "site.wacz"
     done = unlost("export", str(folder), "--to", str(to))
     assert done.returncode == 0, done.stderr
     assert to.stat().st_size > 1_000
 
 
-def test_an_old_recovery_resumes_with_its_stored_options(tmp_path: Path) -> None:
-    """Without options on the command line: only linked URLs, nothing of other hosts, and no rejected page is taken."""
+def test_old_recovery_resumes_with_its_stored_options(tmp_path: Path) -> None:
+    """Without options only linked URLs of the site are recovered, and no rejected page."""
     folder = unpack(tmp_path, "default")
     before = _recovered(folder)
     with archive() as running:
         done = _resume(folder, running)
-        assert done.code == 0, done.said
+        assert done.code == 0, done.stderr
         requested = _requested(running)
     assert not requested & {SITE + path for path in _UNLINKED | before}
     assert not any(CDN in each.path or "cdn.example" in each.path for each in running.requests)
@@ -104,25 +104,25 @@ def test_an_old_recovery_resumes_with_its_stored_options(tmp_path: Path) -> None
     assert all(SITE + path in rejected for path in _PARKED)
 
 
-def test_an_old_recovery_takes_rejected_pages_and_requisites_if_it_did(tmp_path: Path) -> None:
-    """With its stored plan, one made with --requisites --keep-rejected recovers both, and still only what is linked."""
+def test_old_recovery_with_requisites_and_rejected_pages_resumes(tmp_path: Path) -> None:
+    """With its stored options, a recovery with --requisites --keep-rejected recovers both."""
     folder = unpack(tmp_path, "requisites")
     with RecoveryState(folder) as state:
         plan = state.options()
     held = [
-        Held(uri, str(copy.datetime), _bytes(copy.body), copy.mime, copy.status, copy.location)
-        for uri, copies in holdings().items()
-        for copy in copies
+        Held(uri, str(capture.datetime), _bytes(capture.body), capture.mime, capture.status, capture.location)
+        for uri, captures in holdings().items()
+        for capture in captures
     ]
     stub = Stub(ARCHIVE, held)
-    run = Run(folder, stub)
+    run = RecoveryRunner(folder, stub)
     assert plan is not None
     run.plan = plan
     assert run().is_done
     assert {f"{SITE}sold-later.html", f"{SITE}last.html", f"{CDN}photo.gif"} <= set(stub.fetched)
     assert not {SITE + path for path in _UNLINKED} & set(stub.fetched)
-    wanted = _LINKED | _PARKED | {"last.html", "spam.html", f"{CDN}font.css", f"{CDN}photo.gif"}
-    assert _recovered(folder) == wanted
+    expected = _LINKED | _PARKED | {"last.html", "spam.html", f"{CDN}font.css", f"{CDN}photo.gif"}
+    assert _recovered(folder) == expected
 
 
 def _bytes(body: bytes | str) -> bytes:

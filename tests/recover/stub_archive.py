@@ -6,7 +6,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
-from unlost import uri as addresses
+from unlost import uri as uris
 from unlost.archives import FetchedCapture, PrefixQuery
 from unlost.capture import Capture
 from unlost.errors import ArchiveError, UnsupportedError
@@ -36,7 +36,7 @@ class Stub:
 
     Attributes:
         before: Called with each request before it is processed; may raise.
-        asked: All requests in order: `list PREFIX`, `captures URI` and `fetch DATETIME URI`.
+        requests: All requests in order: `list PREFIX`, `captures URI` and `fetch DATETIME URI`.
     """
 
     def __init__(
@@ -44,33 +44,33 @@ class Stub:
     ) -> None:
         self.archive = Archive(name, name, ArchiveKind.PYWB)
         self.held = list(held)
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.before: Callable[[str], None] = lambda _: None
         self._lister = lister
         self._list_error = error
 
-    def _ask(self, question: str) -> None:
-        self.asked.append(question)
-        self.before(question)
+    def _record(self, request: str) -> None:
+        self.requests.append(request)
+        self.before(request)
 
     @property
     def fetched(self) -> list[str]:
         """URLs of the captures that were fetched."""
-        return [question.split(" ", 2)[2] for question in self.asked if question.startswith("fetch")]
+        return [request.split(" ", 2)[2] for request in self.requests if request.startswith("fetch")]
 
     def _capture(self, held: Held) -> Capture:
         digest = digest_of_bytes(held.body) if held.digest is None else held.digest or None
         return Capture(
-            held.uri, addresses.key(held.uri), held.datetime, held.status, held.mime, digest, archive=self.archive.id,
+            held.uri, uris.key(held.uri), held.datetime, held.status, held.mime, digest, archive=self.archive.id,
             urim=f"http://{self.archive.id}.example/{held.datetime}/{held.uri}",
         )  # fmt: skip
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the captures of a URL."""
-        self._ask(f"captures {uri}")
-        key = addresses.key(uri)
+        self._record(f"captures {uri}")
+        key = uris.key(uri)
         for held in self.held:
-            if addresses.key(held.uri) == key:
+            if uris.key(held.uri) == key:
                 yield self._capture(held)
 
     async def list_prefix(
@@ -79,17 +79,17 @@ class Stub:
         """Yield the captures with a prefix."""
         if not self._lister:
             raise UnsupportedError("no lists", self.archive.id)
-        self._ask(f"list {prefix}")
-        wanted = PrefixQuery.parse(prefix)
+        self._record(f"list {prefix}")
+        query = PrefixQuery.parse(prefix)
         for held in self.held:
-            if wanted.covers(addresses.key(held.uri)) and (first or "") <= held.datetime <= (last or "9"):
+            if query.covers(uris.key(held.uri)) and (first or "") <= held.datetime <= (last or "9"):
                 yield self._capture(held)
         if self._list_error is not None:
             raise self._list_error
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return this capture."""
-        self._ask(f"fetch {capture.datetime} {capture.uri}")
+        self._record(f"fetch {capture.datetime} {capture.uri}")
         for held in self.held:
             if (held.uri, held.datetime) == (capture.uri, capture.datetime):
                 whole = replace(self._capture(held), redirect=held.redirect)

@@ -1,4 +1,4 @@
-"""Tests with crawls that others made: all that is in them comes back, byte for byte."""
+"""Tests with real crawls: all captures are recovered byte for byte."""
 
 import hashlib
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.neighbours import pywb
 from tests.quality.classified import is_labelled_bad
 from tests.real_data import DATA
 from tests.recover.command import Command
-from tests.recover.reading import kept, summary
+from tests.recover.recovery_output import read_warcs, summary
 from tests.recover.registry import registry
 from unlost.errors import UriError
 from unlost.registry import Archive, ArchiveKind
@@ -27,7 +27,7 @@ SITES = {
 
 
 class Stored(NamedTuple):
-    """A page that is in a WARC."""
+    """A page in a WARC."""
 
     name: str
     datetime: str
@@ -36,7 +36,7 @@ class Stored(NamedTuple):
 
 
 def pages(file: Path) -> Iterator[Stored]:
-    """Yield what is in a WARC, as another reader reads it; a revisit has no bytes of its own."""
+    """Yield the pages of a WARC, read with warcio; a revisit has no bytes."""
     with file.open("rb") as opened:
         for record in ArchiveIterator(opened):
             if record.rec_type not in ("response", "revisit") or record.http_headers is None:
@@ -51,7 +51,7 @@ def pages(file: Path) -> Iterator[Stored]:
 
 
 def body_of(record: Any) -> bytes:  # noqa: ANN401  warcio's, which has no types
-    """Return what is in a record without its codings; warcio does not get along with today's Brotli."""
+    """Return the decoded body of a record; warcio does not support current Brotli versions."""
     if record.http_headers.get_header("content-encoding") != "br":
         return bytes(record.content_stream().read())
     raw = record.raw_stream.read()
@@ -61,7 +61,7 @@ def body_of(record: Any) -> bytes:  # noqa: ANN401  warcio's, which has no types
 
 
 def digest(body: bytes) -> str:
-    """Return something short that is equal for equal bytes."""
+    """Return a digest of the bytes."""
     return hashlib.sha256(body).hexdigest()
 
 
@@ -73,8 +73,8 @@ def is_below(name: str, site: str) -> bool:
 @pytest.mark.real_data
 @pytest.mark.parametrize("by", ["files", "pywb"])
 @pytest.mark.parametrize("site", SITES)
-def test_a_real_crawl_comes_back(site: str, by: str, tmp_path: Path) -> None:
-    """Of every page that has a good capture there is one, with the bytes of one of its captures."""
+def test_real_crawl_is_recovered(site: str, by: str, tmp_path: Path) -> None:
+    """Every page with a good capture is recovered with the bytes of one of its captures."""
     files = [DATA / "warc" / name for name in SITES[site]]
     held = [stored for file in files for stored in pages(file) if is_below(stored.name, site)]
     good = {
@@ -97,9 +97,9 @@ def test_a_real_crawl_comes_back(site: str, by: str, tmp_path: Path) -> None:
 def _recovered(archives: Path, site: str, good: set[str], bodies: set[tuple[str, str]], folder: Path) -> None:
     command = Command(archives, folder / "site.recovery", folder / "home")
     done = command.run(site, "--policy", "exhaustive")
-    records = kept(command.folder)
+    records = read_warcs(command.folder)
     lines = [line for line in summary(command.summary) if not line.is_missing]
-    assert done.code in (0 if lines else 1, 4), done.said
+    assert done.code in (0 if lines else 1, 4), done.stderr
     found = {page_name(line.uri): records[line.file, line.offset] for line in lines}
     assert good - found.keys() == set()
     for name in good:

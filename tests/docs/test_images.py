@@ -1,4 +1,4 @@
-"""Pictures of the docs: drawn by scripts, as they would be drawn now, and harmless."""
+"""Tests of the images of the documentation: up to date and self-contained."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -13,21 +13,21 @@ DRAWN = [IMAGES / f"{name}.svg" for name in [*PICTURES, "recording"]]
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_fresh(name: str) -> None:
-    """Each picture of a concept is what `make docs` would draw."""
+def test_diagram_is_up_to_date(name: str) -> None:
+    """Each diagram is what `make docs` draws."""
     assert (IMAGES / f"{name}.svg").read_text() == PICTURES[name]().svg(), "stale: run `make docs`"
 
 
-def test_the_recording_is_what_the_commands_print() -> None:
-    """The terminal of the README shows what the commands print today: they are run."""
+def test_recording_is_current_command_output() -> None:
+    """The commands of the recording are run, and print what it shows."""
     session = recording.recorded()
     assert "4 of 5 resources came back" in session[1][1]
     assert (IMAGES / "recording.svg").read_text() == recording.drawn(session), "stale: run `make docs`"
 
 
 @pytest.mark.parametrize("file", DRAWN, ids=lambda file: file.name)
-def test_a_picture_stands_alone(file: Path) -> None:
-    """It is small, well-formed, has a title, runs nothing and loads nothing from elsewhere."""
+def test_image_is_self_contained(file: Path) -> None:
+    """It is small and well-formed, has a title, and loads and runs nothing."""
     text = file.read_text()
     assert len(text) < 20_000
     assert "<script" not in text
@@ -39,8 +39,8 @@ def test_a_picture_stands_alone(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", DRAWN, ids=lambda file: file.name)
-def test_words_stay_inside(file: Path) -> None:
-    """No line of words is so long that it would leave the picture, at the width that its letters have at most."""
+def test_text_fits_the_image(file: Path) -> None:
+    """No line of text is wider than the image."""
     root = ET.fromstring(file.read_text())  # noqa: S314  our own
     width = float(root.get("width", "0"))
     for each in root.iter("{http://www.w3.org/2000/svg}text"):

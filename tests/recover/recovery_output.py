@@ -14,7 +14,7 @@ from tests.recover.archives import digest_of
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryLine:
     """A line of the summary; a missing resource has only a URL."""
 
     uri: str
@@ -28,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecord:
     """A WARC record. body: for a revisit, that of its original. date: 14 digits."""
 
     uri: str
@@ -39,28 +39,28 @@ class Kept:
     headers: dict[str, str]
 
 
-def summary(path: Path) -> list[Line]:
+def summary(path: Path) -> list[SummaryLine]:
     """Return the lines of a summary."""
     return [_line(text) for text in path.read_text().splitlines()]
 
 
-def _line(text: str) -> Line:
+def _line(text: str) -> SummaryLine:
     fields = text.split("\t")
     assert fields[0][4] == "-", f"expected an ISO date first: {text!r}"
     if fields[2] == "MISSING":
-        assert len(fields) == 3, f"expected time, address and MISSING: {text!r}"
-        return Line(fields[1], is_missing=True)
+        assert len(fields) == 3, f"expected time, URL and MISSING: {text!r}"
+        return SummaryLine(fields[1], is_missing=True)
     _, uri, mime, place, archive, date, others = fields
     file, _, offset = place.removeprefix("warc/").rpartition(":")
-    return Line(uri, False, mime, file, int(offset), archive, date, others)
+    return SummaryLine(uri, False, mime, file, int(offset), archive, date, others)
 
 
-def files(folder: Path) -> list[Path]:
+def warc_files(folder: Path) -> list[Path]:
     """Return the WARC files of a recovery in order; the last one may be open."""
     return sorted((folder / "warc").glob("*.warc.gz*"))
 
 
-def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Kept]:
+def read_warcs(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], StoredRecord]:
     """Return the captures in all WARC files by file and offset, and verify every record.
 
     Args:
@@ -68,20 +68,20 @@ def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Ke
         may_be_torn: Whether the last file may end with an incomplete record, or one without its metadata; these are
             not returned.
     """
-    found: dict[tuple[str, int], Kept] = {}
+    found: dict[tuple[str, int], StoredRecord] = {}
     bodies: dict[str, bytes] = {}
-    for path in files(folder):
-        is_copy = False
+    for path in warc_files(folder):
+        is_capture = False
         for offset, text in _members(path.read_bytes()):
             if text is None:
                 assert may_be_torn, f"{path.name} is torn at {offset}"
-                assert path == files(folder)[-1], f"{path.name} is torn at {offset} and is not the last"
+                assert path == warc_files(folder)[-1], f"{path.name} is torn at {offset} and is not the last"
                 break
             record = _record(text, bodies)
-            is_copy = record is not None
+            is_capture = record is not None
             if record is not None:
                 found[path.name.removesuffix(".open"), offset] = record
-        if may_be_torn and is_copy:
+        if may_be_torn and is_capture:
             found.popitem()
     return found
 
@@ -105,9 +105,9 @@ def _members(data: bytes) -> Iterator[tuple[int, bytes | None]]:
         offset = len(data) - len(unpacking.unused_data)
 
 
-def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
+def _record(text: bytes, bodies: dict[str, bytes]) -> StoredRecord | None:
     """Return the capture in a record, if it is a response or revisit."""
-    found: list[Kept | None] = []
+    found: list[StoredRecord | None] = []
     for record in ArchiveIterator(io.BytesIO(text), check_digests="raise"):
         head, body = record.rec_headers, record.content_stream().read()
         found.append(None)
@@ -120,7 +120,7 @@ def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
             assert digest == digest_of(body)
             bodies[digest] = body
         http = record.http_headers  # a revisit has them only if they differ
-        found[-1] = Kept(
+        found[-1] = StoredRecord(
             head.get_header("WARC-Target-URI"),
             "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14],
             int(http.get_statuscode()) if http else 200,

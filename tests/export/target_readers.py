@@ -1,4 +1,4 @@
-"""What is in a target that was written, read by others: the system, `zipfile`, `tarfile`."""
+"""Reads export targets with other readers: the file system, `zipfile` and `tarfile`."""
 
 import tarfile
 import zipfile
@@ -9,11 +9,11 @@ KINDS = ("site", "site.zip", "site.tar.gz")
 """Names of targets, one of each kind."""
 
 Files = dict[str, tuple[bytes, str]]
-"""Files by their paths: what is in them, and their dates in 14 digits."""
+"""Content and 14-digit date of files by path."""
 
 
-def unpacked(path: Path) -> Files:
-    """Return the files of a target; each of them must be one that all may read."""
+def read_target(path: Path) -> Files:
+    """Return the files of a target; each must be a regular file that everyone may read."""
     if path.suffix == ".zip":
         return _of_zip(path)
     return _of_tar(path) if path.suffix == ".gz" else _of_folder(path)

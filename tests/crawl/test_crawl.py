@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import SMALL, AllHere, Page, by_path, html, living, moved, text, visited
+from tests.crawl.live_site import SMALL, FixedResolver, Page, by_path, crawl_pages, html, moved, serve_live_site, text
 from unlost.crawl import CrawlOutcome, LiveResource, ScopeType, read_links, read_resources
 from unlost.html import LinkKind
 
 
 def test_small_site_is_crawled_completely(tmp_path: Path) -> None:
     """Every page and requisite is fetched once, with the server's metadata."""
-    result, resources, site = visited(SMALL, tmp_path / "crawl")
+    result, resources, site = crawl_pages(SMALL, tmp_path / "crawl")
     found = by_path(resources, site)
     assert sorted(site.paths) == ["/", "/a", "/b.html?x=1", "/deep/er/", "/deep/est", "/i.png"]
     assert sorted(found) == sorted(site.paths)
@@ -33,7 +33,7 @@ def test_small_site_is_crawled_completely(tmp_path: Path) -> None:
 
 def test_links_are_stored(tmp_path: Path) -> None:
     """Links within the site can be read, all or those to one URL."""
-    _, _, site = visited(SMALL, tmp_path / "crawl")
+    _, _, site = crawl_pages(SMALL, tmp_path / "crawl")
     links = {
         (each.source.removeprefix(site.url), each.target.removeprefix(site.url), each.use)
         for each in read_links(tmp_path / "crawl")
@@ -48,23 +48,23 @@ def test_links_are_stored(tmp_path: Path) -> None:
 
 def test_crawl_without_warcs_has_the_same_state(tmp_path: Path) -> None:
     """Digests, lengths and links do not depend on WARC output."""
-    _, kept, one = visited(SMALL, tmp_path / "kept")
-    _, unkept, other = visited(SMALL, tmp_path / "unkept", write_warcs=False)
-    assert not (tmp_path / "unkept" / "warc").exists()
+    _, stored, one = crawl_pages(SMALL, tmp_path / "stored")
+    _, unstored, other = crawl_pages(SMALL, tmp_path / "unstored", write_warcs=False)
+    assert not (tmp_path / "unstored" / "warc").exists()
 
     def facts(resources: list[LiveResource], url: str) -> list[tuple[object, ...]]:
         return [
             (each.uri.removeprefix(url), each.digest, each.length, each.hops, each.linked_from) for each in resources
         ]
 
-    assert facts(kept, one.url) == facts(unkept, other.url)
-    assert all(each.file is None for each in unkept)
+    assert facts(stored, one.url) == facts(unstored, other.url)
+    assert all(each.file is None for each in unstored)
 
 
 def test_disallowed_site_is_not_fetched(tmp_path: Path) -> None:
     """Only robots.txt is requested."""
     pages = {**SMALL, "/robots.txt": text("User-agent: *\nDisallow: /")}
-    result, resources, site = visited(pages, tmp_path / "crawl")
+    result, resources, site = crawl_pages(pages, tmp_path / "crawl")
     assert site.server.paths == ["/robots.txt"]
     assert [(each.outcome, each.reason) for each in resources] == [(CrawlOutcome.FORBIDDEN, "robots")]
     assert result.is_done
@@ -73,15 +73,15 @@ def test_disallowed_site_is_not_fetched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [500, 503, 429])
 def test_unreachable_robots_txt_forbids_everything_temporarily(status: int, tmp_path: Path) -> None:
     """Once robots.txt is available, the same crawl continues."""
-    answers = {**SMALL, "/robots.txt": Page(b"", status)}
+    pages = {**SMALL, "/robots.txt": Page(b"", status)}
 
     async def run() -> None:
-        async with living(answers.get) as site:
+        async with serve_live_site(pages.get) as site:
             first = await site.crawl(tmp_path / "crawl")
             assert site.server.paths == ["/robots.txt"]
             assert (first.robots_unreachable, first.is_done) == (1, False)
             assert [each.reason for each in read_resources(tmp_path / "crawl")] == ["robots-unreachable"]
-            answers["/robots.txt"] = text("User-agent: *\nDisallow: /a")
+            pages["/robots.txt"] = text("User-agent: *\nDisallow: /a")
             second = await site.crawl(tmp_path / "crawl")
             assert second.is_done
             assert "/b.html?x=1" in site.paths
@@ -100,7 +100,7 @@ def test_endless_calendar_is_stopped(tmp_path: Path) -> None:
         months = year * 12 + month
         return html(f"/cal/{months // 12}/{months % 12 + 1:02}/", "/") if year else None
 
-    result, _, site = visited(page, tmp_path / "crawl")
+    result, _, site = crawl_pages(page, tmp_path / "crawl")
     assert len(site.paths) < 40
     assert result.excluded_links["trap"] >= 1
     assert result.is_done
@@ -116,7 +116,7 @@ def test_generated_urls_are_stopped(tmp_path: Path) -> None:
             f"/same?PHPSESSID={hash(path) % 16**8:032x}",
         )  # fmt: skip
 
-    result, resources, site = visited(page, tmp_path / "crawl", alike=30, write_warcs=False)
+    result, resources, site = crawl_pages(page, tmp_path / "crawl", alike=30, write_warcs=False)
     assert result.is_done
     assert len(site.paths) < 300
     assert len([path for path in site.paths if path.startswith("/same?")]) == 1
@@ -127,7 +127,7 @@ def test_crawl_stops_at_limits_and_resumes_with_higher_ones(tmp_path: Path) -> N
     """Limits of resources and bytes; the number of queued URLs is reported."""
 
     async def run() -> None:
-        async with living(SMALL) as site:
+        async with serve_live_site(SMALL) as site:
             first = await site.crawl(tmp_path / "crawl", resources=2)
             assert (first.counts[CrawlOutcome.FETCHED], first.limit, first.queued) == (2, "resources", 2)
             reasons = [each.reason for each in read_resources(tmp_path / "crawl")]
@@ -144,7 +144,7 @@ def test_crawl_stops_at_limits_and_resumes_with_higher_ones(tmp_path: Path) -> N
 def test_long_body_is_truncated_and_marked(tmp_path: Path) -> None:
     """The beginning is stored and its links are followed."""
     pages = {"/": Page(b'<a href="/a">' + b"x" * 5_000, 200, {"content-type": "text/html"}), "/a": html()}
-    _, resources, site = visited(pages, tmp_path / "crawl", bytes_each=1_000)
+    _, resources, site = crawl_pages(pages, tmp_path / "crawl", bytes_each=1_000)
     found = by_path(resources, site)
     assert (found["/"].truncated, found["/"].length) == ("length", 1_000)
     assert found["/a"].truncated is None
@@ -153,7 +153,7 @@ def test_long_body_is_truncated_and_marked(tmp_path: Path) -> None:
 def test_hops_depth_and_expressions_bound_the_crawl(tmp_path: Path) -> None:
     """Excluded URLs are stored with the reason."""
     pages = {"/": html("/1", "/a/b/c", "/no.html"), "/1": html("/2"), "/2": html("/3")}
-    _, resources, site = visited(pages, tmp_path / "crawl", hops=2, depth=1, exclude=("no[.]",))
+    _, resources, site = crawl_pages(pages, tmp_path / "crawl", hops=2, depth=1, exclude=("no[.]",))
     found = by_path(resources, site)
     assert sorted(site.paths) == ["/", "/1", "/2"]
     reasons = {path: each.reason for path, each in found.items() if each.outcome is CrawlOutcome.EXCLUDED}
@@ -162,11 +162,11 @@ def test_hops_depth_and_expressions_bound_the_crawl(tmp_path: Path) -> None:
 
 def test_links_and_requisites_can_be_disabled(tmp_path: Path) -> None:
     """One page with requisites, pages without, or a single URL."""
-    _, _, site = visited(SMALL, tmp_path / "1", links=False, sitemaps=False)
+    _, _, site = crawl_pages(SMALL, tmp_path / "1", links=False, sitemaps=False)
     assert site.server.paths == ["/robots.txt", "/", "/i.png"]
-    _, _, site = visited(SMALL, tmp_path / "2", parts=False)
+    _, _, site = crawl_pages(SMALL, tmp_path / "2", parts=False)
     assert "/i.png" not in site.paths
-    _, _, site = visited(SMALL, tmp_path / "3", links=False, parts=False, sitemaps=False)
+    _, _, site = crawl_pages(SMALL, tmp_path / "3", links=False, parts=False, sitemaps=False)
     assert site.server.paths == ["/robots.txt", "/"]
 
 
@@ -175,7 +175,7 @@ def test_extra_urls_are_fetched_without_widening_the_scope(tmp_path: Path) -> No
     pages = {"/in/": html(), "/out/a": html("/out/b", "/in/c")}
 
     async def run() -> list[str]:
-        async with living(pages) as site:
+        async with serve_live_site(pages) as site:
             await site.crawl(tmp_path / "crawl", "/in/", reach=ScopeType.PREFIX, extra=(f"{site.url}/out/a",))
             return sorted(site.paths)
 
@@ -186,19 +186,19 @@ def test_noarchive_pages_are_not_stored(tmp_path: Path) -> None:
     """By header or meta tag: links are followed, the body is not stored unless configured."""
     pages = {
         "/": html("/tag", "/header", "/free"),
-        "/tag": html("/behind", more='<meta name="robots" content="noarchive">'),
+        "/tag": html("/linked", more='<meta name="robots" content="noarchive">'),
         "/header": Page(b"secret", 200, {"content-type": "text/plain", "x-robots-tag": "noarchive"}),
-        "/free": html(), "/behind": html(),
+        "/free": html(), "/linked": html(),
     }  # fmt: skip
-    _, resources, site = visited(pages, tmp_path / "crawl")
+    _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     found = by_path(resources, site)
     assert {path: each.is_noarchive for path, each in found.items()} == {
-        "/": False, "/tag": True, "/header": True, "/free": False, "/behind": False,
+        "/": False, "/tag": True, "/header": True, "/free": False, "/linked": False,
     }  # fmt: skip
     assert {path for path, each in found.items() if each.file is None} == {"/tag", "/header"}
     assert found["/header"].digest
     assert b"secret" not in b"".join(gzip.decompress(path.read_bytes()) for path in (tmp_path / "crawl/warc").iterdir())
-    _, resources, _ = visited(pages, tmp_path / "own", keep_noarchive=True)
+    _, resources, _ = crawl_pages(pages, tmp_path / "own", keep_noarchive=True)
     assert all(each.file for each in resources)
 
 
@@ -210,8 +210,8 @@ def test_links_into_private_networks_are_not_followed(tmp_path: Path) -> None:
     }
 
     async def run() -> None:
-        async with living(pages) as site:
-            await site.crawl(tmp_path / "crawl", foreign_parts=True, resolver=AllHere("127.0.0.1"))
+        async with serve_live_site(pages) as site:
+            await site.crawl(tmp_path / "crawl", foreign_parts=True, resolver=FixedResolver("127.0.0.1"))
             found = {each.uri: each for each in read_resources(tmp_path / "crawl")}
             inside = [
                 found["http://inside.example/i.png"],
@@ -228,7 +228,10 @@ def test_allowed_port_does_not_allow_other_ports(tmp_path: Path) -> None:
     """A page on a local port cannot link to another one."""
 
     async def run() -> None:
-        async with living({"/": html()}) as other, living({"/": html(more=f'<img src="{other.url}/x">')}) as site:
+        async with (
+            serve_live_site({"/": html()}) as other,
+            serve_live_site({"/": html(more=f'<img src="{other.url}/x">')}) as site,
+        ):
             await site.crawl(tmp_path / "crawl", foreign_parts=True)
             assert other.server.paths == []
 
@@ -239,7 +242,7 @@ def test_unreachable_host_is_suspended(tmp_path: Path) -> None:
     """Refused connections are not retried endlessly; the crawl is not done."""
 
     async def run() -> None:
-        async with living({}) as site:
+        async with serve_live_site({}) as site:
             dead = site.url
         result = await site.crawl(tmp_path / "crawl")
         assert not result.is_done
@@ -254,13 +257,13 @@ def test_subdomains_belong_to_domain_scope(tmp_path: Path) -> None:
 
     async def run() -> None:
         pages: dict[str, Page] = {}
-        async with living(pages.get) as site:
+        async with serve_live_site(pages.get) as site:
             port = site.server.port
             links = [f"http://sub.site.example:{port}/x", f"http://other.example:{port}/y"]
             pages["/"] = html(*links)
             pages["/x"] = html()
             starts = (f"http://site.example:{port}/",)
-            options = {"starts": starts, "extra": (links[0],), "resolver": AllHere(), "hosts_at_once": 2}
+            options = {"starts": starts, "extra": (links[0],), "resolver": FixedResolver(), "hosts_at_once": 2}
             await site.crawl(tmp_path / "1", reach=ScopeType.DOMAIN, **options)
             found = {each.uri: each.status for each in read_resources(tmp_path / "1")}
             assert found == {starts[0]: 200, links[0]: 200}

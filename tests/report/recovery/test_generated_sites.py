@@ -1,4 +1,4 @@
-"""Reports about the generated sites, recovered from archives: every number is told by the sites' own data."""
+"""Tests of reports about generated sites: all figures agree with the data of the sites."""
 
 import json
 from collections import Counter
@@ -12,16 +12,16 @@ from tests.recover.archives import Archives
 from tests.recover.assertions import GUESSED
 from tests.recover.command import Command
 from tests.recover.expected import Run, outcome
-from tests.recover.reading import summary
+from tests.recover.recovery_output import summary
 from tests.recover.reference_site import reference_site
+from tests.recover.sample_site import sample_site, serve_site
 from tests.recover.site import HOST, ROOT, Held, Site, bare
-from tests.recover.village import running, village
 
 SPECIAL = Run(start=f"{ROOT}special/")
 
 
-def report(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the summary of a report, and the objects of all resources but those that are only guessed."""
+def run_report(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the summary of a report, and the objects of all resources except guessed ones."""
     done = unlost("report", str(folder), "--json")
     assert done.returncode == 0, done.stderr
     *resources, last = [json.loads(line) for line in done.stdout.splitlines()]
@@ -29,8 +29,8 @@ def report(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return last, [each for each in resources if bare(each["uri"]) not in GUESSED]
 
 
-def kind(held: Held) -> str:
-    """Return what a copy is, for the few types that the generated sites have."""
+def kind_of(held: Held) -> str:
+    """Return the kind of a capture, for the media types of the generated sites."""
     if held.status != 200:
         return "redirects"
     kinds = {"text/html": "pages", "application/xhtml+xml": "pages", "text/css": "style sheets"}
@@ -43,40 +43,40 @@ def kind(held: Held) -> str:
     return "feeds and data" if "xml" in mime and mime not in kinds else kinds.get(mime, "other")
 
 
-def check(site: Site, run: Run, folder: Path) -> dict[str, Any]:
-    """Compare all numbers with what the site's data say; return the summary."""
+def assert_figures(site: Site, run: Run, folder: Path) -> dict[str, Any]:
+    """Compare all figures with the data of the site; return the summary."""
     expected = outcome(site, run)
     back = {name: held for name, held in expected.items() if held is not None}
-    told, resources = report(folder)
-    assert told["url"] == run.start
-    assert told["resources"]["recovered"] == len(back)
+    figures, resources = run_report(folder)
+    assert figures["url"] == run.start
+    assert figures["resources"]["recovered"] == len(back)
     assert len([each for each in resources if each["outcome"] == "missing"]) == len(expected) - len(back)
-    assert {name: each["recovered"] for name, each in told["archives"].items() if each["recovered"]} == Counter(
+    assert {name: each["recovered"] for name, each in figures["archives"].items() if each["recovered"]} == Counter(
         held.archive for held in back.values()
     )
-    assert told["kinds"] == Counter(map(kind, back.values()))
-    assert told["types"] == Counter(held.mime.partition(";")[0] for held in back.values())
+    assert figures["kinds"] == Counter(map(kind_of, back.values()))
+    assert figures["types"] == Counter(held.mime.partition(";")[0] for held in back.values())
     dates = [held.date for held in back.values()]
-    assert told["copies"] == {"first": min(dates), "last": max(dates)}
+    assert figures["copies"] == {"first": min(dates), "last": max(dates)}
     years = Counter(date[:4] for date in dates)
     by_year: Counter[str] = Counter()
-    for label, count in told["timeline"].items():
+    for label, count in figures["timeline"].items():
         by_year[label[:4]] += count
     assert +by_year == years
-    return told
+    return figures
 
 
-def test_a_village(tmp_path: Path) -> None:
-    """The numbers are right, the page says who links to what is missing, and the lines are those of the recovery."""
-    site = village()
-    with running(site) as lost:
-        command = Command(lost.registry(tmp_path), tmp_path / "village.recovery", tmp_path / "home")
+def test_report_of_sample_site(tmp_path: Path) -> None:
+    """Figures, referring pages and the summary are those of the recovery."""
+    site = sample_site()
+    with serve_site(site) as lost:
+        command = Command(lost.registry(tmp_path), tmp_path / "sample.recovery", tmp_path / "home")
         assert command.run(ROOT).code == 0
         base = lost.archives["a"].fake.base
-        asked = len(lost.asked)
-    told = check(site, Run(), command.folder)
-    assert told["requests"] == asked
-    assert told["reasons"]["not-held"] >= 1
+        requests = len(lost.requests)
+    figures = assert_figures(site, Run(), command.folder)
+    assert figures["requests"] == requests
+    assert figures["reasons"]["not-held"] >= 1
     done = unlost("report", str(command.folder))
     assert done.returncode == 0
     folder = command.folder / "report"
@@ -92,35 +92,35 @@ def test_a_village(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def special(running_archives: Archives, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recover the quarter of the town that has all special cases."""
+def special_recovery(running_archives: Archives, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recover the special cases of the reference site."""
     place = tmp_path_factory.mktemp("special")
-    command = Command(running_archives.registry, place / "town.recovery", place / "home")
+    command = Command(running_archives.registry, place / "reference.recovery", place / "home")
     assert command.run(SPECIAL.start).code == 0
     return command.folder
 
 
-def test_a_quarter_of_a_town(special: Path) -> None:
-    """Revisits, redirects, spellings, several archives: every number is as the data say."""
-    check(reference_site(), SPECIAL, special)
+def test_report_of_special_cases(special_recovery: Path) -> None:
+    """Revisits, redirects, spellings and several archives: all figures agree with the data."""
+    assert_figures(reference_site(), SPECIAL, special_recovery)
 
 
-def test_what_was_rejected_in_it(special: Path) -> None:
-    """Each copy that says it is none is told with its verdict, in the list and on the page, with its copy's address."""
+def test_rejected_captures_are_listed_with_their_urim(special_recovery: Path) -> None:
+    """Each rejected capture has its verdict in the list and on the page."""
     expected = Counter(
         (held.uri, held.archive, held.date, held.rejected)
         for resource, held in reference_site().captures()
         if held.rejected and resource.name.startswith(f"{HOST}/special/")
     )
     assert expected
-    lines = unlost("report", str(special), "--list", "rejected").stdout.decode().splitlines()
+    lines = unlost("report", str(special_recovery), "--list", "rejected").stdout.decode().splitlines()
     rows = [line.split("\t") for line in lines]
-    assert Counter((uri, archive, date, kind) for uri, archive, date, kind, _, _ in rows) == expected
+    assert Counter((uri, archive, date, kind_of) for uri, archive, date, kind_of, _, _ in rows) == expected
     assert all(reason for *_, reason, _ in rows)
-    told, _ = report(special)
-    assert told["rejected"] == Counter(verdict for *_, verdict in expected.elements())
-    assert unlost("report", str(special), "--html", str(special / "page.html")).returncode == 0
-    page = (special / "page.html").read_text()
+    figures, _ = run_report(special_recovery)
+    assert figures["rejected"] == Counter(verdict for *_, verdict in expected.elements())
+    assert unlost("report", str(special_recovery), "--html", str(special_recovery / "page.html")).returncode == 0
+    page = (special_recovery / "page.html").read_text()
     for *_, urim in rows:
         assert urim.startswith("http://127.0.0.1:")
         assert f'href="{urim}"' in page.replace("&amp;", "&")

@@ -1,4 +1,4 @@
-"""Whoever looks at exported sites finds what is wrong with them, in folders and on servers."""
+"""Tests of the browser checks: they find planted faults in folders and on servers."""
 
 import base64
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.export.browser_checks import Findings, look_at
+from tests.export.browser_checks import Findings, check_in_browser
 from tests.neighbours import nginx
 from unlost.export import hosting_files
 
@@ -24,10 +24,10 @@ GOOD = {
     "d/frame.html": b"<p>in a frame",
     "d/text.txt": b"words",
 }
-# What is planted in a page, what it is found to be, and about what.
+# The planted markup, the kind of the fault, and what it is about.
 FAULTS = {
-    "an image that is not there": (b"<img src=gone.gif>", "broken", "gone.gif"),
-    "an image that is none": (b"<img src=text.txt>", "broken", "text.txt"),
+    "a missing image": (b"<img src=gone.gif>", "broken", "gone.gif"),
+    "an invalid image": (b"<img src=text.txt>", "broken", "text.txt"),
     "an image far below": (b"<p style=height:9999px><img loading=lazy src=gone.gif>", "broken", "gone.gif"),
     "a background": (b"<style>html { background: url(gone.gif) }</style>", "broken", "gone.gif"),
     "a style sheet": (b"<link rel=stylesheet href=gone.css>", "broken", "gone.css"),
@@ -45,24 +45,24 @@ FAULTS = {
 PAGES = {f"d/fault-{number}.html": fault for number, fault in enumerate(FAULTS)}
 
 
-def write(folder: Path, more: dict[str, bytes]) -> None:
-    """Write the good site, with something behind some of its files."""
+def write_site(folder: Path, more: dict[str, bytes]) -> None:
+    """Write the good site, with additions to some files."""
     for name, content in GOOD.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content + more.get(name, b""))
 
 
-def in_folder(browser: Browser, folder: Path) -> Findings:
-    """Look at it as files."""
-    return look_at(browser, [(folder / "index.html").as_uri()], f"{folder.as_uri()}/")
+def check_folder(browser: Browser, folder: Path) -> Findings:
+    """Check the site as files."""
+    return check_in_browser(browser, [(folder / "index.html").as_uri()], f"{folder.as_uri()}/")
 
 
-def test_a_good_site_has_no_faults(browser: Browser, tmp_path: Path) -> None:
-    """In a folder and on a server; all of its pages are opened."""
+def test_good_site_has_no_faults(browser: Browser, tmp_path: Path) -> None:
+    """In a folder and on a server; all pages are opened."""
     folder, work = tmp_path / "site", tmp_path / "work"
     work.mkdir()
-    write(folder, {})
-    found = in_folder(browser, folder)
+    write_site(folder, {})
+    found = check_folder(browser, folder)
     assert [page.rpartition("/")[2] for page in found.pages] == ["index.html", "p.html", "frame.html"]
     assert (found.broken, found.outside, found.dead) == (set(), set(), set())
     for name, content in hosting_files([]).items():
@@ -70,42 +70,44 @@ def test_a_good_site_has_no_faults(browser: Browser, tmp_path: Path) -> None:
         (folder / name).write_bytes(content)
     (folder / "_nginx" / "server.conf").write_text("types { text/css css; text/html html; image/gif gif; }")
     with nginx.hosting(folder, work) as port:
-        found = look_at(browser, [f"http://127.0.0.1:{port}/index.html"], f"http://127.0.0.1:{port}/")
+        found = check_in_browser(browser, [f"http://127.0.0.1:{port}/index.html"], f"http://127.0.0.1:{port}/")
         assert len(found.pages) == 3
         assert (found.broken, found.outside, found.dead) == (set(), set(), set())
         (folder / "a b.gif").unlink()
         (folder / "d" / "text.txt").unlink()
-        found = look_at(browser, [f"http://127.0.0.1:{port}/index.html"], f"http://127.0.0.1:{port}/")
+        found = check_in_browser(browser, [f"http://127.0.0.1:{port}/index.html"], f"http://127.0.0.1:{port}/")
         assert (found.about("broken"), found.about("dead")) == ({"a b.gif"}, {"text.txt"})
 
 
 @pytest.fixture(scope="module")
-def faulty(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    """Look at a site with a page for each fault."""
+def faulty_site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """Check a site with a page for each fault."""
     folder = tmp_path_factory.mktemp("faulty")
-    write(folder, {"index.html": b"".join(b"<a href=%s>x</a>" % page.encode() for page in PAGES)})
+    write_site(folder, {"index.html": b"".join(b"<a href=%s>x</a>" % page.encode() for page in PAGES)})
     for page, fault in PAGES.items():
         (folder / page).write_bytes(FAULTS[fault][0])
-    return in_folder(browser, folder)
+    return check_folder(browser, folder)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGES.get)
-def test_a_fault_is_found(faulty: Findings, page: str) -> None:
-    """Each kind, on its page, and nothing else there but that what may not be asked for is not shown either."""
+def test_planted_fault_is_found(faulty_site: Findings, page: str) -> None:
+    """Each kind is found on its page, with nothing else except a consequence of a blocked request."""
     _, kind, name = FAULTS[PAGES[page]]
     found = {
         (each, fault.about.rpartition("/")[2])
         for each in ("broken", "outside", "dead")
-        for fault in getattr(faulty, each)
+        for fault in getattr(faulty_site, each)
         if fault.page.endswith(page)
     }
     assert (kind, name) in found
     assert found <= {(kind, name), ("broken", name)}
 
 
-def test_only_what_is_planted_is_found(faulty: Findings) -> None:
-    """The good pages have no faults."""
+def test_only_planted_faults_are_found(faulty_site: Findings) -> None:
+    """Good pages have no faults."""
     pages = {
-        fault.page.rpartition("site/")[2] for each in ("broken", "outside", "dead") for fault in getattr(faulty, each)
+        fault.page.rpartition("site/")[2]
+        for each in ("broken", "outside", "dead")
+        for fault in getattr(faulty_site, each)
     }
     assert all("/d/fault-" in page for page in pages)

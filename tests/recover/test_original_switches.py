@@ -1,4 +1,4 @@
-"""Tests that whoever knew the original tool finds each of its switches again."""
+"""Tests that the documentation has an equivalent of each switch of the original tool."""
 
 import re
 from pathlib import Path
@@ -21,32 +21,34 @@ SWITCHES = (
 OPTIONS = {
     flag for option in command.params if isinstance(option, click.Option) and not option.hidden for flag in option.opts
 }
-OF_ALL = {"--version", "--help", "--log"}
+GLOBAL_OPTIONS = {"--version", "--help", "--log"}
 
 
 def rows() -> dict[str, str]:
-    """Return the table of switches: what each was called, and what is said of it."""
+    """Return the table of switches: original names and equivalents."""
     table = PAGE.read_text().partition("| its switch | here |")[2].partition("\n\n")[0]
     return {row.split("|")[1].strip(): row.split("|")[2].strip() for row in table.splitlines()[2:]}
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
-def test_each_switch_has_its_equal_or_a_reason(switch: str) -> None:
-    """It stands in the table, and every option that is named there exists."""
-    names = {part.strip().partition(" (")[0]: said for name, said in rows().items() for part in name.split(",")}
+def test_each_switch_has_an_equivalent_or_a_reason(switch: str) -> None:
+    """It is in the table, and every option that is named there exists."""
+    names = {
+        part.strip().partition(" (")[0]: equivalent for name, equivalent in rows().items() for part in name.split(",")
+    }
     assert switch in names
-    said = names[switch]
-    named = set(re.findall(r"`(-{1,2}[a-z-]+)", said))
-    assert named <= OPTIONS | OF_ALL
-    assert named or len(said.split()) >= 4, "neither an option nor a reason"
+    equivalent = names[switch]
+    named = set(re.findall(r"`(-{1,2}[a-z-]+)", equivalent))
+    assert named <= OPTIONS | GLOBAL_OPTIONS
+    assert named or len(equivalent.split()) >= 4, "neither an option nor a reason"
 
 
-def test_these_are_all_switches() -> None:
-    """None of those that are known is left out of the table."""
+def test_switch_table_is_complete() -> None:
+    """The table has exactly the known switches."""
     assert set(SWITCHES) == {part.strip().partition(" (")[0] for name in rows() for part in name.split(",")}
 
 
-def test_every_option_is_explained() -> None:
-    """The page speaks of every option of the command."""
+def test_every_option_is_documented() -> None:
+    """The page names every option of the command."""
     text = PAGE.read_text()
     assert [flag for flag in sorted(OPTIONS) if not re.search(rf"`{flag}\b", text)] == []

@@ -65,12 +65,12 @@ Pages = Mapping[str, Page] | Callable[[str], Page | None]
 
 
 @dataclass
-class Living:
-    """A running site. `told` has the events of its crawls."""
+class LiveSite:
+    """A running site. `events` has the events of its crawls."""
 
     server: Faults
     clock: VirtualClock
-    told: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
+    events: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -88,43 +88,48 @@ class Living:
         planned = {name: value for name, value in options.items() if name in names}
         others = {name: value for name, value in options.items() if name not in names}
         plan = replace(CrawlConfig(tuple(self.url + path for path in starts or ("/",)), delay=0.0), **planned)
-        others = {"contact": "me@example.org", "on_event": lambda *said: self.told.append(said), **others}
+        others = {"contact": "me@example.org", "on_event": lambda *event: self.events.append(event), **others}
         return await crawl(plan, folder, self.clock, **others)
 
 
 @asynccontextmanager
-async def living(pages: Pages) -> AsyncIterator[Living]:
+async def serve_live_site(pages: Pages) -> AsyncIterator[LiveSite]:
     """Run a site; unknown paths give 404."""
     clock = VirtualClock()
-    look = pages.get if isinstance(pages, Mapping) else pages
+    get_page = pages.get if isinstance(pages, Mapping) else pages
 
-    async def answering(talk: Talk) -> None:
-        page = look(talk.path) or Page(b"not here", 404)
+    async def respond(talk: Talk) -> None:
+        page = get_page(talk.path) or Page(b"not found", 404)
         base = f"http://{talk.headers['host']}"
         headers = {name: value.replace("{base}", base) for name, value in page.headers.items()}
         await talk.answer(page.status, page.body.replace(b"{base}", base.encode()), **headers)
 
-    async with faulty(answering, clock) as server:
-        yield Living(server, clock)
+    async with faulty(respond, clock) as server:
+        yield LiveSite(server, clock)
 
 
-def visited(pages: Pages, folder: Path, *starts: str, **options: Any) -> tuple[CrawlResult, list[LiveResource], Living]:  # noqa: ANN401
+def crawl_pages(
+    pages: Pages,
+    folder: Path,
+    *starts: str,
+    **options: Any,  # noqa: ANN401
+) -> tuple[CrawlResult, list[LiveResource], LiveSite]:
     """Crawl a site once; return the result, the resources and the site."""
 
-    async def run() -> tuple[CrawlResult, list[LiveResource], Living]:
-        async with living(pages) as site:
+    async def run() -> tuple[CrawlResult, list[LiveResource], LiveSite]:
+        async with serve_live_site(pages) as site:
             result = await site.crawl(folder, *starts, **options)
             return result, list(read_resources(folder)), site
 
     return asyncio.run(run())
 
 
-def by_path(resources: list[LiveResource], site: Living) -> dict[str, LiveResource]:
+def by_path(resources: list[LiveResource], site: LiveSite) -> dict[str, LiveResource]:
     """Return resources by path; those on other hosts by URL."""
     return {each.uri.removeprefix(site.url): each for each in resources}
 
 
-class AllHere:
+class FixedResolver:
     """Resolver that returns one address for every name."""
 
     def __init__(self, address: str = "127.0.0.1") -> None:

@@ -1,4 +1,4 @@
-"""Tests of addresses from file to file."""
+"""Tests of relative URLs between exported files."""
 
 from urllib.parse import unquote, urljoin
 
@@ -16,8 +16,8 @@ _paths = st.lists(_names, min_size=1, max_size=4).map("/".join)
 
 
 @given(_paths, _paths, st.sampled_from(["file:///home/me/site/", "http://lost.example/"]))
-def test_a_browser_finds_the_file(path: str, page: str, top: str) -> None:
-    """The address, seen from the page, leads to the file, on a disk and on a server."""
+def test_relative_url_resolves_to_the_file(path: str, page: str, top: str) -> None:
+    """The relative URL resolves to the file, on disk and on a server."""
     link = relative_to_page(relative_url(path), relative_url(page))
     found = urljoin(top + relative_url(page), link)
     assert link.isascii()

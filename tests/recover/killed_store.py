@@ -1,4 +1,4 @@
-"""Processes that store captures until they are killed: `python -m tests.recover.store_until_killed`.
+"""Processes that store captures until they are killed: `python -m tests.recover.killed_store`.
 
 Each line of standard input names a folder, a seed, a file and a step. For each line, a forked process stores captures
 in the folder and logs each result in the file. It kills itself at that step, or runs until it is killed if there is no
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.recover.sample_captures import capture, copy, opened
+from tests.recover.sample_captures import capture, fetched, open_store
 
 MAX_BYTES = 2_500_000
 
@@ -44,15 +44,15 @@ def die_at(step: int, drawn: random.Random) -> None:
         setattr(os, name, dying(getattr(os, name)))
 
 
-def store_captures(folder: Path, seed: int, told: Path, step: int) -> None:
+def store_captures(folder: Path, seed: int, log: Path, step: int) -> None:
     """Store captures of all sizes in an endless loop; large ones are written in pieces."""
     drawn = random.Random(seed)  # noqa: S311
     die_at(step, drawn)
-    said = [json.loads(line) for line in told.read_text().splitlines()]
-    # The state lags behind: it knows some of what was stored, and the rest is adopted.
-    known = {file: offset + size for file, offset, size, _ in said[: drawn.randint(0, len(said))]}
-    warcs, adopted = opened(folder, known, max_bytes=MAX_BYTES)
-    output = told.open("ab", buffering=0)
+    logged = [json.loads(line) for line in log.read_text().splitlines()]
+    # The state may be older than the WARCs: it knows some of the records, and the rest is adopted.
+    known = {file: offset + size for file, offset, size, _ in logged[: drawn.randint(0, len(logged))]}
+    warcs, adopted = open_store(folder, known, max_bytes=MAX_BYTES)
+    output = log.open("ab", buffering=0)
     last = adopted[-1] if adopted else None
     while True:
         number = drawn.randrange(1 << 60)
@@ -60,7 +60,7 @@ def store_captures(folder: Path, seed: int, told: Path, step: int) -> None:
             last = warcs.store_revisit(capture(number), last)
         else:
             body = drawn.randbytes(drawn.choice([0, 100, 10_000, 10_000, 100_000, 1_500_000]))
-            last = warcs.store(copy(body, of=capture(number)), None)
+            last = warcs.store(fetched(body, of=capture(number)), None)
         line = [last.file, last.offset, last.size, last.capture.digest]
         output.write(f"{json.dumps(line)}\n".encode())
 
@@ -68,14 +68,14 @@ def store_captures(folder: Path, seed: int, told: Path, step: int) -> None:
 def main() -> None:
     """Fork a process for each line of standard input."""
     for line in sys.stdin:
-        folder, seed, told, step = line.split()
+        folder, seed, log, step = line.split()
         child = os.fork()
         if child == 0:
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.dup2(nowhere, 0)
             os.dup2(nowhere, 1)
             try:
-                store_captures(Path(folder), int(seed), Path(told), int(step))
+                store_captures(Path(folder), int(seed), Path(log), int(step))
             finally:
                 os._exit(1)
         print("process", child, flush=True)

@@ -18,7 +18,7 @@ class Response(NamedTuple):
 
 
 @dataclass
-class HalfDead:
+class PartialSite:
     """A running server.
 
     Attributes:
@@ -35,7 +35,7 @@ class HalfDead:
 
 
 @contextmanager
-def half_dead(pages: Mapping[str, Response]) -> Iterator[HalfDead]:
+def serve_partial_site(pages: Mapping[str, Response]) -> Iterator[PartialSite]:
     """Run the server on a loopback port."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def half_dead(pages: Mapping[str, Response]) -> Iterator[HalfDead]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    site = HalfDead(f"http://127.0.0.1:{server.server_address[1]}/", dict(pages))
+    site = PartialSite(f"http://127.0.0.1:{server.server_address[1]}/", dict(pages))
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -1,9 +1,9 @@
-"""Recoveries to export: made in memory, so that each is ready at once."""
+"""A small recovery from an in-memory archive."""
 
 from pathlib import Path
 
-from tests.recover.running import SITE, Run, page
-from tests.recover.stubs import Held, Stub
+from tests.recover.recovery_runner import SITE, RecoveryRunner, page
+from tests.recover.stub_archive import Held, Stub
 
 DATE = "20140101000000"
 PARKED = b"<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"
@@ -13,7 +13,7 @@ LATIN = "<title>Grüße</title><p>Grüße".encode("latin-1")
 
 
 def held() -> list[Held]:
-    """Return a site: pages, an image, two captures of the same bytes, a parked page with an older good one."""
+    """Return a site: pages, an image, two captures with equal bytes, a parked page with an older good capture."""
     links = ("one", "same/1", "same/2", "a.gif", "latin", "sold", "missing")
     return [
         page(
@@ -32,9 +32,9 @@ def held() -> list[Held]:
     ]
 
 
-def recovered(folder: Path, *, max_bytes: int = 1 << 30) -> Path:
-    """Recover the site into a folder, and return that. max_bytes: of each file of the recovery."""
+def recover_small_site(folder: Path, *, max_bytes: int = 1 << 30) -> Path:
+    """Recover the site into a folder and return it. max_bytes: limit of each WARC."""
     folder.mkdir()
-    run = Run(folder, Stub("a", held()), max_bytes=max_bytes)
+    run = RecoveryRunner(folder, Stub("a", held()), max_bytes=max_bytes)
     assert run().is_done
     return folder

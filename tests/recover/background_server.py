@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def aside(server: AbstractAsyncContextManager[T]) -> Iterator[T]:
+def run_in_background(server: AbstractAsyncContextManager[T]) -> Iterator[T]:
     """Enter an async context manager in the event loop of another thread, and yield its value.
 
     The value's data may be read at any time; its coroutines must not be called from this thread.
@@ -27,7 +27,7 @@ def aside(server: AbstractAsyncContextManager[T]) -> Iterator[T]:
     def work() -> None:
         try:
             loop.run_until_complete(run())
-        except BaseException as error:  # noqa: BLE001  it is raised where the block ends
+        except BaseException as error:  # noqa: BLE001  it is raised at the end of the block
             errors.append(error)
         finally:
             ready.set()

@@ -1,4 +1,4 @@
-"""A small lost site in two cheap archives, which a test can watch, stop and let hang while a command asks them."""
+"""A small lost site in two fake archives, which a test can observe, stop and block."""
 
 import asyncio
 import random
@@ -13,20 +13,20 @@ from aiohttp import web
 
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from tests.recover.archives import digest_of
-from tests.recover.aside import aside
+from tests.recover.background_server import run_in_background
 from tests.recover.registry import registry
 from tests.recover.site import HOST, ROOT, Held, Site, a, html, part
 from unlost.registry import Archive, RateLimit, RequestKind
 
 PAGES = 14
-FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
+FILES = 1 + 2 * PAGES  # the home page, and pages with an image each
 NAMES = ("a", "b")
 
 
-def village(picture: int = 20_000) -> Site:
-    """Return a front page, pages with an image each, and one page that nobody has: half of it in each archive.
+def sample_site(image_bytes: int = 20_000) -> Site:
+    """Return a home page, pages with an image each, and a page without captures: half of it in each archive.
 
-    picture: bytes of an image.
+    image_bytes: size of an image.
     """
     site, noise = Site(), random.Random(4)  # noqa: S311
     pages = [f"/{number}.html" for number in range(PAGES)]
@@ -38,7 +38,7 @@ def village(picture: int = 20_000) -> Site:
         body = html(f"Page {number}", *refs, text="<p>words</p>" * 50)
         uri = ROOT.rstrip("/")
         site.add(f"{HOST}{path}", Held(archive, f"201101010000{number:02}", uri + path, body, refs=refs))
-        gif = b"GIF89a" + noise.randbytes(picture)
+        gif = b"GIF89a" + noise.randbytes(image_bytes)
         site.add(
             f"{HOST}{image}",
             Held(NAMES[number // 2 % 2], f"201102010000{number:02}", uri + image, gif, "image/gif"),
@@ -48,24 +48,25 @@ def village(picture: int = 20_000) -> Site:
 
 
 def stored(held: Held) -> Stored:
-    """Return a capture as the fake archive has it."""
+    """Return a capture in the form of the fake archive."""
     digest = digest_of(held.body).removeprefix("sha1:")
     return Stored(held.uri, held.date, held.body, held.mime, held.status, digest, held.location)
 
 
 @dataclass
-class Watched:
-    """A fake archive that somebody watches.
+class ControlledArchive:
+    """A fake archive under control of a test.
 
-    host: the address to listen on.
-    watch: is called before each answer with how many requests all archives have had; it may block.
-    is_dead: whether it breaks every connection and refuses new ones. hangs: whether it answers nothing.
-    fails: part of the path of requests to which it responds with 500.
+    Attributes:
+        host: The address to listen on.
+        is_dead: Whether it aborts every connection and refuses new ones.
+        hangs: Whether it does not respond.
+        fails: Part of the path of requests to which it responds with 500.
     """
 
     name: str
     fake: FakeWayback
-    village: "Village"
+    all_archives: "SiteArchives"
     host: str = "127.0.0.1"
     is_dead: bool = False
     hangs: bool = False
@@ -75,21 +76,21 @@ class Watched:
     _site: web.TCPSite | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request, or not."""
-        self.village.asked.append((self.name, request.raw_path))
-        if self.village.watch is not None:
-            self.village.watch(len(self.village.asked))
+        """Respond to a request, as far as it is neither dead nor hanging."""
+        self.all_archives.requests.append((self.name, request.raw_path))
+        if self.all_archives.watch is not None:
+            self.all_archives.watch(len(self.all_archives.requests))
         while self.hangs and request.transport is not None and not request.transport.is_closing():
             await asyncio.sleep(0.02)
         if self.is_dead and request.transport is not None:
-            await self.shut()
+            await self.stop_listening()
             request.transport.abort()
         if self.fails and self.fails in request.raw_path:
             return web.Response(status=500)
         return await self.fake.handle(request)
 
     async def open(self) -> None:
-        """Listen, on the same port as before if there was one."""
+        """Listen, on the same port as before if there is one."""
         if self._runner is None:
             self._runner = web.ServerRunner(web.Server(self.handle, keepalive_timeout=5))
             await self._runner.setup()
@@ -98,34 +99,36 @@ class Watched:
         self.port = self.port or self._runner.addresses[0][1]
         self.fake.base = f"http://{self.host}:{self.port}"
 
-    async def shut(self) -> None:
+    async def stop_listening(self) -> None:
         """Refuse connections."""
         if self._site is not None:
             site, self._site = self._site, None
             await site.stop()
 
-    async def end(self) -> None:
-        """Be gone."""
+    async def close(self) -> None:
+        """Stop the server."""
         self.hangs = False
         if self._runner is not None:
             await self._runner.cleanup()
 
 
 @dataclass
-class Village:
+class SiteArchives:
     """The running archives.
 
-    asked: the archive and the path of every request, in order.
+    Attributes:
+        requests: Archive and path of every request, in order.
+        watch: Called before each response with the number of requests of all archives; may block.
     """
 
     site: Site
-    archives: dict[str, Watched] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    archives: dict[str, ControlledArchive] = field(default_factory=dict)
+    requests: list[tuple[str, str]] = field(default_factory=list)
     watch: Callable[[int], None] | None = None
     loop: asyncio.AbstractEventLoop | None = None
 
     def entries(self, quota: int | None = None) -> list[Archive]:
-        """Return what a registry says. quota: of the first archive, how many copies it gives in a day."""
+        """Return the registry entries. quota: captures per day of the first archive."""
         found = [replace(each.fake.archive(), id=name, name=name) for name, each in self.archives.items()]
         if quota is not None:
             limit = RateLimit(quota, 86_400, (RequestKind.REPLAY,), "what the test says")
@@ -137,17 +140,17 @@ class Village:
         return registry(folder / "archives.toml", *self.entries(quota))
 
     def replays(self) -> list[tuple[str, str]]:
-        """Return the requests for copies."""
-        return [(name, path) for name, path in self.asked if path.startswith("/web/") and "/timemap/" not in path]
+        """Return the requests for captures."""
+        return [(name, path) for name, path in self.requests if path.startswith("/web/") and "/timemap/" not in path]
 
-    def do(self, task: Coroutine[Any, Any, None]) -> None:
-        """Do something in the archives' own thread."""
+    def run_task(self, task: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the thread of the archives."""
         assert self.loop is not None
         asyncio.run_coroutine_threadsafe(task, self.loop).result(30)
 
-    def when(self, number: int, act: Callable[[], object]) -> threading.Event:
-        """Do something once, when so many more requests have come; return what is set then."""
-        end, done = len(self.asked) + number, threading.Event()
+    def call_after(self, number: int, act: Callable[[], object]) -> threading.Event:
+        """Call a function once, after a number of further requests; return an event that is set then."""
+        end, done = len(self.requests) + number, threading.Event()
 
         def watch(count: int) -> None:
             if count >= end and not done.is_set():
@@ -159,29 +162,29 @@ class Village:
 
 
 @asynccontextmanager
-async def _open(site: Site, fakes: Mapping[str, FakeWayback], host: str) -> AsyncIterator[Village]:
-    village_ = Village(site, loop=asyncio.get_running_loop())
+async def _open(site: Site, fakes: Mapping[str, FakeWayback], host: str) -> AsyncIterator[SiteArchives]:
+    archives = SiteArchives(site, loop=asyncio.get_running_loop())
     for name, fake in fakes.items():
-        village_.archives[name] = Watched(name, fake, village_, host)
+        archives.archives[name] = ControlledArchive(name, fake, archives, host)
     try:
-        for archive in village_.archives.values():
+        for archive in archives.archives.values():
             await archive.open()
-        yield village_
+        yield archives
     finally:
-        for archive in village_.archives.values():
-            await archive.end()
+        for archive in archives.archives.values():
+            await archive.close()
 
 
 @contextmanager
-def running(site: Site, host: str = "127.0.0.1") -> Iterator[Village]:
-    """Run the archives of a small site. host: the address of this machine to listen on."""
+def serve_site(site: Site, host: str = "127.0.0.1") -> Iterator[SiteArchives]:
+    """Run the archives of a small site. host: The local address to listen on."""
     held = {name: [stored(held) for _, held in site.captures() if held.archive == name] for name in NAMES}
-    with serving(site, {name: FakeWayback(each) for name, each in held.items()}, host) as found:
+    with serve_archives(site, {name: FakeWayback(each) for name, each in held.items()}, host) as found:
         yield found
 
 
 @contextmanager
-def serving(site: Site, fakes: Mapping[str, FakeWayback], host: str = "127.0.0.1") -> Iterator[Village]:
-    """Run any archives."""
-    with aside(_open(site, fakes, host)) as found:
+def serve_archives(site: Site, fakes: Mapping[str, FakeWayback], host: str = "127.0.0.1") -> Iterator[SiteArchives]:
+    """Run the given archives."""
+    with run_in_background(_open(site, fakes, host)) as found:
         yield found

@@ -1,1 +1,0 @@
-"""What makes commands of tests believe that it is earlier."""

@@ -1,0 +1,1 @@
+"""A `sitecustomize` module that shifts the clock of commands."""
