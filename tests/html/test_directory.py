@@ -51,10 +51,10 @@ def test_only_what_may_be_written_is_remembered() -> None:
     """An address is refused as `rewrite` refuses it; so is one that becomes too long on a page."""
     known = LinkDirectory(1 << 20)
     for address in ("a b", "\u00e9", "a\n", "x" * 9_000):
-        with pytest.raises(UsageError, match="a new address must have"):
+        with pytest.raises(UsageError, match="a new URL must have"):
             known.add("http://h.example/x", LinkKind.PAGE, address)
     known.add("http://h.example/x", LinkKind.PAGE, "x" * 7_990)
-    with pytest.raises(UsageError, match="a new address must have"):
+    with pytest.raises(UsageError, match="a new URL must have"):
         rewrite_links(b"<a href=/x>", "text/html", BASE, None, lambda *_: None, directory=known, page="a/" * 10)
 
 

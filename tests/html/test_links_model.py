@@ -20,7 +20,7 @@ PIECES = st.lists(st.sampled_from(["a", "b.png", ",", " ", "\n", "\t", "(", ")",
 def test_candidates(value: str) -> None:
     """The spans of a `srcset` are the addresses that the standard's own steps yield."""
     data = value.encode()
-    assert [data[start:end].decode() for start, end in _core.srcset_addresses(value)] == model.srcset(value)
+    assert [data[start:end].decode() for start, end in _core.srcset_urls(value)] == model.srcset(value)
 
 
 @given(st.lists(st.sampled_from(["0", "5", ".", ";", ",", " ", "url", "URL", "=", "'", '"', "x", "é"])).map("".join))
@@ -29,7 +29,7 @@ def test_candidates(value: str) -> None:
 @example(";url=x")
 def test_refreshes(content: str) -> None:
     """The span of a refresh is the address that one pattern finds."""
-    span = _core.refresh_address(content)
+    span = _core.refresh_url(content)
     assert (content.encode()[slice(*span)].decode() if span else None) == model.refresh(content)
 
 
@@ -51,7 +51,7 @@ CSS_PARTS = st.one_of(
 @given(st.lists(CSS_PARTS).map("; ".join))
 def test_styles(text: str) -> None:
     """Addresses of a style sheet are those that one pattern finds, and each stands where the core says."""
-    found = _core.css_addresses(text)
+    found = _core.css_urls(text)
     assert [value for _, _, value in found] == model.css(text)
     data = text.encode()
     for start, end, value in found:

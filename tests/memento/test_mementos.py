@@ -15,7 +15,7 @@ from tests.models import mementos as model
 from unlost import _core
 from unlost.archives import join_url
 from unlost.errors import DateError, InputError, UsageError
-from unlost.memento import Mementos, MementoTuple, SeenMementos, read_archive_timemap, read_timemap
+from unlost.memento import MementoDedup, Mementos, MementoTuple, read_archive_timemap, read_timemap
 from unlost.problems import Problems
 
 DATES = st.one_of(
@@ -50,7 +50,7 @@ def test_it_agrees_with_the_model(
     assert len(copies) == len(expected.rows)
     assert [copies[place] for place in range(-len(copies), len(copies))] == expected.rows * 2
     assert (copies.first, copies.last) == ((expected.rows[0], expected.rows[-1]) if expected.rows else (None, None))
-    assert copies.packed() == expected.packed()
+    assert copies.pack() == expected.packed()
     assert copies.closest(one) == expected.closest(one)
     one = one.replace("235960", "235959")
     other = (other or one).replace("235960", "235959")
@@ -67,9 +67,9 @@ def test_it_agrees_with_the_model(
 @given(st.lists(ROWS, max_size=4))
 def test_merging_is_listing_all_at_once(parts: list[list[tuple[str, str, str]]]) -> None:
     """It does not matter how copies are spread over lists, nor in which order they come."""
-    merged = Mementos.merged(listed(rows) for rows in parts)
+    merged = Mementos.merge(listed(rows) for rows in parts)
     assert merged == listed([row for rows in parts for row in rows])
-    assert merged == Mementos.merged([merged, listed([]), merged])
+    assert merged == Mementos.merge([merged, listed([]), merged])
     assert hash(merged) == hash(listed([row for rows in reversed(parts) for row in rows]))
 
 
@@ -86,7 +86,7 @@ def test_a_slice_is_a_list_of_its_own(rows: list[tuple[str, str, str]], begin: i
 def test_what_is_packed_comes_back(rows: list[tuple[str, str, str]]) -> None:
     """Packed, pickled and read again, it is the same."""
     copies = listed(rows)
-    assert Mementos.unpacked(copies.packed()) == copies
+    assert Mementos.unpack(copies.pack()) == copies
     assert pickle.loads(pickle.dumps(copies)) == copies  # noqa: S301  our own
 
 
@@ -102,7 +102,7 @@ def test_hostile_bytes_are_refused_or_harmless(noise: bytes, begin: int, end: in
     """Whatever was kept, what comes of it is copies in order, or InputError."""
     data = PACKED[:begin] + noise + PACKED[max(begin, end) :]
     try:
-        copies = Mementos.unpacked(data)
+        copies = Mementos.unpack(data)
     except InputError:
         return
     assert list(copies) == model.Mementos(copies).rows
@@ -121,7 +121,7 @@ def test_hostile_bytes_are_refused_or_harmless(noise: bytes, begin: int, end: in
 def test_what_is_not_packed_is_refused(data: bytes) -> None:
     """A version of tomorrow, half a line, an archive that nobody named, an address that is not escaped."""
     with pytest.raises(InputError, match="packed mementos"):
-        Mementos.unpacked(data)
+        Mementos.unpack(data)
 
 
 def test_what_is_no_date_is_refused() -> None:
@@ -240,13 +240,13 @@ def test_little_text_does_not_become_much() -> None:
     body = b",".join(b"<%d>;rel=memento;datetime=20140210000001" % n for n in range(3_000))
     problems = Problems()
     found = read_archive_timemap(body, "a", base, problems)
-    assert 1 << 27 <= found.mementos.size < 1 << 28
+    assert 1 << 27 <= found.mementos.memory_size < 1 << 28
     assert problems.counts["too-large"] + len(found.mementos) == 3_000
 
 
 def test_pages_that_repeat_others_are_known() -> None:
     """How many copies are new is told, whatever their scheme or archive."""
-    seen = SeenMementos()
+    seen = MementoDedup()
     copies = Mementos(MementoTuple(f"201402{day:02d}000000", "a", "http://a/x") for day in range(1, 29))
     assert [seen.add(copies[:10]), seen.add(copies[5:15]), seen.add(copies[:15]), seen.add(copies)] == [10, 5, 0, 13]
     assert seen.add(Mementos([MementoTuple("20140201000000", "b", "https://a/x")])) == 0
@@ -265,9 +265,9 @@ def test_a_hundred_thousand_copies() -> None:
     tracemalloc.start()
     begin = time.perf_counter()
     copies = read_archive_timemap(body, "a", "https://web.example.org/", Problems()).mementos
-    merged = Mementos.merged([copies[:60_000], copies[40_000:], copies])
+    merged = Mementos.merge([copies[:60_000], copies[40_000:], copies])
     text = merged.link_entries(True, True)
-    kept = Mementos.unpacked(merged.packed())
+    kept = Mementos.unpack(merged.pack())
     found = [merged.closest(stamp) for stamp in stamps[:1000]]
     took = time.perf_counter() - begin
     _, peak = tracemalloc.get_traced_memory()
@@ -276,6 +276,6 @@ def test_a_hundred_thousand_copies() -> None:
     assert kept == merged == copies
     assert None not in found
     written = sum(len(copy.uri) for copy in merged)
-    assert copies.size <= sys.getsizeof(copies) < written + 100_000 * 20
+    assert copies.memory_size <= sys.getsizeof(copies) < written + 100_000 * 20
     assert peak < len(text) * 3  # what Python sees: the bytes that were written, and no more
     assert took < 5

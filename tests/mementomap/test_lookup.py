@@ -16,7 +16,7 @@ from unlost import uri
 from unlost._core import MapSource
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
 from unlost.index import Frequency
-from unlost.mementomap import Answer, Map
+from unlost.mementomap import LookupResult, Map
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs"
 
@@ -46,7 +46,7 @@ def test_the_sample_map_of_the_paper(
     form: Form, address: str, held: bool, matched: str | None, frequency: str | None
 ) -> None:
     """The most specific key answers; an exclusion denies what is below it, but not the page itself."""
-    expected = Answer(uri.key(address).split("?")[0], held, matched, frequency)
+    expected = LookupResult(uri.key(address).split("?")[0], held, matched, frequency)
     holdings = form(SAMPLE)
     assert holdings.lookup(address) == expected
     assert holdings.lookup_many([address]) == [expected]
@@ -72,7 +72,7 @@ def test_the_total_answers_only_where_everything_was_rolled_up(form: Form, tmp_p
     assert map_of(tmp_path, total, form).lookup("http://a.org/").matched is None
     assert map_of(tmp_path, total, form).lookup_keys_many(["*"])[0].matched is None
     rolled_up = map_of(tmp_path, '!meta {"rolled_up": true}\n' + total, form)
-    assert rolled_up.lookup("http://a.org/") == Answer("org,a)/", True, "*", "54321")
+    assert rolled_up.lookup("http://a.org/") == LookupResult("org,a)/", True, "*", "54321")
     assert rolled_up.lookup("http://a.com/").held is False
 
 
@@ -84,16 +84,18 @@ def test_rows_of_one_key_answer_together(form: Form, tmp_path: Path) -> None:
         "com,a)/ 2001 0\ncom,a)/ 2002 3/1\ncom,a)/ 2003 4/1\ncom,b)/ 2001 0\ncom,b)/* 2001 5\n"
     )
     holdings = map_of(tmp_path, text, form)
-    assert holdings.lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "7/2-")
-    assert holdings.lookup("http://b.com/") == Answer("com,b)/", False, "com,b)/", "0")
-    assert holdings.lookup("http://b.com/x") == Answer("com,b)/x", True, "com,b)/*", "5")
+    assert holdings.lookup("http://a.com/") == LookupResult("com,a)/", True, "com,a)/", "7/2-")
+    assert holdings.lookup("http://b.com/") == LookupResult("com,b)/", False, "com,b)/", "0")
+    assert holdings.lookup("http://b.com/x") == LookupResult("com,b)/x", True, "com,b)/*", "5")
 
 
 @FORMS
 @pytest.mark.parametrize("fields", ["", " x", " 1x", " -1", " 1234567890123456789", ' {"a": 1}'])
 def test_unreadable_frequencies_are_held(form: Form, fields: str, tmp_path: Path) -> None:
     """A map must not lose keys: what is not known is held."""
-    assert map_of(tmp_path, f"com,a)/{fields}", form).lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "/")
+    assert map_of(tmp_path, f"com,a)/{fields}", form).lookup("http://a.com/") == LookupResult(
+        "com,a)/", True, "com,a)/", "/"
+    )
 
 
 @FORMS
@@ -102,7 +104,7 @@ def test_other_values_may_stand_before_the_frequency(form: Form, tmp_path: Path)
     text = '!fields {"keys": ["surt"], "values": ["language", "frequency"]}\ncom,a)/ en 7 {"x": 1}\n'
     assert str(map_of(tmp_path, text, form).lookup("http://a.com/").frequency) == "7"
     text = '!fields {"keys": ["surt"], "values": ["language"]}\ncom,a)/ en\n'
-    assert map_of(tmp_path, text, form).lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "/")
+    assert map_of(tmp_path, text, form).lookup("http://a.com/") == LookupResult("com,a)/", True, "com,a)/", "/")
 
 
 def test_both_spellings_of_an_address_are_one_page(tmp_path: Path) -> None:
@@ -158,9 +160,9 @@ def test_answers_are_a_sequence_in_the_order_of_the_questions(form: Form, thread
     assert answers == expected
     assert answers == holdings.lookup_many(asked)
     assert answers != [*expected, *expected[:1], "one more"]
-    assert repr(answers) == f"<{count} answers, {sum(answers.held)} held>"
+    assert repr(answers) == f"<{count} results, {sum(answers.held)} held>"
     for place in (count, -count - 1):
-        with pytest.raises(IndexError, match=f"there are {count} answers, none numbered {place}"):
+        with pytest.raises(IndexError, match=f"there are {count} results, none numbered {place}"):
             answers[place]
 
 
@@ -264,7 +266,7 @@ def test_answers_do_not_depend_on_threads(form: Form, tmp_path: Path) -> None:
     addresses = [f"http://a{i % 701}.com/{i:x}/b" for i in range(30_000)]
     keys = "\n".join(uri.key(address) for address in addresses).encode()
     expected = holdings.lookup_many(addresses, threads=1)
-    assert {answer.held for answer in expected if isinstance(answer, Answer)} == {True, False}
+    assert {answer.held for answer in expected if isinstance(answer, LookupResult)} == {True, False}
     for threads in (0, 2, 3, 16, None):
         assert holdings.lookup_many(addresses, threads) == expected
         assert holdings.lookup_key_lines(keys, threads) == expected
@@ -302,20 +304,20 @@ def test_others_run_while_it_searches(form: Form, tmp_path: Path) -> None:
 def test_answers_are_values() -> None:
     """Equal, hashable, picklable, and shown as they are made."""
     answer = Map.open(SAMPLE).lookup("http://www.bbc.co.uk/images/x")
-    same = Answer("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", Frequency(300, "+", 20, "-"))
+    same = LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", Frequency(300, "+", 20, "-"))
     assert answer == same
     assert hash(answer) == hash(same)
     assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301  our own bytes
-    assert answer != Answer("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
+    assert answer != LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
     assert answer != object()
-    none = Answer("com,a)/", False)
-    assert repr(none) == "Answer(key='com,a)/', held=False, matched=None, frequency=None)"
+    none = LookupResult("com,a)/", False)
+    assert repr(none) == "LookupResult(key='com,a)/', held=False, matched=None, frequency=None)"
     assert (none.matched, none.frequency) == (None, None)
     assert pickle.loads(pickle.dumps(none)) == none  # noqa: S301
     with pytest.raises(AttributeError):
         answer.held = False  # type: ignore[misc]
     with pytest.raises(InputError):
-        Answer("com,a)/", True, "com,a)/", "x")
+        LookupResult("com,a)/", True, "com,a)/", "x")
 
 
 def test_keys_of_other_bytes_come_back_as_they_are(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.mementomap.lookups import map_of
 from tests.models import lookup as model
 from unlost import uri
 from unlost.index import Frequency
-from unlost.mementomap import Answer, Map
+from unlost.mementomap import LookupResult, Map
 
 KEYS = [
     "com,a)/", "com,a)/a", "com,a)/a-b", "com,a)/a.html", "com,a)/a/b", "com,a)/a/b/c", "com,a)/%2a", "com,a)/!",
@@ -105,6 +105,6 @@ def test_what_went_in_is_held(pages: list[tuple[list[str], bool]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for form in (Map.open, Map.load):
             holdings = map_of(Path(folder), text, form)
-            assert all(isinstance(answer, Answer) and answer.held for answer in holdings.lookup_many(addresses))
+            assert all(isinstance(answer, LookupResult) and answer.held for answer in holdings.lookup_many(addresses))
             below = [f"{key.removesuffix('/')}/x" for key, (_, wild) in zip(keys, pages, strict=True) if wild]
             assert all(answer.held for answer in holdings.lookup_keys_many(below))

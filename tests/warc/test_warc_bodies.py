@@ -53,7 +53,7 @@ def undone(headers: list[tuple[str, str]], body: bytes, most: int = LIMIT) -> tu
         file.flush()
         stored = WarcBody.open(file.name, 0)
         assert stored is not None
-        return stored.read_undone(most)
+        return stored.read_decoded(most)
 
 
 def agree(headers: list[tuple[str, str]], body: bytes) -> None:
@@ -244,4 +244,4 @@ def test_types_that_are_not_wanted_are_counted(tmp_path: Path) -> None:
     scanner = WarcScanner(tmp_path / "a.warc", False, ["response"], bodies=True)
     while scanner.next_batch() is not None:
         pass
-    assert scanner.passed() == {"request": 2, "other": 2}
+    assert scanner.skipped_by_type() == {"request": 2, "other": 2}

@@ -74,7 +74,7 @@ fuzz_target!(|data: &[u8]| {
     // A URL list: everything counted is held.
     let map_layout = Layout {
         frequency: Some(1),
-        rolled_up: false,
+        is_rolled_up: false,
     };
     let form = SearchableMap::Text(TextMap::new(map.as_slice(), map_layout));
     for line in text.split(|&byte| byte == b'\n') {

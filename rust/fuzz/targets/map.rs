@@ -10,7 +10,7 @@ use unlost_core::mementomap::lookup::{
 };
 use unlost_core::mementomap::{
     self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
-    RowFilter, Source, add_totals, compact, cut_lines, merge_maps, read_map_lines,
+    RowFilter, Source, add_totals, compact, split_lines, merge_maps, read_map_lines,
 };
 
 const LINE: usize = 300;
@@ -27,7 +27,7 @@ fn compaction(weight: f64) -> Compaction {
     Compaction {
         host: curve(4),
         path: curve(5),
-        forced: HashSet::new(),
+        forced_keys: HashSet::new(),
     }
 }
 
@@ -52,7 +52,7 @@ fn rebuilt(text: &[u8], line_limit: usize) -> Option<Vec<u8>> {
 
 const LAYOUT: Layout = Layout {
     frequency: Some(1),
-    rolled_up: false,
+    is_rolled_up: false,
 };
 
 fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
@@ -106,7 +106,7 @@ fuzz_target!(|data: &[u8]| {
     for fields in [1, 2] {
         if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
             let _ = add_totals(&found.totals, fields);
-            let parts = cut_lines(
+            let parts = split_lines(
                 &found.lines,
                 &[b"com,".to_vec(), b"org,".to_vec()],
                 fields == 2,

@@ -57,7 +57,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         assert_eq!(sum.to_vec(), matrix.to_vec());
-        let _ = history.lying(by_text);
+        let _ = history.lying_hosts(by_text);
         let _ = history.spread(by_text, Fields(u8::MAX));
         let splits = history.splits(4);
         let means = vec![vec![0.5; CELLS]; splits.len() + 1];

@@ -17,9 +17,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(find_links, module)?)?;
     module.add_function(wrap_pyfunction!(page_text, module)?)?;
     module.add_function(wrap_pyfunction!(resemblance, module)?)?;
-    module.add_function(wrap_pyfunction!(srcset_addresses, module)?)?;
-    module.add_function(wrap_pyfunction!(css_addresses, module)?)?;
-    module.add_function(wrap_pyfunction!(refresh_address, module)?)?;
+    module.add_function(wrap_pyfunction!(srcset_urls, module)?)?;
+    module.add_function(wrap_pyfunction!(css_urls, module)?)?;
+    module.add_function(wrap_pyfunction!(refresh_url, module)?)?;
     module.add_function(wrap_pyfunction!(script_candidates, module)?)?;
     module.add_function(wrap_pyfunction!(page_candidates, module)?)?;
     rewriting::add_to(module)
@@ -49,7 +49,7 @@ fn find_links<'py>(
 ) -> Links<'py> {
     let found = aside(py, is_short(body), || html::find(body, mime, base, charset));
     let links = found.links.iter();
-    let links = links.map(|(uri, purpose)| (PyString::new(py, uri), purpose.name()));
+    let links = links.map(|(uri, kind)| (PyString::new(py, uri), kind.name()));
     (links.collect(), found.dropped, found.cut)
 }
 
@@ -90,26 +90,22 @@ fn resemblance(
 
 /// Spans are of bytes in UTF-8.
 #[pyfunction]
-fn srcset_addresses(value: &str) -> Vec<(usize, usize)> {
+fn srcset_urls(value: &str) -> Vec<(usize, usize)> {
     let spans = html::spans::srcset::urls(value);
     spans.map(|span| (span.start, span.end)).collect()
 }
 
 #[pyfunction]
-fn css_addresses(text: &str) -> Vec<(usize, usize, String)> {
+fn css_urls(text: &str) -> Vec<(usize, usize, String)> {
     let mut found = Vec::new();
-    html::spans::css::urls(text, |address| {
-        found.push((
-            address.span.start,
-            address.span.end,
-            address.value.to_string(),
-        ));
+    html::spans::css::urls(text, |url| {
+        found.push((url.span.start, url.span.end, url.value.to_string()));
     });
     found
 }
 
 #[pyfunction]
-fn refresh_address(content: &str) -> Option<(usize, usize)> {
+fn refresh_url(content: &str) -> Option<(usize, usize)> {
     html::spans::refresh::url(content).map(|span| (span.start, span.end))
 }
 

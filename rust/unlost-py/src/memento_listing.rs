@@ -10,32 +10,32 @@ use crate::link_format::{List, SHORT, list, occurred};
 use crate::mementos::Mementos;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<SeenMementos>()?;
+    module.add_class::<MementoDedup>()?;
     module.add_function(wrap_pyfunction!(read_mementos, module)?)
 }
 
 /// Detects mementos that were listed before.
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
-struct SeenMementos {
+struct MementoDedup {
     inner: Mutex<list::DedupSet>,
 }
 
 #[pymethods]
-impl SeenMementos {
+impl MementoDedup {
     #[new]
     fn new() -> Self {
         Self::default()
     }
 
     /// Add mementos, and return how many of them are new.
-    fn add(&self, py: Python<'_>, copies: &Bound<'_, Mementos>) -> usize {
-        let copies = &copies.get().inner;
+    fn add(&self, py: Python<'_>, mementos: &Bound<'_, Mementos>) -> usize {
+        let mementos = &mementos.get().inner;
         py.detach(|| {
             self.inner
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .add(copies)
+                .add(mementos)
         })
     }
 }

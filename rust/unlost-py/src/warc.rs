@@ -164,12 +164,12 @@ type Found = (&'static str, u64, String);
 /// the next records, of the given types only, and problems as (kind, offset, message); None at the end. `start` and
 /// `length` select a part of the file, and `inflated` is its length after inflating if it is deflated: for the members
 /// of a ZIP. `position` is the offset in the file up to which it was read. Raises OSError if the file cannot be read.
-/// passed() returns the number of skipped records by type so far. Thread-safe.
+/// skipped_by_type() returns the number of skipped records by type so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcScanner {
     scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
     types: Option<Vec<String>>,
-    passed: Mutex<BTreeMap<String, u64>>,
+    skipped: Mutex<BTreeMap<String, u64>>,
     read: Counter,
 }
 
@@ -220,7 +220,7 @@ impl WarcScanner {
         Ok(Self {
             scanner: Mutex::new(scanner),
             types,
-            passed: Mutex::default(),
+            skipped: Mutex::default(),
             read,
         })
     }
@@ -230,8 +230,8 @@ impl WarcScanner {
         self.read.get()
     }
 
-    fn passed(&self) -> BTreeMap<String, u64> {
-        self.passed
+    fn skipped_by_type(&self) -> BTreeMap<String, u64> {
+        self.skipped
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -251,14 +251,14 @@ impl WarcScanner {
 }
 
 impl WarcScanner {
-    fn pass(&self, kind: &str) {
+    fn count_skipped(&self, kind: &str) {
         let known = TYPES.iter().find(|&&each| each == kind);
         let kind = known.map_or("other", |kind| kind);
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = passed.get_mut(kind) {
+        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = skipped.get_mut(kind) {
             *count += 1;
         } else {
-            passed.insert(kind.to_owned(), 1);
+            skipped.insert(kind.to_owned(), 1);
         }
     }
 
@@ -266,23 +266,23 @@ impl WarcScanner {
     fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
         let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut records, mut problems) = (Vec::new(), Vec::new());
-        let (mut held, mut undone) = (0, 0);
+        let (mut held, mut decoded) = (0, 0);
         let begin = self.read.get();
         while records.len() + problems.len() < BATCH
             && held < BATCH_BYTES
-            && self.read.get() - begin + undone < BATCH_WORK
+            && self.read.get() - begin + decoded < BATCH_WORK
         {
             match scanner.next_event()? {
                 None => return Ok((records, problems, true)),
                 Some(Event::Problem(problem)) => problems.push(problem),
                 Some(Event::Record(record)) => {
-                    undone += record.details.as_ref().map_or(0, |each| each.body_len);
+                    decoded += record.details.as_ref().map_or(0, |each| each.body_len);
                     let types = self.types.as_ref();
                     if types.is_none_or(|types| types.contains(&record.kind)) {
                         held += weight(&record);
                         records.push(record);
                     } else {
-                        self.pass(&record.kind);
+                        self.count_skipped(&record.kind);
                     }
                 }
             }
@@ -295,8 +295,8 @@ impl WarcScanner {
 ///
 /// `start` and `length` select the part of the file in which the archive is stored, and offsets are relative to it.
 /// fields: of its header, as (name, value). http_head: the HTTP header in its block, or None. read(count) returns the
-/// next bytes of the body, none at its end; read_undone(most) the whole decoded body, at most `most` bytes, and whether
-/// there are more; problems() the problems found so far. Thread-safe.
+/// next bytes of the body, none at its end; read_decoded(max_bytes) the whole decoded body, at most `max_bytes` bytes, and
+/// whether there are more; problems() the problems found so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcBody {
     record: Mutex<StoredRecord<Part<File>>>,
@@ -349,12 +349,12 @@ impl WarcBody {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn read_undone<'py>(
+    fn read_decoded<'py>(
         &self,
         py: Python<'py>,
-        most: usize,
+        max_bytes: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool, bool)> {
-        let (body, is_cut) = py.detach(|| self.record().read_decoded(most))?;
+        let (body, is_cut) = py.detach(|| self.record().read_decoded(max_bytes))?;
         Ok((PyBytes::new(py, &body.head), is_cut, body.is_broken))
     }
 

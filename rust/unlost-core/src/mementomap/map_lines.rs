@@ -11,7 +11,7 @@ use super::{Entry, HoldingsError, LineStats, MapReader};
 ///
 /// A line is its key, a space, and more. Bounds must be sorted.
 #[must_use]
-pub fn cut_lines(text: &[u8], bounds: &[Vec<u8>], pages: bool) -> Vec<(usize, Vec<u8>)> {
+pub fn split_lines(text: &[u8], bounds: &[Vec<u8>], pages: bool) -> Vec<(usize, Vec<u8>)> {
     let mut parts: Vec<Vec<u8>> = vec![Vec::new(); bounds.len() + 1];
     let mut part = 0;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn lines_go_to_the_part_that_contains_their_key() {
         let text = b"com,a)/ 1\ncom,b)/ 2\ncom,b,c)/ 3\ncom,d)/ 4\n";
-        let parts = cut_lines(text, &bounds(&["com,b", "com,c", "com,x"]), false);
+        let parts = split_lines(text, &bounds(&["com,b", "com,c", "com,x"]), false);
         assert_eq!(
             parts,
             [
@@ -103,13 +103,13 @@ mod tests {
                 (2, b"com,d)/ 4\n".to_vec()),
             ]
         );
-        assert_eq!(cut_lines(text, &[], false), [(0, text.to_vec())]);
+        assert_eq!(split_lines(text, &[], false), [(0, text.to_vec())]);
     }
 
     #[test]
     fn queries_of_a_page_stay_in_one_part() {
         let text = b"com,a)/a 1\ncom,a)/a-b 2\ncom,a)/a?q 3\n";
-        let parts = cut_lines(text, &bounds(&["com,a)/a-b"]), true);
+        let parts = split_lines(text, &bounds(&["com,a)/a-b"]), true);
         assert_eq!(
             parts,
             [

@@ -50,7 +50,7 @@ impl History {
 
     /// Hosts with pages that changed under an unchanged date or tag: date lies, date claims, tag lies, tag claims.
     #[must_use]
-    pub fn lying(&self, by_text: bool) -> Vec<(String, [u64; 4])> {
+    pub fn lying_hosts(&self, by_text: bool) -> Vec<(String, [u64; 4])> {
         const DATE_SAME: [usize; 3] = [3, 4, 5];
         const TAG_SAME: [usize; 3] = [1, 4, 7];
         let mut found = Vec::new();

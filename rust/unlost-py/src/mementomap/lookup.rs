@@ -22,8 +22,8 @@ use unlost_core::mementomap::lookup::{
 use unlost_core::mementomap::wrong_row_bytes;
 use unlost_core::string_arena::StringArena;
 
-use super::answer::Answer;
-use super::answers::Answers;
+use super::lookup_result::LookupResult;
+use super::lookup_results::LookupResults;
 use crate::errors::{raise_input, raise_uri, raise_usage};
 use crate::texts::{next_texts, text};
 use crate::uri::rule_set;
@@ -143,17 +143,17 @@ impl MapSource {
 
     /// The rows, once; `frequency` is the number of that field, the key being 0. `row_bytes` is the declared size,
     /// which is checked for streams.
-    #[pyo3(signature = (frequency, rolled_up, row_bytes=None))]
+    #[pyo3(signature = (frequency, is_rolled_up, row_bytes=None))]
     fn rows(
         &self,
         py: Python<'_>,
         frequency: Option<usize>,
-        rolled_up: bool,
+        is_rolled_up: bool,
         row_bytes: Option<u64>,
     ) -> PyResult<MapRows> {
         let layout = Layout {
             frequency,
-            rolled_up,
+            is_rolled_up,
         };
         let opened = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -268,7 +268,7 @@ impl MapRows {
         kind: QueryKind,
         threads: Option<usize>,
         mut queries: impl FnMut(usize) -> PyResult<StringArena>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         with_workers(&self.form, kind, threads, |mut pool| {
             loop {
@@ -281,7 +281,7 @@ impl MapRows {
                 }
             }
             py.detach(|| pool.finish())
-                .map(Answers::new)
+                .map(LookupResults::new)
                 .map_err(|error| raise_input(py, error.to_string()))
         })
     }
@@ -289,18 +289,18 @@ impl MapRows {
 
 #[pymethods]
 impl MapRows {
-    fn lookup(&self, uri: &Bound<'_, PyAny>, rules: &str) -> PyResult<Answer> {
+    fn lookup(&self, uri: &Bound<'_, PyAny>, rules: &str) -> PyResult<LookupResult> {
         let py = uri.py();
         let kind = QueryKind::Uris(rule_set(py, rules)?);
         let query = text(uri)?;
         let answers = py
             .detach(|| query_one(&self.form, &query, kind))
             .map_err(|error| raise_input(py, error.to_string()))?;
-        Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
+        LookupResult::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
     }
 
     /// For one normalized key. In memory that takes less time than releasing the GIL.
-    fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Answer> {
+    fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<LookupResult> {
         let py = key.py();
         let query = text(key)?;
         let answers = match &self.form {
@@ -308,7 +308,7 @@ impl MapRows {
             SearchableMap::Text(_) => py.detach(|| query_one(&self.form, &query, QueryKind::Keys)),
         }
         .map_err(|error| raise_input(py, error.to_string()))?;
-        Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
+        LookupResult::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
     }
 
     #[pyo3(signature = (uris, rules, threads=None))]
@@ -317,7 +317,7 @@ impl MapRows {
         uris: &Bound<'_, PyAny>,
         rules: &str,
         threads: Option<usize>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let rules = rule_set(uris.py(), rules)?;
         let mut uris = uris.try_iter()?;
         self.query_many(uris.py(), QueryKind::Uris(rules), threads, |most| {
@@ -330,7 +330,7 @@ impl MapRows {
         &self,
         keys: &Bound<'_, PyAny>,
         threads: Option<usize>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let mut keys = keys.try_iter()?;
         self.query_many(keys.py(), QueryKind::Keys, threads, |most| {
             next_texts(&mut keys, most)
@@ -344,7 +344,7 @@ impl MapRows {
         py: Python<'_>,
         lines: &[u8],
         threads: Option<usize>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let mut keys = key_lines(lines);
         self.query_many(py, QueryKind::Keys, threads, |most| {
             Ok(keys.by_ref().take(most).collect())

@@ -153,7 +153,7 @@ fn set_rows(out: &Bound<'_, PyDict>, rows: &RowCounts) -> PyResult<()> {
         ("sized", rows.sized),
         ("first", rows.first),
         ("last", rows.last),
-        ("odd_dates", rows.invalid_dates),
+        ("invalid_dates", rows.invalid_dates),
         ("further_kinds", rows.further_kinds),
     ] {
         out.set_item(name, number)?;

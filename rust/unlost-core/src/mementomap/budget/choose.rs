@@ -16,7 +16,7 @@ pub struct Choice {
     /// The share of misses that get a wrong result.
     pub loss: f64,
     /// Whether everything that can be written out is.
-    pub is_all: bool,
+    pub is_complete: bool,
 }
 
 /// A weighted map tree: what each roll-up saves and loses.
@@ -34,16 +34,21 @@ pub struct RollupPlanner {
     /// Nodes whose whole subtree the map declares as held.
     pub wildcards: u64,
     /// Queries for pages that no line of the map covers.
-    pub missed: u64,
+    pub missed_queries: u64,
     /// Queries for pages that are lines of the map.
-    pub hit: u64,
+    pub hit_queries: u64,
 }
 
 impl RollupPlanner {
-    pub(super) fn new((nodes, hosts): (Nodes, u64), prior: &Prior, missed: u64, hit: u64) -> Self {
+    pub(super) fn new(
+        (nodes, hosts): (Nodes, u64),
+        prior: &Prior,
+        missed_queries: u64,
+        hit_queries: u64,
+    ) -> Self {
         // Exact for all realistic numbers of queries.
         #[allow(clippy::cast_precision_loss)]
-        let query_priors = query_priors(&nodes, hosts, prior, missed as f64);
+        let query_priors = query_priors(&nodes, hosts, prior, missed_queries as f64);
         let (rolled_cost, own) = points(&nodes, &query_priors);
         drop(query_priors);
         let prices = prices(&nodes, &rolled_cost, &own);
@@ -64,8 +69,8 @@ impl RollupPlanner {
             expansion_roots,
             keys,
             wildcards,
-            missed,
-            hit,
+            missed_queries,
+            hit_queries,
         }
     }
 
@@ -90,7 +95,7 @@ impl RollupPlanner {
         let mut choice = Choice {
             cost: point.cost,
             loss: point.loss,
-            is_all: true,
+            is_complete: true,
             ..Choice::default()
         };
         for (at, node) in self.nodes.all.iter().enumerate() {
@@ -103,7 +108,7 @@ impl RollupPlanner {
                 parent => self.expansion_roots[parent as usize],
             };
             if is_open(above) {
-                choice.is_all &= node.traits.has(Traits::FORCED);
+                choice.is_complete &= node.traits.has(Traits::FORCED);
                 choice.rollups.insert(self.nodes.wildcard(head));
             }
         }

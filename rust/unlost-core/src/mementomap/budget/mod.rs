@@ -35,7 +35,7 @@ pub struct BudgetOptions {
     /// Whether public suffixes are never rolled up.
     pub protect_suffixes: bool,
     /// Wildcard keys that are always rolled up.
-    pub forced: HashSet<Vec<u8>>,
+    pub forced_keys: HashSet<Vec<u8>>,
     /// Whether bits of compressed text are counted instead of lines.
     pub by_compressed_size: bool,
     /// Where misses are expected.
@@ -58,10 +58,10 @@ pub fn analyse_tree(
         path_depth: terms.path_depth.max(2),
         fields,
         protect_suffixes: terms.protect_suffixes,
-        forced: &terms.forced,
+        forced_keys: &terms.forced_keys,
         by_compressed_size: terms.by_compressed_size,
     });
-    let (mut missed, mut hit) = (0, 0);
+    let (mut missed_queries, mut hit_queries) = (0, 0);
     thread::scope(|scope| {
         let mut lines = order_in_thread(scope, entries, memory, progress);
         let mut queries = query_entries
@@ -87,9 +87,9 @@ pub fn analyse_tree(
                     is_more = lines.advance()?;
                     continue;
                 }
-                Some(line) if line == query_entries.key => hit += count,
+                Some(line) if line == query_entries.key => hit_queries += count,
                 _ => {
-                    missed += count;
+                    missed_queries += count;
                     tree_builder.add_query(query_entries.key, count);
                 }
             }
@@ -100,8 +100,8 @@ pub fn analyse_tree(
     Ok(RollupPlanner::new(
         tree_builder.finish(),
         &terms.prior,
-        missed,
-        hit,
+        missed_queries,
+        hit_queries,
     ))
 }
 

@@ -21,7 +21,7 @@ pub(super) struct TreeOptions<'a> {
     pub(super) fields: usize,
     /// Whether public suffixes are never rolled up.
     pub(super) protect_suffixes: bool,
-    pub(super) forced: &'a HashSet<Vec<u8>>,
+    pub(super) forced_keys: &'a HashSet<Vec<u8>>,
     /// Whether bits of compressed text are counted instead of lines.
     pub(super) by_compressed_size: bool,
 }
@@ -305,8 +305,8 @@ impl<'a> TreeBuilder<'a> {
         if !(is_top || is_pages || is_registry && self.options.protect_suffixes) {
             node.traits.set(Traits::COLLAPSIBLE);
         }
-        let forced = self.options.forced;
-        if !forced.is_empty() && forced.contains(&self.nodes.wildcard(open.node)) {
+        let forced_keys = self.options.forced_keys;
+        if !forced_keys.is_empty() && forced_keys.contains(&self.nodes.wildcard(open.node)) {
             node.traits.set(Traits::FORCED);
         }
     }

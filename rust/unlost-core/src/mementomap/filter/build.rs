@@ -116,13 +116,13 @@ impl FilterBuilder {
         progress: &Progress,
     ) -> Result<(), HoldingsError> {
         let mut key = Vec::new();
-        let mut left_out = 0;
+        let mut filtered = 0;
         while let Some(entry) = reader.next_entry()? {
             if entry.key == b"*" {
                 continue;
             }
             if !entry.frequency.is_held() {
-                left_out += 1;
+                filtered += 1;
                 continue;
             }
             if entry.key.ends_with(b"*") {
@@ -138,8 +138,8 @@ impl FilterBuilder {
             self.hashes.append(&[xxh64(&key)])?;
             progress.check_cancelled()?;
         }
-        reader.line_stats.counted -= left_out;
-        reader.line_stats.filtered += left_out;
+        reader.line_stats.counted -= filtered;
+        reader.line_stats.filtered += filtered;
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl FilterBuilder {
             dates: self.dates,
             ..header
         };
-        let head = filter_head(&header, &directory, body.len());
+        let head = filter_header(&header, &directory, body.len());
         let before = base.map_or(&b""[..], Filter::bytes);
         let written = (before.len() + head.len()) as u64 + body.len();
         out.write_all(before)?;
@@ -270,7 +270,7 @@ pub fn make_partitions(
 
 /// The data before the partitions of a layer with `bytes` bytes: its header, its directory and their checksum.
 #[must_use]
-pub fn filter_head(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
+pub fn filter_header(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
     let extent = Extent {
         partitions: directory.len() / ENTRY_BYTES,
         bytes,

@@ -17,14 +17,14 @@ pub struct Layout {
     /// The field number of the frequency, the key being 0; `None` if rows have none.
     pub frequency: Option<usize>,
     /// Whether everything was rolled up into the `*` row, which is otherwise only the total.
-    pub rolled_up: bool,
+    pub is_rolled_up: bool,
 }
 
 impl Default for Layout {
     fn default() -> Self {
         Self {
             frequency: Some(1),
-            rolled_up: false,
+            is_rolled_up: false,
         }
     }
 }

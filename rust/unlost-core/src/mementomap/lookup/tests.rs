@@ -59,11 +59,11 @@ fn sample_map_of_the_paper_is_looked_up() {
     ] {
         assert_lookup(SAMPLE, Layout::default(), key, expected);
     }
-    let rolled_up = Layout {
-        rolled_up: true,
+    let is_rolled_up = Layout {
+        is_rolled_up: true,
         ..Layout::default()
     };
-    assert_lookup(SAMPLE, rolled_up, "de)/", Some(("*", "54321/20000")));
+    assert_lookup(SAMPLE, is_rolled_up, "de)/", Some(("*", "54321/20000")));
     assert_lookup(SAMPLE, Layout::default(), "*", None);
 }
 
@@ -83,7 +83,7 @@ fn rows_after_the_total_are_found_in_a_later_lookup() {
 fn rows_of_one_key_are_summed() {
     let layout = Layout {
         frequency: Some(2),
-        rolled_up: false,
+        is_rolled_up: false,
     };
     let text =
         "com,a)/ 2001 0\ncom,a)/ 2002 3/1\n\ncom,a)/ 2003 4/1 {}\ncom,b)/ 2001 x\ncom,c)/ 2001";

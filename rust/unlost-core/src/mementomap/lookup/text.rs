@@ -156,7 +156,7 @@ impl TextSeeker<'_> {
     fn find_positions(&mut self, key: &[u8]) -> Result<(), NotSorted> {
         std::mem::swap(&mut self.candidates, &mut self.last_candidates);
         std::mem::swap(&mut self.positions, &mut self.last_positions);
-        list(key, self.layout.rolled_up, &mut self.candidates);
+        list(key, self.layout.is_rolled_up, &mut self.candidates);
         self.positions.clear();
         self.positions
             .resize(self.candidates.len(), CandidatePosition::default());
