@@ -19,13 +19,13 @@ fuzz_target!(|input: &[u8]| {
     // A few bytes of a frame may expand to gigabytes of text: only its beginning is compared.
     let mut source = Source::new(file).expect("memory does not fail");
     let mut text = Vec::new();
-    let most = 1 << 20;
+    let max_bytes = 1 << 20;
     source
         .by_ref()
-        .take(most)
+        .take(max_bytes)
         .read_to_end(&mut text)
         .expect("memory does not fail");
-    if text.len() as u64 == most {
+    if text.len() as u64 == max_bytes {
         return;
     }
 

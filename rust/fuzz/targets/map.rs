@@ -10,7 +10,7 @@ use unlost_core::mementomap::lookup::{
 };
 use unlost_core::mementomap::{
     self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
-    RowFilter, Source, add_totals, compact, split_lines, merge_maps, read_map_lines,
+    RowFilter, Source, add_totals, compact, merge_maps, read_map_lines, split_lines,
 };
 
 const LINE: usize = 300;
@@ -104,19 +104,19 @@ fn assert_none_denied(before: &[u8], after: &[u8]) {
 
 fuzz_target!(|data: &[u8]| {
     for fields in [1, 2] {
-        if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
-            let _ = add_totals(&found.totals, fields);
+        if let Ok(map_lines) = read_map_lines(data.to_vec(), fields, LINE) {
+            let _ = add_totals(&map_lines.totals, fields);
             let parts = split_lines(
-                &found.lines,
+                &map_lines.lines,
                 &[b"com,".to_vec(), b"org,".to_vec()],
                 fields == 2,
             );
             let size: usize = parts.iter().map(|(_, text)| text.len()).sum();
-            assert_eq!(size, found.lines.len());
+            assert_eq!(size, map_lines.lines.len());
             // The output is read again unchanged.
             let again =
-                read_map_lines(found.lines.clone(), fields, WRITTEN).expect("it was in order");
-            assert_eq!(again.lines, found.lines);
+                read_map_lines(map_lines.lines.clone(), fields, WRITTEN).expect("it was in order");
+            assert_eq!(again.lines, map_lines.lines);
         }
     }
     let Some(map) = rebuilt(data, LINE) else {

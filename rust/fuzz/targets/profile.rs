@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::mementomap::{
-    HoldingsError, MapReader, ProfileReader, Progress, KeyPresence, check_profile, merge_profiles,
+    HoldingsError, KeyPresence, MapReader, ProfileReader, Progress, check_profile, merge_profiles,
     profiles_to_map,
 };
 use unlost_core::uri::{ALL_POLICIES, Policy, RuleSet, Section, Suffixes};
@@ -47,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     let mut presence = KeyPresence::new(keys);
     let _ = presence.scan(other);
     assert_eq!(
-        seen.seen().count(),
+        presence.seen().count(),
         one.split(|&byte| byte == b'\n').count()
     );
     if let Ok(sum) = merged(&[one, other], LINE) {

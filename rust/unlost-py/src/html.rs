@@ -47,10 +47,10 @@ fn find_links<'py>(
     base: &str,
     charset: Option<&str>,
 ) -> Links<'py> {
-    let found = aside(py, is_short(body), || html::find(body, mime, base, charset));
-    let links = found.links.iter();
+    let body_links = aside(py, is_short(body), || html::find(body, mime, base, charset));
+    let links = body_links.links.iter();
     let links = links.map(|(uri, kind)| (PyString::new(py, uri), kind.name()));
-    (links.collect(), found.dropped, found.cut)
+    (links.collect(), body_links.dropped, body_links.cut)
 }
 
 #[pyfunction]

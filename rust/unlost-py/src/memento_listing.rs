@@ -53,24 +53,30 @@ type Listing<'py> = (
 #[pyfunction]
 fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
     // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
-    let found = if body.len() < SHORT {
+    let timemap = if body.len() < SHORT {
         list::read(body, archive, base)
     } else {
         py.detach(|| list::read(body, archive, base))
     };
     (
         Mementos {
-            inner: found.mementos,
+            inner: timemap.mementos,
         },
-        found.original.as_deref().map(|uri| PyString::new(py, uri)),
-        found.self_link.map(|link| list(py, link)),
-        found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
-        found
+        timemap
+            .original
+            .as_deref()
+            .map(|uri| PyString::new(py, uri)),
+        timemap.self_link.map(|link| list(py, link)),
+        timemap
+            .timegate
+            .as_deref()
+            .map(|uri| PyString::new(py, uri)),
+        timemap
             .timemaps
             .into_iter()
             .map(|link| list(py, link))
             .collect(),
-        found.other_links,
-        occurred(found.faults),
+        timemap.other_links,
+        occurred(timemap.faults),
     )
 }

@@ -116,7 +116,7 @@ impl Mementos {
     #[new]
     #[pyo3(signature = (rows=None))]
     fn new(py: Python<'_>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let mut draft = MementoListBuilder::default();
+        let mut builder = MementoListBuilder::default();
         for row in rows
             .map(|rows| rows.try_iter())
             .transpose()?
@@ -124,13 +124,13 @@ impl Mementos {
             .flatten()
         {
             let (datetime, archive, uri): (String, String, Bound<'_, PyString>) = row?.extract()?;
-            let archive = draft.archive(&archive);
-            draft
+            let archive = builder.archive(&archive);
+            builder
                 .add(&digits(py, &datetime)?, archive, bytes_of(&uri)?.into())
                 .map_err(|error| raise_input(py, error.to_string()))?;
         }
         Ok(Self {
-            inner: draft.finish(),
+            inner: builder.finish(),
         })
     }
 
@@ -279,9 +279,9 @@ impl Mementos {
     fn between(&self, py: Python<'_>, first: Option<&str>, last: Option<&str>) -> PyResult<Self> {
         let first = first.map(|date| digits(py, date)).transpose()?;
         let last = last.map(|date| digits(py, date)).transpose()?;
-        let places = self.inner.span(first.as_ref(), last.as_ref());
+        let range = self.inner.span(first.as_ref(), last.as_ref());
         Ok(Self {
-            inner: self.inner.slice(places),
+            inner: self.inner.slice(range),
         })
     }
 

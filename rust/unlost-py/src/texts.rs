@@ -27,10 +27,10 @@ pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> 
 }
 
 /// At most `most` of the next texts; fewer, or none, at the end.
-pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<StringArena> {
-    let mut texts = StringArena::with_room(most, TEXT);
-    while texts.len() < most {
-        let group_size = AT_ONCE.min(most - texts.len());
+pub fn next_texts(values: &mut Bound<'_, PyIterator>, max_count: usize) -> PyResult<StringArena> {
+    let mut texts = StringArena::with_room(max_count, TEXT);
+    while texts.len() < max_count {
+        let group_size = AT_ONCE.min(max_count - texts.len());
         if take_some(values, group_size, &mut |text| texts.push(text))? < group_size {
             break;
         }
@@ -40,11 +40,11 @@ pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<S
 
 fn take_some(
     values: &mut Bound<'_, PyIterator>,
-    most: usize,
+    max_count: usize,
     take: &mut impl FnMut(&[u8]),
 ) -> PyResult<usize> {
-    let mut touched = Vec::with_capacity(most);
-    for value in values.take(most) {
+    let mut touched = Vec::with_capacity(max_count);
+    for value in values.take(max_count) {
         touched.push(value?);
     }
     for value in &touched {

@@ -275,10 +275,9 @@ impl SuffixList {
             .map_err(|error| raise_uri(py, &error))?;
         let mut surt = Vec::new();
         Policy::Domain.write_key(&Segments::of(&key), &self.suffixes, &mut surt);
-        let mut address = Vec::new();
-        uri::unsurt(&surt, RuleSet::Wayback, &mut address)
-            .map_err(|error| raise_uri(py, &error))?;
-        let host = &address[b"http://".len()..address.len() - 1];
+        let mut url = Vec::new();
+        uri::unsurt(&surt, RuleSet::Wayback, &mut url).map_err(|error| raise_uri(py, &error))?;
+        let host = &url[b"http://".len()..url.len() - 1];
         Ok(string(py, host))
     }
 }

@@ -155,7 +155,7 @@ impl<R: Read> Read for Interruptible<R> {
     }
 }
 
-type Found = (&'static str, u64, String);
+type ProblemFields = (&'static str, u64, String);
 
 /// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None,
 /// bodies=False).
@@ -237,7 +237,10 @@ impl WarcScanner {
             .clone()
     }
 
-    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(Vec<WarcRecord>, Vec<Found>)>> {
+    fn next_batch(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<Option<(Vec<WarcRecord>, Vec<ProblemFields>)>> {
         let (records, problems, is_over) = py.detach(|| self.scan())?;
         if is_over && records.is_empty() && problems.is_empty() {
             return Ok(None);
@@ -358,17 +361,17 @@ impl WarcBody {
         Ok((PyBytes::new(py, &body.head), is_cut, body.is_broken))
     }
 
-    fn problems(&self) -> Vec<Found> {
+    fn problems(&self) -> Vec<ProblemFields> {
         let record = self.record();
-        let found = record.problems().iter();
-        let mut found: Vec<Found> = found
+        let problems = record.problems().iter();
+        let mut problems: Vec<ProblemFields> = problems
             .map(|problem| (problem.kind, problem.offset, problem.message.clone()))
             .collect();
         let missing = record.missing();
         if missing > 0 {
             let message = format!("{missing} bytes of the block are missing");
-            found.push(("short-block", record.offset(), message));
+            problems.push(("short-block", record.offset(), message));
         }
-        found
+        problems
     }
 }

@@ -56,6 +56,6 @@ pub fn is_handler(name: &[u8]) -> bool {
 /// Whether an attribute may matter, case-insensitive: the first letter and the length exclude most.
 #[inline]
 pub fn may_matter(name: &[u8]) -> bool {
-    let first = name.first().map_or(0, |letter| usize::from(letter & 31));
+    let first = name.first().map_or(0, |byte| usize::from(byte & 31));
     name.len() < 32 && LENGTHS[first] >> name.len() & 1 == 1
 }

@@ -66,9 +66,9 @@ pub fn find(bytes: &[u8], at: usize, needle: u8) -> Option<usize> {
 #[inline]
 pub fn find_near(bytes: &[u8], mut at: usize, needle: u8) -> Option<usize> {
     while let Some(eight) = eight(bytes, at) {
-        let found = same(eight, needle);
-        if found != 0 {
-            return Some(at + first(found));
+        let matches = same(eight, needle);
+        if matches != 0 {
+            return Some(at + first(matches));
         }
         at += 8;
     }
@@ -87,16 +87,16 @@ pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     if last > NEAR * 16 {
         return memchr::memchr2(one, other, bytes).is_some();
     }
-    let mut found = 0;
+    let mut matches = 0;
     let mut at = 0;
     while at < last {
         let eight = eight(bytes, at).unwrap_or_default();
-        found |= same(eight, one) | same(eight, other);
+        matches |= same(eight, one) | same(eight, other);
         at += 8;
     }
     // The last eight bytes may overlap the previous ones, which does no harm.
     let eight = eight(bytes, last).unwrap_or_default();
-    found | same(eight, one) | same(eight, other) != 0
+    matches | same(eight, one) | same(eight, other) != 0
 }
 
 /// The offset of the first byte that is not a blank. `None` if the page ends before.
@@ -140,7 +140,7 @@ mod tests {
                 .map(|_| match rng(16) {
                     0 => b" \t\n\x0c\r/>=<?0-:"[rng(13)],
                     1 => u8::try_from(rng(256)).expect("a byte"),
-                    _ => b'a' + u8::try_from(rng(26)).expect("a letter"),
+                    _ => b'a' + u8::try_from(rng(26)).expect("a-z"),
                 })
                 .collect();
             let at = rng(length + 1);

@@ -54,7 +54,7 @@ fn declared(head: &[u8], kind: Kind) -> Option<&'static Encoding> {
     if head.starts_with(b"\0<") {
         return Some(UTF_16BE);
     }
-    let found = match kind {
+    let declared_encoding = match kind {
         Kind::Html => by_meta(head).or_else(|| by_declaration(head)),
         Kind::Xhtml | Kind::Feed | Kind::Xml => by_declaration(head).or_else(|| by_meta(head)),
         Kind::Css => encoding_for_label(
@@ -65,7 +65,7 @@ fn declared(head: &[u8], kind: Kind) -> Option<&'static Encoding> {
         Kind::Robots | Kind::UrlList | Kind::Text => None,
     };
     // A declaration that is readable as ASCII is not UTF-16.
-    found.map(|encoding| match encoding {
+    declared_encoding.map(|encoding| match encoding {
         _ if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
         _ if encoding == X_USER_DEFINED => WINDOWS_1252,
         _ => encoding,
@@ -90,8 +90,8 @@ fn by_meta(head: &[u8]) -> Option<&'static Encoding> {
             rest = &rest[memmem::find(rest, b"-->")?..];
         } else if rest.len() > 5 && rest[..5].eq_ignore_ascii_case(b"<meta") {
             let end = memchr::memchr(b'>', rest).unwrap_or(rest.len());
-            if let Some(found) = after(&rest[5..end], b"charset").and_then(encoding_for_label) {
-                return Some(found);
+            if let Some(encoding) = after(&rest[5..end], b"charset").and_then(encoding_for_label) {
+                return Some(encoding);
             }
             rest = &rest[end..];
         } else {

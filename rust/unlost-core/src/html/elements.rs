@@ -80,7 +80,7 @@ pub trait LinkSink {
         &mut self,
         occurrence: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     );
 
@@ -126,7 +126,7 @@ impl<'t> Element<'_, 't> {
     pub fn attribute(&self, name: &str) -> Option<&Attribute<'t>> {
         debug_assert!(
             attribute_names::may_matter(name.as_bytes()),
-            "{name} is not kept"
+            "{name} is not stored"
         );
         self.attributes
             .iter()
@@ -189,7 +189,7 @@ impl<'t> Element<'_, 't> {
 
     fn add(&self, value_kind: ValueKind, value: &ParseContext<'_>, out: &mut impl LinkSink) {
         match value_kind {
-            ValueKind::Url(purpose) => add_whole(value, purpose, None, out),
+            ValueKind::Url(kind) => add_whole(value, kind, None, out),
             ValueKind::Candidates => {
                 for span in srcset::urls(value.text) {
                     add_part(value, span, Form::Candidate, LinkKind::Requisite, None, out);
@@ -208,8 +208,8 @@ impl<'t> Element<'_, 't> {
             ValueKind::ByRelation => {
                 let (rel, destination, mime) =
                     (self.value("rel"), self.value("as"), self.value("type"));
-                if let Some(purpose) = link_attributes::kind_by_rel(&rel, &destination, &mime) {
-                    add_whole(value, purpose, None, out);
+                if let Some(kind) = link_attributes::kind_by_rel(&rel, &destination, &mime) {
+                    add_whole(value, kind, None, out);
                 }
             }
             ValueKind::ByMeta => self.add_meta(value, out),
@@ -276,18 +276,18 @@ pub fn whole_value<'p>(context: &'p ParseContext<'p>) -> UrlOccurrence<'p> {
 /// Reports a text that is a URL.
 pub fn add_whole(
     context: &ParseContext<'_>,
-    purpose: LinkKind,
+    kind: LinkKind,
     within: Option<&str>,
     out: &mut impl LinkSink,
 ) {
-    out.add(whole_value(context), context.text, purpose, within);
+    out.add(whole_value(context), context.text, kind, within);
 }
 
 fn add_part(
     context: &ParseContext<'_>,
     span: Range<usize>,
     form: Form,
-    purpose: LinkKind,
+    kind: LinkKind,
     within: Option<&str>,
     out: &mut impl LinkSink,
 ) {
@@ -299,7 +299,7 @@ fn add_part(
             form,
         },
         written,
-        purpose,
+        kind,
         within,
     );
 }

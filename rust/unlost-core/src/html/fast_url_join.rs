@@ -22,8 +22,8 @@ const CLASSES: [u8; 256] = {
     let mut byte = 0;
     while byte < 128_usize {
         #[expect(clippy::cast_possible_truncation, reason = "it is less than 128")]
-        let letter = byte as u8;
-        classes[byte] = match letter {
+        let character = byte as u8;
+        classes[byte] = match character {
             b'a'..=b'z' | b'0'..=b'9' | b'-' => PATH | QUERY | HOST,
             b'.' => PATH | QUERY | HOST | DOT,
             b'%' => PATH | QUERY | DOT,
@@ -90,9 +90,9 @@ impl<'u> FastUrlJoiner<'u> {
             [b'h', b't', b't', b'p', b':', b'/', b'/', ..]
             | [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => (0, written),
             _ => match self.above(written) {
-                Some(found) => {
+                Some(shared) => {
                     is_relative = true;
-                    found
+                    shared
                 }
                 None => return false,
             },
@@ -284,7 +284,7 @@ mod tests {
         for _ in 0..300_000 {
             let base = Url::parse(BASES[rng(BASES.len())]).expect("a base");
             let written: String = (0..=rng(5)).map(|_| PIECES[rng(PIECES.len())]).collect();
-            let written = written.trim_matches(|letter| letter <= ' ');
+            let written = written.trim_matches(|character| character <= ' ');
             out.clear();
             if !written.is_empty() && FastUrlJoiner::of(&base).join(written, &mut out) {
                 plain += 1;

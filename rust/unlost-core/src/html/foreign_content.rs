@@ -7,14 +7,14 @@ use super::elements::Attribute;
 pub enum Content {
     /// Text and tags.
     Markup,
-    /// Text up to the end tag: such elements have names of at most eight letters.
+    /// Text up to the end tag: such elements have names of at most eight bytes.
     Text([u8; 8]),
     Script,
     /// Text up to the end of the page.
     Rest,
 }
 
-pub fn letters(name: &[u8; 8]) -> &[u8] {
+pub fn name_bytes(name: &[u8; 8]) -> &[u8] {
     &name[..name.iter().position(|&byte| byte == 0).unwrap_or(8)]
 }
 

@@ -55,11 +55,11 @@ impl Kind {
     pub fn of(body: &[u8], mime: Option<&str>, base: &str) -> Option<Self> {
         let essence = mime.map(essence).unwrap_or_default();
         // Parsing the URL takes longer than everything else here, and mostly adds nothing.
-        let is_told = matches!(
+        let is_specific = matches!(
             essence.as_str(),
             "text/html" | "application/xhtml+xml" | "image/svg+xml" | "text/css"
         );
-        let path = if is_told && !may_be_robots(base) {
+        let path = if is_specific && !may_be_robots(base) {
             String::new()
         } else {
             path(base)
@@ -99,9 +99,9 @@ fn essence(mime: &str) -> String {
 /// A parameter of a media type, without quotes.
 pub fn parameter<'m>(mime: &'m str, name: &str) -> Option<&'m str> {
     mime.split(';').skip(1).find_map(|each| {
-        let (found, value) = each.split_once('=')?;
+        let (key, value) = each.split_once('=')?;
         let value = value.trim().trim_matches(['"', '\'']);
-        found.trim().eq_ignore_ascii_case(name).then_some(value)
+        key.trim().eq_ignore_ascii_case(name).then_some(value)
     })
 }
 

@@ -223,7 +223,7 @@ pub fn applies_to(link_attribute: usize, element: u128) -> bool {
 /// The kind of a `<link>` by its `rel`, `as` and `type`; `None` if it is not a link.
 #[must_use]
 pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind> {
-    let mut found = None;
+    let mut kind = None;
     for word in rel.split_ascii_whitespace() {
         let word = word.to_ascii_lowercase();
         match word.as_str() {
@@ -241,10 +241,10 @@ pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind>
             "sitemap" => return Some(LinkKind::List),
             "alternate" if is_feed(mime) => return Some(LinkKind::List),
             "preconnect" | "dns-prefetch" => {}
-            _ => found = Some(LinkKind::Page),
+            _ => kind = Some(LinkKind::Page),
         }
     }
-    found
+    kind
 }
 
 fn preload_kind(relation: &str, destination: &str) -> LinkKind {
@@ -335,7 +335,7 @@ mod tests {
         for (index, link_attribute) in LINK_ATTRIBUTES.iter().enumerate() {
             let upper = link_attribute.attribute.to_ascii_uppercase();
             assert!(
-                by_attribute(upper.as_bytes()).any(|found| found == index),
+                by_attribute(upper.as_bytes()).any(|found_index| found_index == index),
                 "{upper}"
             );
             let other = upper.replace(&upper[upper.len() - 1..], "~");

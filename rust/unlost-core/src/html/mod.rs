@@ -102,7 +102,7 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
     let resolve_all = Bases::of(&references, base, encoding).resolve_all(&references);
     ExtractedLinks {
         links: (resolve_all.links.iter())
-            .map(|(uri, purpose)| (uri.to_owned(), purpose))
+            .map(|(uri, kind)| (uri.to_owned(), kind))
             .collect(),
         dropped: resolve_all.dropped,
         cut: document.cut,

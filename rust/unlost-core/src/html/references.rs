@@ -82,14 +82,14 @@ fn random_state() -> SeedableRandomState {
 #[derive(Clone, Copy)]
 pub struct Reference<'r> {
     pub written: &'r str,
-    pub purpose: LinkKind,
+    pub kind: LinkKind,
     pub within: Option<&'r str>,
 }
 
 /// The same with its text in shared storage.
 struct StoredReference {
     written: Range<usize>,
-    purpose: LinkKind,
+    kind: LinkKind,
     within: Option<Box<str>>,
 }
 
@@ -97,7 +97,7 @@ impl StoredReference {
     fn view<'r>(&'r self, text: &'r str) -> Reference<'r> {
         Reference {
             written: &text[self.written.clone()],
-            purpose: self.purpose,
+            kind: self.kind,
             within: self.within.as_deref(),
         }
     }
@@ -138,13 +138,13 @@ impl References {
         self.text.reserve(length / 16);
     }
 
-    pub fn add(&mut self, written: &str, purpose: LinkKind) {
-        self.add_within(written, purpose, None);
+    pub fn add(&mut self, written: &str, kind: LinkKind) {
+        self.add_within(written, kind, None);
     }
 
-    pub fn add_within(&mut self, written: &str, purpose: LinkKind, within: Option<&str>) {
+    pub fn add_within(&mut self, written: &str, kind: LinkKind, within: Option<&str>) {
         let written = Span::of(written).without_fragment(written);
-        self.index_of(written, purpose, within);
+        self.index_of(written, kind, within);
     }
 
     /// The index of a URL, which is added if it is new. `None` if it is not a web URL, refers to the page itself, or
@@ -152,7 +152,7 @@ impl References {
     pub fn index_of(
         &mut self,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) -> Option<usize> {
         // A fragment alone refers to the page itself: the gradient of a drawing, the next heading.
@@ -162,7 +162,7 @@ impl References {
         let text = self.text.as_bytes();
         let is = |stored: &StoredReference| {
             text[stored.written.clone()] == *written.as_bytes()
-                && stored.purpose == purpose
+                && stored.kind == kind
                 && stored.within.as_deref() == within
         };
         // The kind is not hashed: a URL has at most three.
@@ -181,7 +181,7 @@ impl References {
                 self.text.push_str(written);
                 let stored = StoredReference {
                     written: start..self.text.len(),
-                    purpose,
+                    kind,
                     within: within.map(Into::into),
                 };
                 Some(self.found.add(hash, stored))
@@ -201,10 +201,10 @@ impl LinkSink for References {
         &mut self,
         _spot: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) {
-        self.add_within(written, purpose, within);
+        self.add_within(written, kind, within);
     }
 
     fn add_base(&mut self, element: &Element<'_, '_>, written: &str) {
@@ -249,8 +249,8 @@ impl Span {
 }
 
 /// Characters around a URL that are not part of it: blanks and all other invisible ones.
-pub fn is_outside(letter: char) -> bool {
-    letter <= ' '
+pub fn is_outside(character: char) -> bool {
+    character <= ' '
 }
 
 /// Whether a URL has the scheme `data:`, `javascript:` or the like, so that it need not be stored.

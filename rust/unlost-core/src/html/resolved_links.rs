@@ -50,8 +50,8 @@ impl Links {
     }
 
     pub fn get(&self, nth: usize) -> (&str, LinkKind) {
-        let (span, purpose) = &self.all.all()[nth];
-        (&self.text[span.clone()], *purpose)
+        let (span, kind) = &self.all.all()[nth];
+        (&self.text[span.clone()], *kind)
     }
 
     /// In order of appearance.
@@ -60,12 +60,12 @@ impl Links {
     }
 
     /// Adds the URL that was written after all others, if it is new and there is room for it; returns its index.
-    fn add(&mut self, start: usize, purpose: LinkKind) -> Option<usize> {
+    fn add(&mut self, start: usize, kind: LinkKind) -> Option<usize> {
         let url = &self.text[start..];
         let is_short = url.len() <= MAX_URL_BYTES && self.text.len() <= MAX_BYTES;
         let text = self.text.as_bytes();
         let is = |(span, other): &(Range<usize>, LinkKind)| {
-            text[span.clone()] == *url.as_bytes() && *other == purpose
+            text[span.clone()] == *url.as_bytes() && *other == kind
         };
         // The kind is not hashed: a URL has at most three.
         let index = match self.all.index_of(url, is) {
@@ -74,7 +74,7 @@ impl Links {
             Err(_) if self.len() >= MAX_LINKS => None,
             Err(hash) => {
                 let span = start..self.text.len();
-                return Some(self.all.add(hash, (span, purpose)));
+                return Some(self.all.add(hash, (span, kind)));
             }
         };
         self.text.truncate(start);
@@ -150,7 +150,7 @@ impl Bases {
                 let url = self.resolve(self.base.as_ref(), reference)?;
                 links.text.push_str(&as_requested(url.as_str()));
             }
-            let index = links.add(start, reference.purpose);
+            let index = links.add(start, reference.kind);
             dropped += usize::from(index.is_none());
             u32::try_from(index?).ok()
         });
@@ -208,8 +208,8 @@ fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
         match result {
             EncoderResult::InputEmpty => return out,
             EncoderResult::OutputFull => {}
-            EncoderResult::Unmappable(letter) => {
-                out.extend_from_slice(format!("%26%23{}%3B", u32::from(letter)).as_bytes());
+            EncoderResult::Unmappable(character) => {
+                out.extend_from_slice(format!("%26%23{}%3B", u32::from(character)).as_bytes());
             }
         }
     }

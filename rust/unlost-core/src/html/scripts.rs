@@ -159,7 +159,7 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
     navigations(code, |span, _| targets.push(span));
     for start in memchr::memchr3_iter(b'"', b'\'', b'`', code) {
         let target = targets.binary_search_by_key(&(start + 1), |span| span.start);
-        let found = if let Ok(nth) = target {
+        let literal_text = if let Ok(nth) = target {
             let span = targets[nth].clone();
             Some((
                 String::from_utf8_lossy(&code[span.clone()]).into(),
@@ -168,7 +168,7 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
         } else {
             string(code, start).filter(|(text, _)| is_candidate(text, own_host))
         };
-        if let Some((text, end)) = found {
+        if let Some((text, end)) = literal_text {
             let mark = code[start];
             let literal = Literal {
                 text,
@@ -187,14 +187,14 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
 /// excluded, unless the other part is a fragment.
 pub fn navigations(code: &[u8], mut each: impl FnMut(Range<usize>, Quote)) {
     let mut end = 0;
-    for found in memmem::find_iter(code, b"location") {
-        let is_longer = found.checked_sub(1).is_some_and(
+    for match_start in memmem::find_iter(code, b"location") {
+        let is_longer = match_start.checked_sub(1).is_some_and(
             |before| matches!(code[before], b'_' | b'$' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z'),
         );
         // A match inside of a found string is not code.
-        if found >= end
+        if match_start >= end
             && !is_longer
-            && let Some((span, quote)) = navigation(code, found + b"location".len())
+            && let Some((span, quote)) = navigation(code, match_start + b"location".len())
         {
             end = span.end;
             each(span, quote);
@@ -255,10 +255,10 @@ fn navigation(code: &[u8], at: usize) -> Option<(Range<usize>, Quote)> {
 #[must_use]
 pub fn looks_like_url(value: &str) -> bool {
     let text = value.trim_matches(super::references::is_outside);
-    let is_odd = |letter: char| {
-        letter <= ' '
+    let is_odd = |character: char| {
+        character <= ' '
             || matches!(
-                letter,
+                character,
                 '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}' | '\'' | '('
             )
     };

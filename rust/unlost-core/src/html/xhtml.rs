@@ -93,11 +93,11 @@ impl<S: LinkSink> LinkSink for OutsideCdata<'_, S> {
         &mut self,
         occurrence: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) {
         if !written.contains(SECTION) && !written.contains(SECTION_END) {
-            self.0.add(occurrence, written, purpose, within);
+            self.0.add(occurrence, written, kind, within);
         }
     }
 

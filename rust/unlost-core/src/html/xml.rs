@@ -69,12 +69,12 @@ impl<'t> Events<'t> {
     /// Reads up to `mark`, and skips it; up to the end if there is none.
     fn until(&mut self, mark: &str) -> &'t str {
         let rest = &self.text[self.at..];
-        let (found, passed) = match memmem::find(rest.as_bytes(), mark.as_bytes()) {
+        let (content_end, consumed) = match memmem::find(rest.as_bytes(), mark.as_bytes()) {
             Some(length) => (length, length + mark.len()),
             None => (rest.len(), rest.len()),
         };
-        self.at += passed;
-        &rest[..found]
+        self.at += consumed;
+        &rest[..content_end]
     }
 
     fn skip(&mut self, matches: impl Fn(u8) -> bool) -> &'t str {
@@ -242,9 +242,9 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         // The longest is &#x10ffff; so the search is short.
         let end = rest.bytes().take(12).position(|byte| byte == b';');
         if let Some(end) = end
-            && let Some(letter) = entity(&rest[1..end])
+            && let Some(character) = entity(&rest[1..end])
         {
-            out.push(letter);
+            out.push(character);
             rest = &rest[end + 1..];
         } else {
             out.push('&');
@@ -272,5 +272,5 @@ fn entity(name: &str) -> Option<char> {
         return None; // `from_str_radix` would take a sign
     }
     let code = u32::from_str_radix(digits, radix).ok()?;
-    char::from_u32(code).filter(|&letter| letter != '\0')
+    char::from_u32(code).filter(|&character| character != '\0')
 }

@@ -6,13 +6,13 @@ use std::borrow::Cow;
 /// escapes, other values verbatim. `None` if there is no such member, or the object is malformed before it.
 #[must_use]
 pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
-    let mut found = None;
+    let mut last_value = None;
     visit_members(object, |name, value| {
         if names.contains(&name) {
-            found = Some(value);
+            last_value = Some(value);
         }
     })?;
-    found
+    last_value
 }
 
 /// Calls `visit` with the name and value of each member in order; values are as in [`member`]. `None` if the object is

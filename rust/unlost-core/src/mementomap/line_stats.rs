@@ -51,13 +51,13 @@ impl LineStats {
 
     /// Adds the statistics of the next block, whose lines are numbered from its own beginning.
     pub(super) fn append(&mut self, next: LineStats) {
-        for (kind, trouble) in next.problems {
+        for (kind, problem) in next.problems {
             self.problems
                 .entry(kind)
-                .and_modify(|known| known.count += trouble.count)
+                .and_modify(|known| known.count += problem.count)
                 .or_insert(LineProblem {
-                    line: self.lines + trouble.line,
-                    ..trouble
+                    line: self.lines + problem.line,
+                    ..problem
                 });
         }
         self.lines += next.lines;

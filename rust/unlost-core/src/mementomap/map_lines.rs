@@ -57,19 +57,19 @@ pub fn read_map_lines(
     line_limit: usize,
 ) -> Result<MapLines, HoldingsError> {
     let mut reader = MapReader::new(Cursor::new(text), fields, line_limit)?;
-    let mut found = MapLines::default();
+    let mut map_lines = MapLines::default();
     let mut totals = Totals::default();
     while let Some(entry) = reader.next_entry()? {
         if entry.surt_and_extra().0 == b"*" {
-            entry.write(&mut found.totals);
+            entry.write(&mut map_lines.totals);
         } else {
             totals.add_entry(&entry)?;
-            entry.write(&mut found.lines);
+            entry.write(&mut map_lines.lines);
         }
     }
-    found.sums = totals.text();
-    found.line_stats = std::mem::take(&mut reader.line_stats);
-    Ok(found)
+    map_lines.sums = totals.text();
+    map_lines.line_stats = std::mem::take(&mut reader.line_stats);
+    Ok(map_lines)
 }
 
 /// Adds up `*` lines of parts that have no page in common.
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn totals_are_separated_and_summed() {
         let text = b"!head\n* 9/3\ncom,a)/ 4/1\ncom,b)/ 5/2\n".to_vec();
-        let found = read_map_lines(text, 1, 100).expect("sorted");
-        assert_eq!(found.totals, b"* 9/3\n");
-        assert_eq!(found.sums, b"* 9/3\n");
-        assert_eq!(found.lines, b"com,a)/ 4/1\ncom,b)/ 5/2\n");
+        let map_lines = read_map_lines(text, 1, 100).expect("sorted");
+        assert_eq!(map_lines.totals, b"* 9/3\n");
+        assert_eq!(map_lines.sums, b"* 9/3\n");
+        assert_eq!(map_lines.lines, b"com,a)/ 4/1\ncom,b)/ 5/2\n");
         let sum = add_totals(b"* 9/3\n* 1/1\n", 1).expect("no overflow");
         assert_eq!(sum, b"* 10/4\n");
         let years = add_totals(b"* 2013 1\n* 2014 2\n* 2013 4\n", 2).expect("no overflow");

@@ -191,15 +191,15 @@ fn is_held_elsewhere(
         if *has {
             continue;
         }
-        let found = head.source.lookup.look_up(surt);
-        let found = found.map_err(|error| {
+        let frequency = head.source.lookup.look_up(surt);
+        let frequency = frequency.map_err(|error| {
             let error = HoldingsError::Unreadable {
                 line: head.source.reader.line_stats.lines,
                 message: error.to_string(),
             };
             with_name(&head.source.name, error)
         })?;
-        if found.is_some_and(Frequency::is_held) {
+        if frequency.is_some_and(Frequency::is_held) {
             return Ok(true);
         }
     }

@@ -55,19 +55,19 @@ impl Sums {
     /// What a scheme misses of it: a bit for each cell that it downloads.
     fn missed(&self, scheme: u16) -> Resampled {
         let is_skipped = |cell: usize| scheme & (1 << cell) == 0;
-        let mut found = Resampled::default();
+        let mut resampled = Resampled::default();
         for (cell, (count, products)) in self.cells.iter().zip(&self.products).enumerate() {
-            found.changed += count;
-            found.changed_squared += products.iter().sum::<f64>();
+            resampled.changed += count;
+            resampled.changed_squared += products.iter().sum::<f64>();
             if is_skipped(cell) {
-                found.missed += count;
-                found.missed_changed += products.iter().sum::<f64>();
+                resampled.missed += count;
+                resampled.missed_changed += products.iter().sum::<f64>();
                 let both = products.iter().enumerate();
                 let both = both.filter(|(other, _)| is_skipped(*other));
-                found.missed_squared += both.map(|(_, product)| product).sum::<f64>();
+                resampled.missed_squared += both.map(|(_, product)| product).sum::<f64>();
             }
         }
-        found
+        resampled
     }
 }
 
@@ -102,13 +102,13 @@ impl History {
             all.add(change_profiles, f64::from(*hosts));
         }
         let hosts = groups.iter().map(|(_, hosts)| hosts).sum();
-        let mut found: Vec<Resampled> = schemes.iter().map(|&one| all.missed(one)).collect();
+        let mut resampled: Vec<Resampled> = schemes.iter().map(|&one| all.missed(one)).collect();
         let share = times.div_ceil(threads()).max(1);
         let draws = |first: usize| -> Vec<Vec<f64>> {
             let mut deviations = vec![Vec::new(); schemes.len()];
             for number in first..(first + share).min(times) {
                 let sums = drawn(&groups, seed, number);
-                for ((scheme, whole), each) in schemes.iter().zip(&found).zip(&mut deviations) {
+                for ((scheme, whole), each) in schemes.iter().zip(&resampled).zip(&mut deviations) {
                     let odds = whole.log_odds().zip(sums.missed(*scheme).log_odds());
                     each.extend(odds.map(|((truth, _), (odds, error))| (odds - truth) / error));
                 }
@@ -127,11 +127,11 @@ impl History {
                 }
             }
         });
-        for (one, deviations) in found.iter_mut().zip(deviations) {
+        for (one, deviations) in resampled.iter_mut().zip(deviations) {
             one.hosts = hosts;
             one.deviations = span(deviations);
         }
-        found
+        resampled
     }
 
     /// Hosts with a changed page; those with the same counts are grouped, as they are drawn together.

@@ -135,8 +135,8 @@ impl History {
         let mut counts = [0; 4];
         for pair in &self.pairs {
             if pair.bits & bit::TEXT_KNOWN != 0 {
-                let place = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
-                counts[place] += u64::from(pair.weight);
+                let index = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
+                counts[index] += u64::from(pair.weight);
             }
         }
         counts
@@ -149,14 +149,14 @@ impl History {
         let mut first = 0;
         (1..parts)
             .map(|part| {
-                let place = times.len() * part / parts;
+                let index = times.len() * part / parts;
                 let rest = times.get_mut(first..).unwrap_or_default();
                 if rest.is_empty() {
                     return 0;
                 }
                 // Earlier pairs are in a part already.
-                let split = *rest.select_nth_unstable(place - first).1;
-                first = place;
+                let split = *rest.select_nth_unstable(index - first).1;
+                first = index;
                 split
             })
             .collect()

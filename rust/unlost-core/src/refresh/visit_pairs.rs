@@ -184,11 +184,11 @@ impl VisitPairer {
                 let Some((number, (partition, part))) = locked(&work).next() else {
                     return Ok(());
                 };
-                let mut found = Paired::new(part);
+                let mut paired = Paired::new(part);
                 rows.read(partition)?;
-                found.pair(&rows);
-                locked(&done)[number] = found.count;
-                locked(&visit_stats).add(&found.visit_stats);
+                paired.pair(&rows);
+                locked(&done)[number] = paired.count;
+                locked(&visit_stats).add(&paired.visit_stats);
             }
         };
         std::thread::scope(|scope| {

@@ -161,7 +161,7 @@ mod tests {
 
     fn name_of(text: &str) -> String {
         let mut out = Vec::new();
-        let url = WebUrl::read(text.as_bytes()).expect("an address");
+        let url = WebUrl::read(text.as_bytes()).expect("a URL");
         name(&url, &mut out).expect("a name");
         String::from_utf8(out).expect("ascii")
     }

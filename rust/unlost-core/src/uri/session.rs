@@ -24,21 +24,21 @@ pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
     let mut retained: Vec<u8> = Vec::with_capacity(query.len());
     // The start of each parameter of `retained`.
     let mut starts = vec![0];
-    let mut found = false;
+    let mut has_id = false;
     for (i, parameter) in query.split(|&byte| byte == b'&').enumerate() {
-        if i > 0 && !dropped_at_end(&mut retained, &mut starts, &mut found) {
+        if i > 0 && !dropped_at_end(&mut retained, &mut starts, &mut has_id) {
             retained.push(b'&');
             starts.push(retained.len());
         }
         retained.extend_from_slice(parameter);
     }
-    dropped_at_end(&mut retained, &mut starts, &mut found);
+    dropped_at_end(&mut retained, &mut starts, &mut has_id);
     *query = retained;
-    found
+    has_id
 }
 
 /// Removes a session id that ends here.
-fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
+fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, has_id: &mut bool) -> bool {
     let Some(start) = session_at_end(retained, starts) else {
         return false;
     };
@@ -46,7 +46,7 @@ fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut b
     while starts.last().is_some_and(|&last| last > start) {
         starts.pop();
     }
-    *found = true;
+    *has_id = true;
     true
 }
 

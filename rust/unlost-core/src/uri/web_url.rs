@@ -329,7 +329,7 @@ mod tests {
             ("www.170.245.7.15", "http://170.245.7.15/"),
         ] {
             let mut out = Vec::new();
-            let url = WebUrl::read(text.as_bytes()).expect("an address");
+            let url = WebUrl::read(text.as_bytes()).expect("a URL");
             canonical(&url, RuleSet::Wayback, &mut out).expect("canonical");
             assert_eq!(out.escape_ascii().to_string(), expected, "{text}");
         }

@@ -72,8 +72,8 @@ impl Fields {
 pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     // The line end before the empty line may have been searched already.
     let mut at = from.saturating_sub(2);
-    while let Some(found) = memchr(b'\n', &head[at..]) {
-        at += found + 1;
+    while let Some(line_end) = memchr(b'\n', &head[at..]) {
+        at += line_end + 1;
         match head[at..] {
             [b'\n', ..] => return Some(at + 1),
             [b'\r', b'\n', ..] => return Some(at + 2),

@@ -114,11 +114,11 @@ impl<R: Read + Seek> StoredRecord<R> {
     }
 
     /// The rest of the body, decoded if possible: its first `most` bytes, and whether there are more.
-    pub fn read_decoded(&mut self, most: usize) -> Result<(Body, bool)> {
+    pub fn read_decoded(&mut self, max_bytes: usize) -> Result<(Body, bool)> {
         let body_options = BodyOptions {
             with_digest: false,
-            head: most,
-            limit: most as u64,
+            head: max_bytes,
+            limit: max_bytes as u64,
         };
         let head = self.http_head.as_deref().unwrap_or_default();
         let (codings, start) = if self.is_response {

@@ -190,9 +190,9 @@ impl<R: Read> Text<R> {
             if self.state != State::Over(None) || self.is_plain() {
                 return Ok(false);
             }
-            let found = self.problems.len();
+            let problem_count = self.problems.len();
             self.next_member()?;
-            if self.state == State::End || self.problems.len() > found {
+            if self.state == State::End || self.problems.len() > problem_count {
                 return Ok(false);
             }
             let begins_record = self.begins_record;
@@ -326,13 +326,13 @@ impl<R: Read> Text<R> {
             if bytes.is_empty() {
                 return Ok(());
             }
-            let Some(found) = memmem::find(bytes, magic) else {
+            let Some(match_start) = memmem::find(bytes, magic) else {
                 // The magic number may cross the end of the window.
                 let passed = (bytes.len() + 1).saturating_sub(magic.len()).max(1);
                 self.window.consume(passed);
                 continue;
             };
-            self.window.consume(found);
+            self.window.consume(match_start);
             let bytes = self.window.peek(PEEK_BYTES)?;
             let written = match &mut self.coding {
                 Coding::Plain => 0,

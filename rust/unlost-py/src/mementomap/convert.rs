@@ -67,12 +67,12 @@ pub fn build_options(
     memory: Option<usize>,
     block: Option<usize>,
 ) -> BuildOptions {
-    let usual = BuildOptions::default();
+    let defaults = BuildOptions::default();
     BuildOptions {
-        threads: threads.unwrap_or(usual.threads),
-        memory: memory.unwrap_or(usual.memory),
+        threads: threads.unwrap_or(defaults.threads),
+        memory: memory.unwrap_or(defaults.memory),
         line_limit,
-        block_bytes: block.unwrap_or(usual.block_bytes).max(1),
+        block_bytes: block.unwrap_or(defaults.block_bytes).max(1),
     }
 }
 
@@ -90,13 +90,13 @@ pub fn line_stats(stats: LineStats) -> PyLineStats {
     let problems = stats
         .problems
         .into_iter()
-        .map(|(kind, trouble)| {
+        .map(|(kind, problem)| {
             (
                 kind,
-                trouble.count,
-                trouble.line,
-                trouble.offset,
-                trouble.example,
+                problem.count,
+                problem.line,
+                problem.offset,
+                problem.example,
             )
         })
         .collect();

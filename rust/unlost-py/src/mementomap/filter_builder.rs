@@ -181,9 +181,9 @@ impl FilterBuilder {
         let builder = self.builder.take()?;
         let result = py.detach(|| {
             let mut out = open(&path)?;
-            let found = builder.write_hashes(&mut out, &progress.0)?;
+            let summary = builder.write_hashes(&mut out, &progress.0)?;
             out.flush()?;
-            Ok(found)
+            Ok(summary)
         });
         let (count, dates) = result.map_err(|error| raise(py, error))?;
         Ok((count, digits(&dates)))

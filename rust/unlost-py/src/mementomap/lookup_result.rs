@@ -134,8 +134,8 @@ impl LookupResult {
 
     #[getter]
     fn matched<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        let found = self.result().matched;
-        found.map(|(matched, _)| string(py, matched)).transpose()
+        let match_ = self.result().matched;
+        match_.map(|(matched, _)| string(py, matched)).transpose()
     }
 
     #[getter]

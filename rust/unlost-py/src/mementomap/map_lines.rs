@@ -43,14 +43,14 @@ fn read_map_lines(
     fields: usize,
     line_limit: usize,
 ) -> PyResult<PyMapLines<'_>> {
-    let found = py
+    let map_lines = py
         .detach(|| mementomap::read_map_lines(text, fields, line_limit))
         .map_err(|error| raise(py, error))?;
     Ok((
-        PyBytes::new(py, &found.lines),
-        PyBytes::new(py, &found.totals),
-        PyBytes::new(py, &found.sums),
-        convert::line_stats(found.line_stats),
+        PyBytes::new(py, &map_lines.lines),
+        PyBytes::new(py, &map_lines.totals),
+        PyBytes::new(py, &map_lines.sums),
+        convert::line_stats(map_lines.line_stats),
     ))
 }
 

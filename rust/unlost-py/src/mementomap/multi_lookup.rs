@@ -52,12 +52,12 @@ impl CoreMultiLookup {
     /// One byte per archive. Does not release the GIL, which would take longer than the look-up.
     fn lookup_key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let query = text(key)?;
-        let found: Vec<u8> = self
+        let statuses: Vec<u8> = self
             .0
             .iter()
             .map(|archive| archive.status(&query))
             .collect();
-        Ok(PyBytes::new(key.py(), &found))
+        Ok(PyBytes::new(key.py(), &statuses))
     }
 }
 

@@ -92,10 +92,10 @@ impl StatisticsCollector {
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         match self.0.take()? {
             Work::Exact(work) => {
-                let found = py
+                let statistics = py
                     .detach(|| work.finish())
                     .map_err(|error| raise(py, error))?;
-                exact_to_py(py, &found)
+                exact_to_py(py, &statistics)
             }
             Work::Estimated(work) => estimated_to_py(py, &work.finish()),
         }
@@ -164,15 +164,15 @@ impl StatisticsPart {
         end: fn(RunCounter, &mut BufWriter<File>) -> Result<Statistics, HoldingsError>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let work = self.0.take()?;
-        let found = py
+        let statistics = py
             .detach(|| {
                 let mut file = BufWriter::new(File::create(path)?);
-                let found = end(work, &mut file)?;
+                let statistics = end(work, &mut file)?;
                 file.flush()?;
-                Ok(found)
+                Ok(statistics)
             })
             .map_err(|error| raise(py, error))?;
-        exact_to_py(py, &found)
+        exact_to_py(py, &statistics)
     }
 }
 

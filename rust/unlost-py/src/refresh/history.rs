@@ -123,8 +123,8 @@ impl VisitHistory {
         times: usize,
         seed: u64,
     ) -> Vec<ResampledFields> {
-        let found = py.detach(|| self.0.resample(by_text, &schemes, times, seed));
-        let fields = found.into_iter().map(|one| {
+        let results = py.detach(|| self.0.resample(by_text, &schemes, times, seed));
+        let fields = results.into_iter().map(|one| {
             (
                 one.missed,
                 one.changed,
@@ -209,14 +209,14 @@ impl VisitHistory {
     fn tags_by_server(&self) -> Vec<(Option<String>, [u64; 3])> {
         let mut counts = vec![[0; 3]; self.0.servers().len() + 1];
         for host in self.0.hosts().iter().filter(|host| host.visits > 0) {
-            let place = match host.tags() {
+            let index = match host.tags() {
                 Presence::Always => 0,
                 Presence::Sometimes => 1,
                 Presence::Never => 2,
             };
             counts[host
                 .server
-                .map_or(self.0.servers().len(), |server| server as usize)][place] += 1;
+                .map_or(self.0.servers().len(), |server| server as usize)][index] += 1;
         }
         let names = self
             .0

@@ -172,7 +172,7 @@ impl UrlOccurrences {
     /// the bytes are the text.
     fn map_to_body_offsets(&mut self, body: &[u8], mark: usize, text: Option<&str>) {
         let mut offsets: Vec<usize> = Vec::new();
-        let mut found = Vec::new();
+        let mut mapped = Vec::new();
         if let Some(text) = text {
             let occurrences = self.written.iter();
             offsets.extend(
@@ -183,7 +183,7 @@ impl UrlOccurrences {
             offsets.extend(self.guards.iter().map(|guard| at(guard.name_at)));
             offsets.sort_unstable();
             offsets.dedup();
-            found = byte_offsets::body_offsets(text, &body[mark..], &offsets);
+            mapped = byte_offsets::body_offsets(text, &body[mark..], &offsets);
         }
         let offset = |in_text: u32| {
             let offset = match text {
@@ -191,7 +191,7 @@ impl UrlOccurrences {
                 Some(_) => offsets
                     .binary_search(&at(in_text))
                     .ok()
-                    .and_then(|nth| found[nth]),
+                    .and_then(|nth| mapped[nth]),
             };
             offset.and_then(|offset| u32::try_from(offset + mark).ok())
         };

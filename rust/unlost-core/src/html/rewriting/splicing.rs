@@ -378,8 +378,8 @@ impl<'s> RelocationCache<'s> {
     }
 
     fn is_moved(&mut self, occurrence: &WrittenUrl, is_free: bool) -> bool {
-        let place = usize::from(occurrence.list == ReferenceList::Links) * 2 + usize::from(is_free);
-        let known = &mut self.known[place];
+        let slot = usize::from(occurrence.list == ReferenceList::Links) * 2 + usize::from(is_free);
+        let known = &mut self.known[slot];
         if known.is_empty() {
             known.resize(self.document.of(occurrence).0.len(), None);
         }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::elements::{Attribute, Quote};
-use super::foreign_content::{self, Content, ForeignContentStack, letters};
+use super::foreign_content::{self, Content, ForeignContentStack, name_bytes};
 use super::simd_scanner::SimdByteScanner;
 use super::source::Source;
 use super::{attribute_names, byte_scan};
@@ -99,7 +99,7 @@ impl<'t> Tags<'t> {
             Content::Markup => return None,
             Content::Rest => rest.len(),
             Content::Script => raw_text::script_end(rest),
-            Content::Text(name) => raw_text::text_end(rest, letters(&name)),
+            Content::Text(name) => raw_text::text_end(rest, name_bytes(&name)),
         };
         self.at = start + length;
         match content {
@@ -107,9 +107,11 @@ impl<'t> Tags<'t> {
             Content::Script if self.for_scripts && 0 < length && self.at < self.bytes.len() => {
                 Some(Piece::Script(start..self.at))
             }
-            Content::Text(name) if letters(&name) == b"style" => Some(Piece::Style(start..self.at)),
+            Content::Text(name) if name_bytes(&name) == b"style" => {
+                Some(Piece::Style(start..self.at))
+            }
             Content::Text(name)
-                if matches!(letters(&name), b"noscript" | b"noframes" | b"noembed") =>
+                if matches!(name_bytes(&name), b"noscript" | b"noframes" | b"noembed") =>
             {
                 Some(Piece::Fallback(start..self.at))
             }

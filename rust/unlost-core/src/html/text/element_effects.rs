@@ -20,14 +20,14 @@ pub const HIDING: [&[u8]; 9] = [
 pub struct Hiding(u8);
 
 impl Hiding {
-    pub fn place(self) -> usize {
+    pub fn index(self) -> usize {
         self.0.into()
     }
 
     /// Whether a self-closing tag of it is empty; not in HTML, but these are then in SVG.
     fn may_be_empty(self) -> bool {
         !matches!(
-            HIDING[self.place()],
+            HIDING[self.index()],
             b"template" | b"audio" | b"canvas" | b"datalist" | b"video"
         )
     }

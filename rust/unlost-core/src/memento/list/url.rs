@@ -189,8 +189,8 @@ mod tests {
             ("http:g", "http://a/b/c/g"),
             ("ftp:g", "ftp:g"),
         ] {
-            let found = resolve(b"http://a/b/c/d;p?q", link.as_bytes());
-            assert_eq!(String::from_utf8_lossy(&found), expected, "{link}");
+            let resolved = resolve(b"http://a/b/c/d;p?q", link.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&resolved), expected, "{link}");
         }
         assert_eq!(resolve(b"http://a", b"g"), b"http://a/g");
         assert_eq!(resolve(b"http://a?x", b"../g"), b"http://a/g");

@@ -48,18 +48,18 @@ pub fn analyse_tree(
     entries: &mut (impl Entries + Send),
     query_entries: Option<&mut (impl Entries + Send)>,
     fields: usize,
-    terms: &BudgetOptions,
+    options: &BudgetOptions,
     memory: usize,
     progress: &Progress,
 ) -> Result<RollupPlanner, HoldingsError> {
     let mut tree_builder = TreeBuilder::new(TreeOptions {
-        host_depth: terms.host_depth,
+        host_depth: options.host_depth,
         // With one level nothing has children; the walk still needs the root separate from its pages.
-        path_depth: terms.path_depth.max(2),
+        path_depth: options.path_depth.max(2),
         fields,
-        protect_suffixes: terms.protect_suffixes,
-        forced_keys: &terms.forced_keys,
-        by_compressed_size: terms.by_compressed_size,
+        protect_suffixes: options.protect_suffixes,
+        forced_keys: &options.forced_keys,
+        by_compressed_size: options.by_compressed_size,
     });
     let (mut missed_queries, mut hit_queries) = (0, 0);
     thread::scope(|scope| {
@@ -99,7 +99,7 @@ pub fn analyse_tree(
     })?;
     Ok(RollupPlanner::new(
         tree_builder.finish(),
-        &terms.prior,
+        &options.prior,
         missed_queries,
         hit_queries,
     ))

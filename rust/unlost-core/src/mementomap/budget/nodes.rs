@@ -96,14 +96,14 @@ impl Nodes {
 
     /// The key of the wildcard that may replace a node.
     pub(super) fn wildcard(&self, node: u32) -> Vec<u8> {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut next = node;
         while next != NONE {
-            way.push(next);
+            path.push(next);
             next = self.all[next as usize].parent;
         }
         let mut key = Vec::new();
-        for &part in way.iter().rev() {
+        for &part in path.iter().rev() {
             key.extend_from_slice(self.label(part));
         }
         restore_key(&mut key);

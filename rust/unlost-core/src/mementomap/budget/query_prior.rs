@@ -50,7 +50,7 @@ pub(super) fn query_priors(nodes: &Nodes, hosts: u64, prior: &Prior, query_count
     let everywhere: f64 = tops().map(|(at, _)| expected[at]).sum();
     let mut query_priors: Vec<f64> = Vec::with_capacity(all.len());
     for (node, &share) in all.iter().zip(&expected) {
-        let (mass, whole, queries) = match all.get(node.parent as usize) {
+        let (parent_share, whole, queries) = match all.get(node.parent as usize) {
             None => (1.0, everywhere, query_count),
             Some(parent) => (
                 query_priors[node.parent as usize],
@@ -59,8 +59,9 @@ pub(super) fn query_priors(nodes: &Nodes, hosts: u64, prior: &Prior, query_count
             ),
         };
         let share = if whole > 0.0 { share / whole } else { 0.0 };
-        query_priors
-            .push(mass * (node.query_count + prior.strength * share) / (queries + prior.strength));
+        query_priors.push(
+            parent_share * (node.query_count + prior.strength * share) / (queries + prior.strength),
+        );
     }
     query_priors
 }

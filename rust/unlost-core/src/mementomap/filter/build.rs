@@ -83,9 +83,9 @@ impl FilterBuilder {
         progress: &Progress,
     ) -> Result<(LineStats, Option<Damage>), HoldingsError> {
         let (row_filter, build_options) = (self.row_filter.clone(), self.build_options.clone());
-        let take = |found: &mut HashedKeys| {
-            self.dates.append(&found.dates);
-            self.hashes.append(&found.hashes)
+        let take = |block_keys: &mut HashedKeys| {
+            self.dates.append(&block_keys.dates);
+            self.hashes.append(&block_keys.hashes)
         };
         process_file(file, layout, (&row_filter, &build_options), progress, take)
     }
@@ -101,11 +101,11 @@ impl FilterBuilder {
             row_filter: &self.row_filter,
             line_limit: self.build_options.line_limit,
         };
-        let mut found = HashedKeys::default();
+        let mut block_keys = HashedKeys::default();
         line_stats.lines += 1;
-        scanner.row(row, line_stats, &mut found)?;
-        self.dates.append(&found.dates);
-        self.hashes.append(&found.hashes)
+        scanner.row(row, line_stats, &mut block_keys)?;
+        self.dates.append(&block_keys.dates);
+        self.hashes.append(&block_keys.hashes)
     }
 
     /// Takes the normalized keys of a map that are held: exclusions are counted as filtered. A wildcard covers unknown

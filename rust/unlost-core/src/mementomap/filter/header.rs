@@ -114,8 +114,8 @@ impl Header {
             .split(|&byte| byte == b'\n')
             .next();
         if version != Some(VERSION.as_bytes()) {
-            let found = String::from_utf8_lossy(version.unwrap_or_default());
-            return Err(FilterError::OtherVersion(found.into_owned()));
+            let version_text = String::from_utf8_lossy(version.unwrap_or_default());
+            return Err(FilterError::OtherVersion(version_text.into_owned()));
         }
         let head = &bytes[..bytes.len().min(MAX_TEXT)];
         let length = memchr::memmem::find(head, b"\n\n").ok_or(FilterError::Truncated)? + 2;

@@ -78,7 +78,7 @@ pub fn contains_each<B: AsRef<[u8]> + Sync>(
     if hashes.len() <= share {
         return query(hashes);
     }
-    in_order(hashes.chunks(share).map(|part| move || query(part)))
+    concat_results(hashes.chunks(share).map(|part| move || query(part)))
 }
 
 /// One result per line of a text, which begins with a normalized key, in order.
@@ -97,7 +97,7 @@ pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
     if text.len() <= share {
         return query(text);
     }
-    in_order(shares(text, share).map(|part| move || query(part)))
+    concat_results(shares(text, share).map(|part| move || query(part)))
 }
 
 /// One result per URL, or what is wrong with it, in order.
@@ -116,11 +116,11 @@ pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     if queries.len() <= share {
         return query(queries);
     }
-    in_order(queries.chunks(share).map(|part| move || query(part)))
+    concat_results(queries.chunks(share).map(|part| move || query(part)))
 }
 
 /// Concatenates the results of all tasks; each has a thread.
-fn in_order<T: Send>(
+fn concat_results<T: Send>(
     pieces: impl Iterator<Item = impl FnOnce() -> Result<Vec<T>, FilterError> + Send>,
 ) -> Result<Vec<T>, FilterError> {
     thread::scope(|scope| {

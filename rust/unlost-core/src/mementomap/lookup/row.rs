@@ -134,9 +134,9 @@ pub fn check_first_row(headers: &[u8], row: Option<&[u8]>) -> Result<(), NotAMap
     let mut fields = row.split(|&byte| ends_field(byte)).skip(1);
     let is_date = |field: &[u8]| field.len() == 14 && field.iter().all(u8::is_ascii_digit);
     // Fourteen digits may also be a count, if the headers name the fields.
-    let is_told = memchr::memmem::find(headers, b"!fields").is_some();
+    let names_fields = memchr::memmem::find(headers, b"!fields").is_some();
     let is_row = fields.next().is_some_and(is_date) && fields.next().is_some();
-    if key == b"CDX" || is_row && !is_told {
+    if key == b"CDX" || is_row && !names_fields {
         return Err(NotAMap::Index);
     }
     if key.ends_with(b"*") || key.contains(&b')') {

@@ -87,8 +87,8 @@ impl Search<'_> {
                     here += 1;
                 }
             }
-            let (found, rest) = open.split_at_mut(here);
-            self.bisect(Span::new(range.start, range.end), found)?;
+            let (in_range, rest) = open.split_at_mut(here);
+            self.bisect(Span::new(range.start, range.end), in_range)?;
             open = rest;
         }
         Ok(())

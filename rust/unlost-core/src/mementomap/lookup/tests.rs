@@ -19,7 +19,7 @@ fn look_up(text: &str, layout: Layout, key: &str) -> Option<(String, String)> {
     let mut matched = Vec::new();
     let by_text = TextMap::new(text, layout)
         .seeker(1)
-        .expect("not asked often")
+        .expect("not queried often")
         .seek(key.as_bytes(), &mut matched)
         .expect("sorted");
     let mut also_matched = Vec::new();
@@ -71,7 +71,7 @@ fn sample_map_of_the_paper_is_looked_up() {
 fn rows_after_the_total_are_found_in_a_later_lookup() {
     // The total is not a page and is not searched, but pages between it and `*/` are.
     let map = TextMap::new("* 3\n*!a 1\n*,b)/ 2\n", Layout::default());
-    let mut seeker = map.seeker(3).expect("not asked often");
+    let mut seeker = map.seeker(3).expect("not queried often");
     let mut matched = Vec::new();
     for (key, expected) in [("*", false), ("*!a", true), ("*,b)/", true)] {
         let found = seeker.seek(key.as_bytes(), &mut matched).expect("sorted");
@@ -194,7 +194,7 @@ fn order_of_queries_does_not_matter() {
                 .expect("sorted");
             let fresh = map
                 .seeker(1)
-                .expect("not asked often")
+                .expect("not queried often")
                 .seek(second.as_bytes(), &mut inline_results)
                 .expect("sorted");
             assert_eq!(

@@ -123,13 +123,13 @@ impl TextSeeker<'_> {
         key: &[u8],
         matched: &mut Vec<u8>,
     ) -> Result<Option<Frequency>, NotSorted> {
-        let found = self.seek_spelling(key, matched)?;
-        match found {
+        let frequency = self.seek_spelling(key, matched)?;
+        match frequency {
             None => match other_spelling(key) {
                 Some(other) => self.seek_spelling(&other, matched),
                 None => Ok(None),
             },
-            _ => Ok(found),
+            _ => Ok(frequency),
         }
     }
 

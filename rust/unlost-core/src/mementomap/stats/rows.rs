@@ -138,7 +138,7 @@ impl RowCounts {
     /// The index of a kind, if it is counted separately.
     fn kind_index(&mut self, mime: &[u8], status: &[u8]) -> Option<usize> {
         let (mime, status) = (cut(mime, KIND_BYTES), cut(status, KIND_BYTES));
-        let recent = recent_place(mime, status);
+        let recent = recent_slot(mime, status);
         let last = self.recent[recent];
         let known = self.kinds.get(last);
         if known.is_some_and(|known| known.mime == mime && known.status == status) {
@@ -274,7 +274,7 @@ impl RowCounts {
 }
 
 /// The cache slot of a kind.
-fn recent_place(mime: &[u8], status: &[u8]) -> usize {
+fn recent_slot(mime: &[u8], status: &[u8]) -> usize {
     let last = |text: &[u8]| text.last().map_or(0, |&byte| usize::from(byte));
     let first = |text: &[u8]| text.first().map_or(0, |&byte| usize::from(byte));
     (mime.len() + 3 * last(mime) + 5 * first(status) + 7 * last(status)) % RECENT
@@ -287,8 +287,8 @@ pub fn sample_priority(date: u64, url: &[u8]) -> u64 {
     LOTS.hash_one((date, url))
 }
 
-fn cut(text: &[u8], most: usize) -> &[u8] {
-    &text[..text.len().min(most)]
+fn cut(text: &[u8], max_len: usize) -> &[u8] {
+    &text[..text.len().min(max_len)]
 }
 
 fn is_html(mime: &[u8]) -> bool {

@@ -78,7 +78,7 @@ impl FrequentItems {
 
     /// The most frequent tracked texts, with lower and upper bounds of their counts.
     #[must_use]
-    pub fn first(&self, most: usize) -> Vec<(String, u64, u64)> {
+    pub fn first(&self, count: usize) -> Vec<(String, u64, u64)> {
         let mut rows: Vec<_> = self
             .0
             .frequent_items(ErrorType::NoFalseNegatives)
@@ -86,7 +86,7 @@ impl FrequentItems {
             .map(|row| (row.item().clone(), row.lower_bound(), row.upper_bound()))
             .collect();
         rows.sort_unstable_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
-        rows.truncate(most);
+        rows.truncate(count);
         rows
     }
 }

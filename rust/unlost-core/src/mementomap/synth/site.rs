@@ -203,9 +203,9 @@ impl<'a, W: Write> Site<'a, W> {
         TYPES
             .iter()
             .position(|(_, _, part)| {
-                let found = share < *part;
+                let is_drawn = share < *part;
                 share = share.saturating_sub(*part);
-                found
+                is_drawn
             })
             .unwrap_or(HTML)
     }

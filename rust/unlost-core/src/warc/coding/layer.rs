@@ -151,9 +151,9 @@ impl Layer {
             self.is_refused = !is_text && names::is_unsupported(&self.coding);
             return;
         }
-        self.decoder = CodingDecoder::of(&self.coding, head).filter(|found| {
+        self.decoder = CodingDecoder::of(&self.coding, head).filter(|detected| {
             // Text with a coding header: it is plain text, unless all of it happens to be validly encoded.
-            !is_text || found.is_certain() || (is_all && is_whole(&self.coding, head))
+            !is_text || detected.is_certain() || (is_all && is_whole(&self.coding, head))
         });
         if self.decoder.as_ref().is_none_or(CodingDecoder::is_certain) {
             self.undecided = None;
