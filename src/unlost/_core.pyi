@@ -1,4 +1,4 @@
-# The Rust core. Import from the packages that speak for it (`unlost.uri`), where things are explained.
+# Types of the Rust core. Import these names from the public packages (such as `unlost.uri`), which document them.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike

@@ -1,5 +1,5 @@
-//! Counts and describes any bytes as an index: the map covers what the rows name, statistics count the same rows; no
-//! panic.
+//! Counts and describes any bytes as an index: the map covers the pages of the rows, statistics count the same rows;
+//! never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -26,7 +26,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The size of uncompressed input that is read in some hundred microseconds.
-const SHORT: usize = 1 << 14;
+const SMALL_BYTES: usize = 1 << 14;
 
 /// Runs a task with the GIL released; for short input, releasing it would cost more than the task.
 pub fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce() -> T) -> T {
@@ -34,7 +34,7 @@ pub fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce()
 }
 
 pub fn is_short(body: &[u8]) -> bool {
-    body.len() < SHORT && !body.starts_with(b"\x1f\x8b")
+    body.len() < SMALL_BYTES && !body.starts_with(b"\x1f\x8b")
 }
 
 type Links<'py> = (Vec<(Bound<'py, PyString>, &'static str)>, usize, bool);
@@ -80,9 +80,9 @@ fn resemblance(
             "0: a shingle has at least one word".to_owned(),
         ));
     }
-    // Lone surrogates separate words like any other character that is not a letter.
+    // Lone surrogates separate words, like all characters other than letters and digits.
     let (first, second) = (first.to_string_lossy(), second.to_string_lossy());
-    let is_short = first.len() + second.len() < SHORT;
+    let is_short = first.len() + second.len() < SMALL_BYTES;
     Ok(aside(py, is_short, || {
         shingles::resemblance(&first, &second, size)
     }))

@@ -14,7 +14,7 @@ use unlost_core::input::Source;
 
 use crate::counted_file::{Counted, Counter};
 
-/// Text per batch: lines may be long, and batches are in memory.
+/// The maximum bytes of text per batch: lines may be long, and batches are in memory.
 const BATCH_BYTES: usize = 1 << 20;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The size of input that is parsed in some hundred microseconds.
-pub const SHORT: usize = 1 << 18;
+pub const SMALL_BYTES: usize = 1 << 18;
 
 pub type List<'py> = (
     Bound<'py, PyString>,
@@ -63,7 +63,7 @@ pub fn occurred(faults: [(usize, usize); Fault::ALL.len()]) -> Vec<(&'static str
 #[pyfunction]
 fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
     // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
-    let timemap = if body.len() < SHORT {
+    let timemap = if body.len() < SMALL_BYTES {
         link_format::read(body)
     } else {
         py.detach(|| link_format::read(body))

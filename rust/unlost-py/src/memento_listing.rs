@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use unlost_core::memento::list;
 
-use crate::link_format::{List, SHORT, list, occurred};
+use crate::link_format::{List, SMALL_BYTES, list, occurred};
 use crate::mementos::Mementos;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -53,7 +53,7 @@ type Listing<'py> = (
 #[pyfunction]
 fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
     // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
-    let timemap = if body.len() < SHORT {
+    let timemap = if body.len() < SMALL_BYTES {
         list::read(body, archive, base)
     } else {
         py.detach(|| list::read(body, archive, base))

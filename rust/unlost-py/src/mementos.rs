@@ -12,7 +12,7 @@ use unlost_core::memento::list::{
     self, LengthCounter, ListEnds, MementoListBuilder, MementoRef, SliceWriter, TextSink,
 };
 
-use super::link_format::SHORT;
+use super::link_format::SMALL_BYTES;
 use crate::errors::{raise_date, raise_input, raise_usage};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -20,7 +20,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The number of mementos that are parsed, merged or written in some hundred microseconds.
-const FEW: usize = 1 << 11;
+const SMALL_LIST: usize = 1 << 11;
 
 static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -101,7 +101,7 @@ impl Mementos {
             sink.add(after);
         };
         PyBytes::new_with(py, length.0, |place| {
-            if inner.len() < FEW {
+            if inner.len() < SMALL_LIST {
                 write(place);
             } else {
                 py.detach(|| write(place));
@@ -144,7 +144,7 @@ impl Mementos {
         let inner: Vec<&list::Mementos> = parts.iter().map(|part| &part.get().inner).collect();
         let total: usize = inner.iter().map(|part| part.len()).sum();
         let merge_all = || list::Mementos::merge(inner.iter().copied());
-        let merged = if total < FEW {
+        let merged = if total < SMALL_LIST {
             merge_all()
         } else {
             py.detach(merge_all)
@@ -159,7 +159,7 @@ impl Mementos {
     #[staticmethod]
     fn unpack(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         let unpack_all = || list::unpack(data);
-        let unpacked = if data.len() < SHORT {
+        let unpacked = if data.len() < SMALL_BYTES {
             unpack_all()
         } else {
             py.detach(unpack_all)

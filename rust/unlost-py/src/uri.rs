@@ -82,7 +82,7 @@ fn many<'py>(form: Form, uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Boun
     each(uris, |text, out| form(text, rules, out))
 }
 
-/// For each URL its form, or the error that the single call would raise.
+/// Converts each URL, or returns the error that a single call would raise.
 fn each<'py>(
     uris: &Bound<'py, PyAny>,
     form: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), UriError>,

@@ -59,7 +59,7 @@ struct WarcRecord {
     payload_type: Option<String>,
 }
 
-/// The size of the texts of a record that can be long.
+/// The total size of the fields of a record that can be long.
 fn weight(record: &Record) -> usize {
     [
         &record.uri,
@@ -127,7 +127,7 @@ impl<R: Read> Read for Inflated<R> {
             return Ok(0);
         }
         let count = match self.part.read(&mut out[..most]) {
-            // Not the end of a truncated file: the rest of the ZIP follows.
+            // The deflated data ends early, but the file is not truncated: other members of the ZIP follow.
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
             other => other?,
         };
@@ -298,8 +298,8 @@ impl WarcScanner {
 ///
 /// `start` and `length` select the part of the file in which the archive is stored, and offsets are relative to it.
 /// fields: of its header, as (name, value). http_head: the HTTP header in its block, or None. read(count) returns the
-/// next bytes of the body, none at its end; read_decoded(max_bytes) the whole decoded body, at most `max_bytes` bytes, and
-/// whether there are more; problems() the problems found so far. Thread-safe.
+/// next bytes of the body, none at its end; read_decoded(max_bytes) the decoded body, at most `max_bytes` bytes,
+/// whether there are more, and whether the body is damaged; problems() the problems found so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcBody {
     record: Mutex<StoredRecord<Part<File>>>,

@@ -6,7 +6,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// The number of sixteen-byte steps searched here; distant matches are found faster by `memchr`.
-const NEAR: usize = 2;
+const NEAR_STEPS: usize = 2;
 
 /// What a byte ends.
 const TAG_NAME: u8 = 1;
@@ -84,7 +84,7 @@ pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     let Some(last) = bytes.len().checked_sub(8) else {
         return bytes.iter().any(|&byte| byte == one || byte == other);
     };
-    if last > NEAR * 16 {
+    if last > NEAR_STEPS * 16 {
         return memchr::memchr2(one, other, bytes).is_some();
     }
     let mut matches = 0;
@@ -135,7 +135,7 @@ mod tests {
         let mut rng = test_rng(3);
         for _ in 0..20_000 {
             let length = rng(60);
-            // Letters, bytes next to those that end names, and some non-ASCII ones.
+            // ASCII letters, bytes adjacent to those that end names, and some non-ASCII bytes.
             let bytes: Vec<u8> = (0..length)
                 .map(|_| match rng(16) {
                     0 => b" \t\n\x0c\r/>=<?0-:"[rng(13)],

@@ -1,4 +1,4 @@
-//! Collects what an element refers to, from its attributes.
+//! Collects the references of an element from its attributes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -73,9 +73,9 @@ pub struct UrlOccurrence<'p> {
     pub form: Form,
 }
 
-/// Receives what is found.
+/// Receives references, base URLs and candidates.
 pub trait LinkSink {
-    /// A URL after unescaping, its kind, and its own base besides the page's.
+    /// Receives an unescaped URL, its kind, and the `codebase` that it is relative to, if there is one.
     fn add(
         &mut self,
         occurrence: UrlOccurrence<'_>,
@@ -90,7 +90,7 @@ pub trait LinkSink {
     /// A URL that is not a link, but relative to the base.
     fn add_other(&mut self, _spot: UrlOccurrence<'_>, _written: &str) {}
 
-    /// Whether to report scripts and what they read.
+    /// Whether to report scripts and the attributes that they read.
     fn collects_scripts(&self) -> bool {
         false
     }
@@ -133,7 +133,7 @@ impl<'t> Element<'_, 't> {
             .find(|attribute| attribute.name.eq_ignore_ascii_case(name.as_bytes()))
     }
 
-    /// Reports what the element refers to.
+    /// Reports the references of the element.
     pub fn collect(&self, out: &mut impl LinkSink) {
         out.begin(self);
         let mut seen = 0_u64;
@@ -254,7 +254,7 @@ impl<'t> Element<'_, 't> {
         }
     }
 
-    /// Whether its `http-equiv` is this.
+    /// Whether the `http-equiv` attribute has this value, case-insensitive.
     pub fn is_about(&self, header: &str) -> bool {
         self.value("http-equiv").trim().eq_ignore_ascii_case(header)
     }
@@ -304,9 +304,9 @@ fn add_part(
     );
 }
 
-/// Reports what CSS refers to.
+/// Reports the URLs in CSS.
 pub fn add_style(context: &ParseContext<'_>, out: &mut impl LinkSink) {
-    // Most declarations refer to nothing, and checking that is much cheaper than parsing them.
+    // Most declarations contain no URL, and searching for one is much cheaper than parsing them.
     if memchr::memchr2(b'(', b'@', context.text.as_bytes()).is_some() {
         css::urls(context.text, |url| {
             let occurrence = UrlOccurrence {

@@ -16,7 +16,7 @@ enum Leaf {
     Markup,
 }
 
-/// Adds what a feed or sitemap refers to.
+/// Adds the references of a feed or sitemap.
 pub fn read(text: &str, out: &mut References) {
     let mut events = Events::new(text);
     let mut list = List::default();

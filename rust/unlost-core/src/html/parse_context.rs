@@ -41,7 +41,7 @@ enum SourceForm<'p> {
     Plain,
     /// Escaped: how, and the source.
     Escaped(EscapeLayer, &'p str),
-    /// One byte per letter, with the number of bytes.
+    /// A single-byte encoding, with the number of bytes.
     SingleByte(usize),
 }
 
@@ -104,7 +104,7 @@ impl<'p> ParseContext<'p> {
         self.within(start, "", SourceForm::Plain)
     }
 
-    /// A decoded part: if it is not UTF-8, its source has one byte per letter.
+    /// A decoded part: if it is not UTF-8, its source is in a single-byte encoding.
     #[expect(clippy::ptr_arg, reason = "whether it had to be made is what it tells")]
     pub fn read(&'p self, start: usize, text: &'p Cow<'_, str>) -> Self {
         let source_form = match text {
@@ -258,11 +258,11 @@ fn escapes(written: &str, meant_length: impl Fn(&str) -> usize) -> Vec<OffsetPai
     offsets
 }
 
-/// Splits a text into pieces, each but the first of which begins with a non-ASCII letter; returns offsets in the text
-/// and in a source with one byte per letter.
+/// Splits a text into pieces, each but the first of which begins with a non-ASCII character; returns offsets in the
+/// text and in its source in a single-byte encoding.
 fn single_byte_offsets(text: &str) -> Vec<OffsetPair> {
     let mut offsets = vec![(0, 0)];
-    // A non-ASCII letter has more bytes here than in the source.
+    // A non-ASCII character has more bytes in UTF-8 than in the source.
     let mut longer = 0;
     for (at, character) in text
         .char_indices()
@@ -278,7 +278,7 @@ fn single_byte_offsets(text: &str) -> Vec<OffsetPair> {
 
 /// Whether the source ends in an entity that lacks a semicolon.
 fn is_unterminated_entity(layer: EscapeLayer, written: &str) -> bool {
-    // No entity is longer.
+    // All entities of the HTML standard are shorter.
     let near = written.len().saturating_sub(40);
     let Some(entity_start) = memchr::memrchr(b'&', &written.as_bytes()[near..]) else {
         return false;

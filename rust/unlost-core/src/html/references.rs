@@ -12,13 +12,13 @@ use super::elements::{Element, LinkSink, UrlOccurrence};
 use super::{LinkKind, byte_scan};
 
 /// The maximum number of distinct references of a body: twice that of links, since several can resolve to the same URL.
-/// Each takes time proportional to the length of the base.
+/// Bounds the time, which is proportional to the length of the base for each reference.
 const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
 
-/// The average bytes of a page per distinct reference: 300 on real pages.
+/// The average bytes of a page per distinct reference, for allocation. Measured on real pages: 300.
 const BYTES_PER_REFERENCE: usize = 256;
 
-/// Unique things in order of insertion. The hashes are keyed, so that pages cannot be crafted to make them collide.
+/// Unique items in order of insertion. The hashes are keyed, so that pages cannot be crafted to make them collide.
 pub struct Distinct<T> {
     all: Vec<T>,
     table: HashTable<(u64, usize)>,
@@ -36,7 +36,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T> Distinct<T> {
-    /// The index of a thing; else the hash to add it with. `key` identifies things.
+    /// The index of an item; otherwise the hash to add it with. `key` identifies items.
     pub fn index_of<K: Hash + ?Sized>(
         &self,
         key: &K,
@@ -49,7 +49,7 @@ impl<T> Distinct<T> {
         known.map(|&(_, index)| index).ok_or(hash)
     }
 
-    /// Adds a new thing; returns its index.
+    /// Adds a new item; returns its index.
     pub fn add(&mut self, hash: u64, thing: T) -> usize {
         let index = self.all.len();
         self.table
@@ -78,7 +78,7 @@ fn random_state() -> SeedableRandomState {
     SeedableRandomState::with_seed(random(), shared)
 }
 
-/// A URL as written, its kind, and its own base besides the page's.
+/// A URL as written, its kind, and the `codebase` that it is relative to, if there is one.
 #[derive(Clone, Copy)]
 pub struct Reference<'r> {
     pub written: &'r str,
@@ -106,27 +106,27 @@ impl StoredReference {
 /// All references of a body.
 #[derive(Default)]
 pub struct References {
-    found: Distinct<StoredReference>,
+    distinct: Distinct<StoredReference>,
     /// The texts, concatenated: a string for each would take longer to allocate than to find.
     text: String,
     /// The first `<base href>`.
     pub base: Option<Box<str>>,
-    /// The number of references that were dropped because they are too many.
+    /// The number of references beyond the maximum, which were dropped.
     pub dropped: usize,
 }
 
 impl References {
     pub fn len(&self) -> usize {
-        self.found.all().len()
+        self.distinct.all().len()
     }
 
     pub fn get(&self, nth: usize) -> Reference<'_> {
-        self.found.all()[nth].view(&self.text)
+        self.distinct.all()[nth].view(&self.text)
     }
 
     /// In order of appearance.
     pub fn all(&self) -> impl Iterator<Item = Reference<'_>> {
-        self.found
+        self.distinct
             .all()
             .iter()
             .map(|stored| stored.view(&self.text))
@@ -134,7 +134,7 @@ impl References {
 
     /// Reserves memory for the average of a text of this length.
     pub fn reserve(&mut self, length: usize) {
-        self.found.reserve(length / BYTES_PER_REFERENCE);
+        self.distinct.reserve(length / BYTES_PER_REFERENCE);
         self.text.reserve(length / 16);
     }
 
@@ -167,8 +167,8 @@ impl References {
         };
         // The kind is not hashed: a URL has at most three.
         let known = match within {
-            None => self.found.index_of(written, is),
-            Some(within) => self.found.index_of(&(written, within), is),
+            None => self.distinct.index_of(written, is),
+            Some(within) => self.distinct.index_of(&(written, within), is),
         };
         match known {
             Ok(index) => Some(index),
@@ -184,7 +184,7 @@ impl References {
                     kind,
                     within: within.map(Into::into),
                 };
-                Some(self.found.add(hash, stored))
+                Some(self.distinct.add(hash, stored))
             }
         }
     }
@@ -228,7 +228,7 @@ impl Span {
     pub fn of(written: &str) -> Self {
         let bytes = written.as_bytes();
         let (mut start, mut whole_end) = (0, bytes.len());
-        // Most have none, which two bytes show.
+        // Most URLs have no blanks, which the first and the last byte show.
         if bytes.first().is_some_and(|&byte| byte <= b' ')
             || bytes.last().is_some_and(|&byte| byte <= b' ')
         {

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::test_rng::test_rng;
 
-    /// Marks, bytes next to them, letters, and some non-ASCII bytes.
+    /// Marks, bytes adjacent to them, ASCII letters, and some non-ASCII bytes.
     fn bytes(length: usize, rng: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         let byte = |_| match rng(24) {
             0 => b"<>\"'=/ \t\n\x0c\r;?.0!#&(\x0b\0"[rng(20)],

@@ -20,7 +20,7 @@ pub enum Event<'t> {
     Text(&'t str),
     /// Text without escapes.
     Literal(&'t str),
-    /// The target of a processing instruction; what follows it was parsed like attributes.
+    /// The target of a processing instruction, whose data is parsed like attributes.
     Instruction(&'t str),
 }
 
@@ -117,7 +117,7 @@ impl<'t> Events<'t> {
         let name_at = self.at;
         let name = self.skip(is_name);
         if name.is_empty() {
-            // Some other character: all of its bytes are skipped.
+            // An invalid character: all of its bytes are skipped.
             self.at += self.text[self.at..]
                 .chars()
                 .next()
@@ -144,7 +144,7 @@ impl<'t> Events<'t> {
             Quote::Single => self.until("'"),
             Quote::None | Quote::Missing => self.skip(|byte| !is_blank(byte) && byte != b'>'),
         };
-        // Files choose their own prefix for the namespace of links in SVG: `ns1:href`.
+        // The prefix of the XLink namespace is not fixed: `ns1:href`.
         let is_address = name.len() > 5 && name.ends_with(":href");
         self.attributes.push(Attribute {
             name: if is_address {

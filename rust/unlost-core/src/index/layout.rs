@@ -1,4 +1,4 @@
-//! Detects what the columns of an index are, and parses the ones that maps are built from.
+//! Detects the columns of an index, and parses those that maps are built from.
 
 use std::borrow::Cow;
 
@@ -83,7 +83,7 @@ enum Slot {
 }
 
 impl Slot {
-    /// Tests the first letter, then the rest: this runs for every member of every row.
+    /// Tests the first byte before the rest, since this runs for every member of every row.
     fn of(name: &[u8]) -> Option<Self> {
         let slot = match name.first()? {
             b'u' => (matches!(name, b"url" | b"uri"), Self::Url),

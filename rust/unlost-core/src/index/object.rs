@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The value of the last member with one of the names, which is the one that counts: strings without quotes and
-/// escapes, other values verbatim. `None` if there is no such member, or the object is malformed before it.
+/// The value of the last member with one of the names, as in Python's `json`: strings without quotes and escapes, other
+/// values verbatim. `None` if there is no such member, or the object is malformed before it.
 #[must_use]
 pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
     let mut last_value = None;
@@ -48,7 +48,7 @@ pub(super) fn visit_members<'a>(
     }
 }
 
-/// A quoted string, and what follows it.
+/// A quoted string, and the rest of the text.
 fn text(rest: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let rest = rest.strip_prefix(b"\"")?;
     let mut end = 0;

@@ -3,7 +3,7 @@
 //! A known structure makes parsing faster: the text between two values must equal that of earlier rows, otherwise the
 //! row is parsed in full.
 
-/// How often the structure is learned: if rows of two structures alternate, neither is worth it.
+/// How often the structure is learned. If rows of two structures alternate, learning costs more than it saves.
 const MAX_TIMES_LEARNED: usize = 8;
 
 /// A member of the objects: the text between the previous value and its own, and its slot if it is read.

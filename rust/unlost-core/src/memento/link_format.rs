@@ -15,7 +15,7 @@ use memchr::{memchr, memchr_iter};
 use self::entry::{Entry, EntryText, Relations};
 use super::httpdate::{self, Digits};
 
-/// What is wrong with an entry, or with the whole text.
+/// The kinds of errors in an entry, or in the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// HTML or XML where link-format was expected.
@@ -95,7 +95,7 @@ pub struct TimeMapLink<'a> {
 
 /// Receives the mementos of a text one by one.
 pub trait MementoSink<'a> {
-    /// Takes a memento, or returns what is wrong with it.
+    /// Takes a memento, or returns the error in it.
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault>;
 }
 

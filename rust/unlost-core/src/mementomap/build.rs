@@ -91,9 +91,9 @@ impl Builder {
         &self.dates
     }
 
-    /// Writes ordered entries to a file immediately; [`Builder::finish_streaming`] writes the rest. The file must be open for
-    /// reading too, and contain only a header that is as long as the final one is expected to be. `bytes` is the total
-    /// input size, used to predict the result; wrong predictions only cost time.
+    /// Writes ordered entries to a file immediately; [`Builder::finish_streaming`] writes the rest. The file must be
+    /// open for reading too, and contain only a header that is as long as the final one is expected to be. `bytes` is
+    /// the total input size, used to predict the result; wrong predictions only cost time.
     pub fn start_streaming(&mut self, file: File, bytes: u64) {
         self.target = Target::Pending(file, bytes);
     }
@@ -173,7 +173,7 @@ impl Builder {
     }
 
     /// Adds the entries of another map and normalizes their keys. Without `exclusions`, exclusions are dropped and
-    /// counted as filtered: another input may hold what one map excludes.
+    /// counted as filtered: another input may hold a page that one map excludes.
     pub fn add_map(
         &mut self,
         reader: &mut MapReader,
@@ -192,7 +192,7 @@ impl Builder {
             }
             key.clear();
             if !entry.write_normal_key(self.row_filter.rules, &mut key) {
-                // Verbatim: a map must not lose keys, and the key may be looked up verbatim.
+                // An invalid key is retained verbatim: a map must not lose keys, and the key may be looked up verbatim.
                 key.extend_from_slice(entry.key);
             }
             self.add_entry(&Entry { key: &key, ..entry })?;

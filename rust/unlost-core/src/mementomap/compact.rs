@@ -1,7 +1,7 @@
 //! Compaction: a wildcard replaces a subtree where a map's tree branches too much.
 //!
 //! Entries come in byte order. One thread converts them to tree order, host by host; another walks them with a stack of
-//! open nodes, and restores the byte order of what is left of each host.
+//! open nodes, and restores the byte order of the remaining lines of each host.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ pub struct Curve {
 impl Curve {
     /// The cut-offs of the levels, from the first.
     fn cutoffs(&self) -> Vec<f64> {
-        // Levels are few.
+        // There are at most 64 levels.
         #[allow(clippy::cast_precision_loss)]
         let cutoff = |level: usize| self.a * ((level + 1) as f64).powf(-self.k) * self.weight;
         (0..self.depth).map(cutoff).collect()

@@ -165,8 +165,8 @@ fn scan_all<R: Input + Send + Sync, C: InOrderSink + Send>(
         .map_err(|error| at_line(error, collector.lines()))
 }
 
-/// Line numbers in blocks start at the block. If earlier blocks are still in progress the number is too low, but then
-/// the file has to be split, and the message says where.
+/// Line numbers in a block are relative to it. While earlier blocks are in progress, the absolute number is too low;
+/// but then the file has to be split, and the message contains the position.
 fn at_line(error: HoldingsError, lines: u64) -> HoldingsError {
     match error {
         HoldingsError::Unreadable { line, message } => HoldingsError::Unreadable {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A kind of problem with lines.
+/// The count and the first example of a kind of problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineProblem {
     /// The number of lines.
@@ -18,7 +18,7 @@ pub struct LineProblem {
 /// Counts of lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineStats {
-    /// All of them.
+    /// All lines.
     pub lines: u64,
     /// Lines that were counted as holdings.
     pub counted: u64,

@@ -132,7 +132,7 @@ impl Tree {
         if self.open == self.nodes.len() {
             self.nodes.push(Node::default());
         }
-        // Nodes on the last level stand for themselves and for deeper nodes: those are not rolled up.
+        // A node on the last level represents itself and all deeper nodes; it is not rolled up.
         let has_below = self.open + 1 < self.cutoffs.len();
         let is_forced =
             !forced_keys.is_empty() && has_below && forced_keys.contains(&self.wildcard_of(end));

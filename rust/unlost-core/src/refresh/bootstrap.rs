@@ -1,7 +1,8 @@
 //! Bootstrap: the uncertainty of shares if other hosts had been visited, from resampled hosts.
 //!
-//! Hosts that lie are few and of very different size, so that a draw with few of their pages also looks more certain
-//! than it is. Each draw is therefore measured by its own standard error, and on the scale of log-odds.
+//! Hosts with false headers are few and of very different size, so that the standard error of a draw with few of their
+//! pages is too small. Each deviation is therefore divided by the standard error of its own draw, on the scale of
+//! log-odds (bootstrap-t).
 
 use std::collections::HashMap;
 
@@ -9,12 +10,12 @@ use super::history::History;
 use super::states::BASE_CELLS;
 use super::visit_pairs::threads;
 
-/// What a scheme misses, in sums over hosts, and the deviations of draws from it.
+/// The changes that a scheme misses, as sums over hosts, and the deviations of draws from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Resampled {
     /// Changed pairs that are missed.
     pub missed: f64,
-    /// All that changed.
+    /// All changed pairs.
     pub changed: f64,
     /// The sum over hosts of missed squared.
     pub missed_squared: f64,
@@ -52,7 +53,7 @@ impl Sums {
         }
     }
 
-    /// What a scheme misses of it: a bit for each cell that it downloads.
+    /// The changes that a scheme misses. `scheme` has a bit for each cell that it downloads.
     fn missed(&self, scheme: u16) -> Resampled {
         let is_skipped = |cell: usize| scheme & (1 << cell) == 0;
         let mut resampled = Resampled::default();
@@ -86,8 +87,8 @@ impl Resampled {
 }
 
 impl History {
-    /// For each scheme (a bit for each of the nine cells that it downloads), what it misses in resampled hosts, each
-    /// drawn as often as a Poisson variable of mean 1. The same seed gives the same numbers.
+    /// For each scheme (a bit for each of the nine cells that it downloads), the changes that it misses in resampled
+    /// hosts. Each host is drawn a Poisson(1) number of times. The same seed gives the same numbers.
     #[must_use]
     pub fn resample(
         &self,

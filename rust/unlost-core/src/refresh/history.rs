@@ -3,7 +3,7 @@
 use super::hosts::{Host, Hosts};
 use super::visit_pairs::{VisitStats, threads};
 
-/// Properties of a pair besides its cell, in bits that no cell number uses.
+/// Further properties of a pair, in bits that cell numbers do not use.
 pub(super) mod bit {
     /// The bytes of the body changed.
     pub const CHANGED: u16 = 1 << 11;
@@ -32,7 +32,8 @@ impl Pair {
         self.bits % bit::CHANGED
     }
 
-    /// By host and time, then by everything that makes the order deterministic. One number, which is compared at once.
+    /// The sort key: host and time, then the other fields, so that the order is deterministic. A single number, which
+    /// is compared at once.
     fn key(&self) -> u128 {
         let [host, time, interval] = [self.host, self.time, self.interval].map(u128::from);
         let [weight, bits] = [self.weight, self.bits].map(u128::from);
@@ -119,7 +120,7 @@ impl History {
         self.pairs.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()

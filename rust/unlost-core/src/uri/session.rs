@@ -15,8 +15,9 @@ pub(super) fn may_be_in(query: &[u8]) -> bool {
 
 /// Removes every session id from a lower-case, decoded query; returns whether there was one.
 ///
-/// From left to right: where an `&` or the end completes an id, it is removed with the `&`, and what follows joins what
-/// came before. An id that only appears after the removal of another is thereby found too, in one pass over the query.
+/// From left to right: where an `&` or the end completes an id, it is removed with the `&`, and the rest is appended to
+/// the text before it. An id that only appears after the removal of another is thereby found too, in one pass over the
+/// query.
 pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
     if !may_be_in(query) {
         return false;
@@ -92,7 +93,8 @@ fn cold_fusion_pair(text: &[u8], starts: &[usize]) -> Option<usize> {
     };
     let value = text[token..].strip_prefix(b"cftoken=")?;
     let id_parameter = &text[id..token - 1];
-    // From the right, since what is left of the last one may be long and is inspected again when more follows it.
+    // Searched from the right: the rest of the last parameter may be long, and is inspected again when more text
+    // follows it.
     let start = memmem::rfind(id_parameter, b"cfid=")?;
     let has_value = start + b"cfid=".len() < id_parameter.len();
     (has_value && !value.is_empty()).then_some(id + start)

@@ -83,8 +83,8 @@ pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// A URL without its brackets, as safe ASCII: what cannot occur in a line of an index (white space, control characters,
-/// invalid UTF-8) is escaped, which does not change its key.
+/// A URL without its brackets, as safe ASCII: bytes that cannot occur in a line of an index (white space, control
+/// characters, invalid UTF-8) are escaped, which does not change its key.
 pub fn escaped_uri(value: &[u8]) -> String {
     let value = value.trim_ascii();
     let value = value

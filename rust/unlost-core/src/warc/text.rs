@@ -11,11 +11,11 @@ use super::problem::Problem;
 use super::window::{MAX_STEP_BACK, Window};
 use super::zstd::{self, FrameDecoder};
 
-/// Text per step, and the most that can be inspected at once.
+/// Bytes of text per step, and the maximum that can be inspected at once.
 pub const PEEK_BYTES: usize = 1 << 16;
 
-/// How much text decides whether a member begins a record: the longest first line of an ARC record.
-const PROBE: usize = 4096;
+/// Bytes of text that decide whether a member begins a record, enough for the first line of nearly all ARC records.
+const PROBE_BYTES: usize = 4096;
 
 enum Coding {
     Plain,
@@ -196,7 +196,7 @@ impl<R: Read> Text<R> {
                 return Ok(false);
             }
             let begins_record = self.begins_record;
-            if begins_record(self.peek(PROBE)?) {
+            if begins_record(self.peek(PROBE_BYTES)?) {
                 return Ok(false);
             }
             // The record that continues here counts for this member.
@@ -319,7 +319,7 @@ impl<R: Read> Text<R> {
             Coding::Gzip(_) => &[0x1f, 0x8b, 8],
             Coding::Zstd(_) => &zstd::MAGIC,
         };
-        let mut text = [0; PROBE];
+        let mut text = [0; PROBE_BYTES];
         loop {
             self.window.retain_from(self.window.offset());
             let bytes = self.window.peek(2 * PEEK_BYTES)?;

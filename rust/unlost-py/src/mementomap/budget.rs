@@ -21,7 +21,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gzip_size, module)?)
 }
 
-/// A weighted map tree: what each roll-up saves and loses.
+/// A weighted map tree: the cost that each roll-up saves, and its loss.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct RollupPlanner {
     planner: budget::RollupPlanner,
@@ -123,13 +123,13 @@ impl RollupPlanner {
         self.planner.hit_queries
     }
 
-    /// Cost and loss with everything rolled up that may be.
+    /// Cost and loss of the smallest map, in which every node that may be rolled up is.
     #[getter]
     fn smallest(&self) -> (f64, f64) {
         self.planner.smallest()
     }
 
-    /// Cost and loss within a limit.
+    /// Cost and loss of the best map within a limit.
     fn evaluate(&self, py: Python<'_>, limit: f64) -> (f64, f64) {
         py.detach(|| self.planner.evaluate(limit))
     }
@@ -143,7 +143,7 @@ impl RollupPlanner {
     }
 }
 
-/// What is rolled up.
+/// A set of roll-ups.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct Rollups {
     choice: Choice,
@@ -162,7 +162,7 @@ impl Rollups {
         self.choice.loss
     }
 
-    /// Whether nothing is rolled up unnecessarily.
+    /// Whether only forced keys are rolled up.
     #[getter]
     fn is_complete(&self) -> bool {
         self.choice.is_complete

@@ -23,7 +23,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 const ALREADY_WRITTEN: &str = "the map was written already";
 
 /// The maximum length of a counted key: longer index lines are not read.
-const LONGEST_COUNT: usize = 64 << 20;
+const MAX_COUNT_LINE_BYTES: usize = 64 << 20;
 
 /// The progress of an operation.
 #[pyclass(frozen, module = "unlost._core")]
@@ -152,7 +152,7 @@ impl MapBuilder {
     /// Adds the output of `write_counts` of another builder, or whole lines of it.
     fn add_counts(&self, py: Python<'_>, text: Vec<u8>, fields: usize) -> PyResult<()> {
         self.0.with(py, |builder| {
-            let mut reader = MapReader::new(Cursor::new(text), fields, LONGEST_COUNT)?;
+            let mut reader = MapReader::new(Cursor::new(text), fields, MAX_COUNT_LINE_BYTES)?;
             builder.add_counts(&mut reader)
         })
     }
@@ -168,9 +168,9 @@ impl MapBuilder {
         result.map_err(|error| raise(py, error))
     }
 
-    /// Starts writing the map to an existing file while its lines are being counted; `finish_streaming` completes it. Returns false,
-    /// and does nothing, for devices and pipes. `headers` should be as long as those passed to `finish_streaming`, and `size` is the
-    /// total input size; both affect only speed.
+    /// Starts writing the map to an existing file while its lines are being counted; `finish_streaming` completes it.
+    /// Returns false, and does nothing, for devices and pipes. `headers` should be as long as those passed to
+    /// `finish_streaming`, and `size` is the total input size; both affect only speed.
     fn start_streaming(
         &self,
         py: Python<'_>,
@@ -194,7 +194,7 @@ impl MapBuilder {
         self.0.with(py, |builder| Ok(digits(builder.dates())))
     }
 
-    /// Completes what `start_streaming` started, with the final headers.
+    /// Completes the map that `start_streaming` started, with the final headers.
     fn finish_streaming(
         &self,
         py: Python<'_>,

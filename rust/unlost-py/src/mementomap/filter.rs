@@ -59,7 +59,7 @@ pub struct FilterFile(pub(super) filter::Filter<Bytes>);
 
 /// The bytes of a filter.
 pub(super) enum Bytes {
-    /// Mapped from the file.
+    /// Memory-mapped.
     Mapped(Mapping),
     /// In memory.
     Loaded(Vec<u8>),

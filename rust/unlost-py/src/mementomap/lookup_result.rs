@@ -19,7 +19,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LookupResult>()
 }
 
-/// What a map says about one page: LookupResult(key, held, matched=None, frequency=None).
+/// The result of looking up a page in a map: LookupResult(key, held, matched=None, frequency=None).
 ///
 /// key: the page's key, without its query. held: whether the archive holds it, according to the map. matched: the
 /// matched key of the map; None if no key of the map covers the page, which is then not held. frequency: the frequency

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyType};
-use unlost_core::mementomap::lookup::{self, GROUP};
+use unlost_core::mementomap::lookup::{self, GROUP_SIZE};
 
 use super::lookup_result::LookupResult;
 use crate::errors::uri_error;
@@ -18,11 +18,11 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The results of many queries in order: for each a LookupResult, or the UriError that says why the query is invalid.
+/// The results of many queries in order: for each a LookupResult, or the UriError of an invalid query.
 ///
-/// A sequence, equal to a list of the same items. Items are created on access: many callers only need to know what is
-/// held, or drop each item before the next. The fastest way to a list of all is a slice, results[:], during which the
-/// garbage collector does not run repeatedly.
+/// A sequence, equal to a list of the same items. Items are created on access, since many callers need only `held`, or
+/// drop each item before the next. The fastest way to create a list of all items is a slice, results[:], which suspends
+/// the garbage collector.
 #[pyclass(frozen, sequence, module = "unlost._core")]
 pub struct LookupResults {
     /// All but the last are full.
@@ -39,7 +39,7 @@ impl LookupResults {
     }
 
     fn item<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        match LookupResult::of(&self.groups[i / GROUP], i % GROUP) {
+        match LookupResult::of(&self.groups[i / GROUP_SIZE], i % GROUP_SIZE) {
             Ok(result) => Ok(Bound::new(py, result)?.into_any()),
             Err(error) => uri_error(py, error),
         }
@@ -127,7 +127,8 @@ impl LookupResults {
         format!("<{} results, {held} held>", self.len)
     }
 
-    /// For annotations: `LookupResults[LookupResult]` without invalid URLs, `LookupResults[LookupResult | UriError]` otherwise.
+    /// For annotations: `LookupResults[LookupResult]` without invalid URLs, `LookupResults[LookupResult | UriError]`
+    /// otherwise.
     #[classmethod]
     fn __class_getitem__<'py>(
         class: &Bound<'py, PyType>,

@@ -27,7 +27,7 @@ fn split_lines<'py>(
         .collect()
 }
 
-/// Lines without totals, totals, sums, and line statistics, of a piece of a sorted map.
+/// A piece of a sorted map: lines without totals, totals, sums, and line statistics.
 type PyMapLines<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,

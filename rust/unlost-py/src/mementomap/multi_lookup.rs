@@ -25,7 +25,7 @@ mod status {
     pub const DAMAGED: u8 = 9;
 }
 
-/// An archive's map, if it has one, and its filters.
+/// The indexes of an archive: its map, if it has one, and its filters.
 struct ArchiveIndexes {
     map: Option<Py<MapRows>>,
     filters: Vec<Py<FilterFile>>,

@@ -102,7 +102,7 @@ impl StatisticsCollector {
     }
 }
 
-/// The counts of one of many machines: rows, and runs made here or by others.
+/// The counts of one of many machines: rows, and runs that this or other machines made.
 #[pyclass(frozen, module = "unlost._core")]
 struct StatisticsPart(TakeOnce<RunCounter>);
 

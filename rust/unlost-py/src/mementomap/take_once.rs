@@ -34,7 +34,7 @@ impl<T: Send> TakeOnce<T> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to it with the GIL released.
+    /// Calls `add` with the accumulator, with the GIL released.
     pub fn with<O: Send>(
         &self,
         py: Python<'_>,
@@ -65,7 +65,7 @@ impl<T: Send> TakeOnce<T> {
         Ok((convert::line_stats(stats), damage.map(Damage::kind)))
     }
 
-    /// Takes it.
+    /// Takes the accumulator; later calls fail.
     pub fn take(&self) -> PyResult<T> {
         let work = self.lock().take();
         work.ok_or_else(|| PyValueError::new_err(self.already_taken))

@@ -94,7 +94,7 @@ fn already_finished() -> PyErr {
     PyRuntimeError::new_err("it is finished")
 }
 
-/// The cell of a cell under these fields, its cell of the nine, and its group.
+/// Projects a cell to these fields: returns the projected cell, its base cell (of the nine), and its group.
 #[pyfunction]
 fn project_cell(cell: usize, fields: u8) -> (usize, usize, usize) {
     let projected = Fields(fields).project(cell);

@@ -1,6 +1,6 @@
 //! Maps offsets in a text to offsets in its encoded bytes.
 //!
-//! In every encoding that contains ASCII, except for ISO-2022-JP, some bytes are never part of a multi-byte letter:
+//! In every encoding that contains ASCII, except for ISO-2022-JP, some bytes are never part of a multi-byte character:
 //! those below `0x40` except digits, such as blanks, quotes, brackets and commas. The text therefore contains these
 //! marks in the same number and order as the bytes, even if the bytes are invalid. Every URL has such a mark before or
 //! after it, with only ASCII in between.
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// All encodings but those in which any byte may be part of a letter.
+    /// All encodings except those in which any byte may be part of a multi-byte character.
     const LABELS: [&str; 36] = [
         "utf-8",
         "ibm866",
@@ -156,7 +156,7 @@ mod tests {
                     check(encoding, &[first, second, b'"', b'x', first, b'<', second]);
                 }
             }
-            // Letters of three and four bytes, valid and invalid.
+            // Characters of three and four bytes, valid and invalid.
             for first in (0x80..=255_u8).step_by(3) {
                 for second in [b'0', b'9', b'<', b'&', 0x41, 0x80, 0x8f, 0xa1, 0xbf, 0xfe] {
                     for third in [b'0', b'"', b'A', 0x81, 0x8e, 0xa1, 0xfe, 0xff] {

@@ -27,7 +27,7 @@ pub use link_directory::{Directory, RelativeLink};
 pub use splicing::{EditPlan, Spliced};
 pub use url_writer::{ReplacementUrl, SpellingFlags};
 
-/// Further changes to a page that is moved elsewhere.
+/// Options: further changes to a page that moves to another URL.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
@@ -60,7 +60,7 @@ pub struct ParsedDocument {
     pub transcoded: bool,
     /// Whether the body is compressed; the result is not.
     pub unpacked: bool,
-    /// Whether it is longer than what is rewritten, or damaged.
+    /// Whether only the beginning of the body is rewritten, or it is damaged.
     pub cut: bool,
 }
 

@@ -179,7 +179,7 @@ impl UrlSyntax {
     }
 }
 
-/// Escapes what would end the style sheet, not only the URL.
+/// Also escapes characters that would end the style sheet.
 fn in_css(character: char) -> Option<&'static str> {
     match character {
         '\\' => Some("\\\\"),
@@ -209,7 +209,7 @@ impl EscapeLayer {
                     '<' => Some("&lt;"),
                     '"' if quote != Quote::Single => Some("&quot;"),
                     '\'' if quote != Quote::Double => Some("&#39;"),
-                    // What ends an unquoted value, and what browsers report as an error in one.
+                    // Characters that end an unquoted value, or are a parse error in one.
                     '>' if quote == Quote::None => Some("&gt;"),
                     ' ' if quote == Quote::None => Some("&#32;"),
                     '=' if quote == Quote::None && text.starts_with('=') => Some("&#61;"),

@@ -1,6 +1,6 @@
 //! The words of a text.
 //!
-//! A word is a run of letters and digits, in lower case. In scripts without spaces, each letter is a word.
+//! A word is a run of letters and digits, in lower case. In scripts without spaces, each character is a word.
 
 use std::sync::LazyLock;
 
@@ -96,7 +96,7 @@ fn other_word(text: &str, start: usize, lower: &mut String, hashes: &mut Vec<u64
         }
     }
     if has_sigma {
-        // It has another form at the end of a word.
+        // Sigma has another form at the end of a word.
         *lower = text[start..end]
             .trim_end_matches(|character: char| {
                 is_unspaced(character) || !character.is_alphanumeric()

@@ -40,12 +40,12 @@ pub struct Tags<'t> {
     /// The offset of the next `<`, if it is near.
     ahead: Option<usize>,
     attributes: Vec<Attribute<'t>>,
-    /// Whether to report tags without attributes that matter, and all attributes of the others.
+    /// Whether to report all tags and all attributes, also those that do not matter for links.
     include_all: bool,
     /// Whether to report scripts, and attributes that they read.
     for_scripts: bool,
     spaces: ForeignContentStack,
-    /// What follows the last reported tag.
+    /// How the content after the last reported tag is tokenized.
     next: Content,
     /// Whether the text between tags is that of a `<style>` in SVG.
     in_style: bool,
@@ -119,7 +119,7 @@ impl<'t> Tags<'t> {
         }
     }
 
-    /// Skips what begins with `<!` or `<?`, or is an end tag without a name.
+    /// Skips markup that begins with `<!` or `<?`, and end tags without a name.
     fn declaration(&mut self) {
         let rest = self.rest();
         self.at += if rest.starts_with(b"<!--") {

@@ -2,7 +2,8 @@
 
 use super::text_flow::{Gap, TextFlow};
 
-/// Elements whose content is hidden: what browsers never show, and fallback content for audio, video and drawings.
+/// Elements whose content is hidden: content that browsers never render, and fallback content of audio, video and
+/// drawings.
 pub const HIDING: [&[u8]; 9] = [
     b"script",
     b"style",
@@ -33,13 +34,13 @@ impl Hiding {
     }
 }
 
-/// The maximum length of names that matter.
+/// The length of the longest name with an effect.
 const MAX_NAME_LEN: usize = 10;
 
 enum ElementEffect {
-    /// Stands within words.
+    /// Has no effect: words may continue across its tags.
     Inline,
-    /// Stands between words.
+    /// Separates words.
     Parts(Gap),
     Hides(Hiding),
 }

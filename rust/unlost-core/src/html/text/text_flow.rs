@@ -1,4 +1,4 @@
-//! Assembles text from what is between tags.
+//! Assembles the visible text from the pieces between tags.
 
 use super::super::spans::is_blank;
 use super::element_effects::{HIDING, Hiding};
@@ -48,7 +48,7 @@ impl TextFlow {
         }
     }
 
-    /// Separates what follows from what precedes.
+    /// Separates the next text from the previous one.
     pub fn part(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
@@ -75,7 +75,7 @@ impl TextFlow {
         self.of_each[element.index()] += 1;
     }
 
-    /// Ends the last such element of this name, and removes what was added since it began.
+    /// Ends the last such element of this name, and removes the text that was added since it began.
     pub fn end_hiding(&mut self, element: Hiding) {
         if self.of_each[element.index()] == 0 {
             return;

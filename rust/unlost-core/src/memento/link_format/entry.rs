@@ -38,8 +38,8 @@ impl<'a> EntryText<'a> {
         self.end = from + last.unwrap_or(0) + 1;
     }
 
-    /// Extends the text if the value at its end has an open quote that closes later. Returns the value and what follows
-    /// it.
+    /// Extends the text if the value at its end has an open quote that closes later. Returns the value and the text
+    /// after it.
     fn extend(&mut self, value: &[u8]) -> Option<&'a [u8]> {
         let begin = self.end - value.len();
         let value = &self.text[begin..];
@@ -143,7 +143,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Splits a value, quoted or not, from what follows: a semicolon or nothing.
+/// Splits a value, quoted or not, from the text after it, which begins with a semicolon or is empty.
 fn split_value<'a>(text: &'a [u8], rest: &mut &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
     if !is_quoted(text) {
         let end = memchr(b';', text).unwrap_or(text.len());

@@ -6,8 +6,8 @@ use super::url::{has_web_host, resolve};
 use super::{MementoListBuilder, Mementos};
 use crate::memento::link_format::{self, Fault, Memento, MementoSink, TimeMap};
 
-/// The total length of the URLs of one `TimeMap`. Relative links can expand a small text to a large one; mementos beyond
-/// the limit are dropped and counted.
+/// The maximum total length of the URLs of one `TimeMap`. Our limit, since relative links can expand a small text to a
+/// large one. Mementos beyond it are dropped and counted.
 pub const MAX_TEXT_BYTES: usize = 1 << 27;
 
 struct Listing<'a, 'b> {

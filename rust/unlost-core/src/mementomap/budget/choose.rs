@@ -6,7 +6,7 @@ use super::nodes::{NONE, Node, Nodes, Traits};
 use super::prune::{CostLoss, prices};
 use super::query_prior::{Prior, query_priors};
 
-/// What is rolled up, and its cost and loss.
+/// A set of roll-ups, with the cost and the loss of the resulting map.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// The keys of the wildcards.
@@ -15,19 +15,19 @@ pub struct Choice {
     pub cost: f64,
     /// The share of misses that get a wrong result.
     pub loss: f64,
-    /// Whether everything that can be written out is.
+    /// Whether only forced keys are rolled up.
     pub is_complete: bool,
 }
 
-/// A weighted map tree: what each roll-up saves and loses.
+/// A weighted map tree: the cost that each roll-up saves, and its loss.
 pub struct RollupPlanner {
     nodes: Nodes,
-    /// With everything rolled up that may be.
+    /// The state in which every node that may be rolled up is rolled up.
     minimum: CostLoss,
-    /// What is written out instead of a wildcard, best first: the node, its additional cost, and the loss that it
+    /// The nodes to write out instead of a wildcard, best first: the node, its additional cost, and the loss that it
     /// avoids. Steps that are only worthwhile together are adjacent.
     steps: Vec<(u32, CostLoss)>,
-    /// By node: the node of the last step at or above it. Nodes below a wildcard are written out after it.
+    /// For each node, the node of the last step at or above it. Nodes below a wildcard are written out after it.
     expansion_roots: Vec<u32>,
     /// Keys with holdings.
     pub keys: u64,
@@ -74,20 +74,20 @@ impl RollupPlanner {
         }
     }
 
-    /// Cost and loss with everything rolled up that may be.
+    /// Cost and loss of the smallest map, in which every node that may be rolled up is.
     #[must_use]
     pub fn smallest(&self) -> (f64, f64) {
         (self.minimum.cost, self.minimum.loss)
     }
 
-    /// Cost and loss within a limit.
+    /// Cost and loss of the best map within a limit.
     #[must_use]
     pub fn evaluate(&self, limit: f64) -> (f64, f64) {
         let (point, _) = self.expand(limit);
         (point.cost, point.loss)
     }
 
-    /// The roll-ups with the least loss. What cannot be rolled up may exceed the limit.
+    /// The roll-ups with the least loss. Lines that cannot be rolled up may exceed the limit.
     #[must_use]
     pub fn choose(&self, limit: f64) -> Choice {
         let (point, expanded) = self.expand(limit);

@@ -25,7 +25,7 @@ use super::tree_order::{Entries, Ordered, order_in_thread};
 use super::{HoldingsError, Progress};
 use tree_builder::{TreeBuilder, TreeOptions};
 
-/// What may be rolled up, and how it is weighted.
+/// Options: which nodes may be rolled up, and how they are weighted.
 #[derive(Debug, Clone)]
 pub struct BudgetOptions {
     /// The number of host and path levels; deeper parts count as one segment.
@@ -38,7 +38,7 @@ pub struct BudgetOptions {
     pub forced_keys: HashSet<Vec<u8>>,
     /// Whether bits of compressed text are counted instead of lines.
     pub by_compressed_size: bool,
-    /// Where misses are expected.
+    /// The expected distribution of misses.
     pub prior: Prior,
 }
 

@@ -10,8 +10,8 @@ pub struct Prior {
     pub page_discount: f64,
     /// The same for nodes of n hosts with a single page.
     pub host_discount: f64,
-    /// The weight of such a host where unknown hosts are expected, relative to the average holdings of a host of this
-    /// map.
+    /// The weight of a host with a single page where unknown hosts are expected, relative to the average holdings of a
+    /// host of this map.
     pub host: f64,
     /// The number of expected unknown hosts, in keys, per key of known hosts.
     pub extra_hosts: f64,

@@ -22,7 +22,7 @@ use crate::index::Row;
 use crate::input::Damage;
 use crate::input::Input;
 
-/// The average maximum of keys per partition. A partition of this size is built in a few megabytes, which fit a
+/// The maximum average number of keys per partition. A partition of this size is built in a few megabytes, which fit a
 /// processor's cache, and needs hardly more slots per key than a larger one.
 const PARTITION_KEYS: u64 = 1 << 18;
 
@@ -132,7 +132,7 @@ impl FilterBuilder {
             }
             key.clear();
             if !entry.write_normal_key(self.row_filter.rules, &mut key) {
-                // Verbatim: the key may be looked up verbatim.
+                // An invalid key is retained verbatim, since it may be looked up verbatim.
                 key.extend_from_slice(entry.key);
             }
             self.hashes.append(&[xxh64(&key)])?;
@@ -167,8 +167,8 @@ impl FilterBuilder {
 
     /// Writes the filter. With a base, writes it unchanged, followed by a layer of the keys that it does not contain.
     ///
-    /// Of the header, the kind and number of keys and the dates are set here. Returns that number, and the bytes
-    /// written.
+    /// Sets the kind and number of keys and the dates in the header. Returns the number of keys in the new layer, and
+    /// the bytes written.
     pub fn write<B: AsRef<[u8]> + Sync>(
         self,
         header: Header,

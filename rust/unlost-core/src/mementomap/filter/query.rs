@@ -9,13 +9,13 @@ use super::header::KeyKind;
 use crate::mementomap::key_lines::{key_lines, shares};
 use crate::uri::{RuleSet, UriError, alternative_keys, key_of_uri};
 
-/// Starting a thread costs as much as some thousand hashes: fewer do not justify one.
+/// The minimum number of hashes per thread: starting a thread costs as much as some thousand of them.
 const MIN_HASHES: usize = 16_384;
 
 /// Bytes of keys that correspond to that many hashes.
 const MIN_BYTES: usize = MIN_HASHES * 32;
 
-/// Fewer URLs do not justify a thread either.
+/// The minimum number of URLs per thread.
 const MIN_URIS: usize = 512;
 
 impl KeyKind {
@@ -46,8 +46,8 @@ impl KeyKind {
     }
 }
 
-/// Whether a filter contains the page of a URL, by its own key or by one that other tools derive; the inner error says
-/// what is wrong with the URL. `key_buffer` is reused memory.
+/// Whether a filter contains the page of a URL, by its own key or by one that other tools derive. The error is that of
+/// an invalid URL. `key_buffer` is reused memory.
 pub fn contains_uri<B: AsRef<[u8]>>(
     filter: &Filter<B>,
     uri: &[u8],
@@ -100,7 +100,7 @@ pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
     concat_results(shares(text, share).map(|part| move || query(part)))
 }
 
-/// One result per URL, or what is wrong with it, in order.
+/// One result per URL, or the error of an invalid one, in order.
 pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
     queries: &[Q],

@@ -60,7 +60,7 @@ pub(super) fn list(key: &[u8], is_rolled_up: bool, out: &mut Vec<Candidate>) {
     }
 }
 
-/// The key of a page on an IP address as other tools write it: not reversed, without brackets.
+/// The key of a page on an IP address in the form of other tools: not reversed, without brackets.
 pub(super) fn other_spelling(key: &[u8]) -> Option<Vec<u8>> {
     let segments = Segments::of(key);
     if !segments.is_ip() {

@@ -5,13 +5,13 @@ use std::fmt;
 use super::super::{Count, Frequency};
 use crate::index::without_bom;
 
-/// Held, in an unknown number.
+/// The frequency of a row without a valid one: held, in an unknown number.
 pub(super) const UNKNOWN: Frequency = Frequency {
     mementos: Count::UNKNOWN,
     resources: Count::UNKNOWN,
 };
 
-/// What the header of a map says about its rows.
+/// The layout of a map's rows, from its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// The field number of the frequency, the key being 0; `None` if rows have none.
@@ -46,8 +46,8 @@ pub(super) fn key(row: &[u8]) -> &[u8] {
     &row[..end.unwrap_or(row.len())]
 }
 
-/// The frequency of a row; `rest` is what follows its key. An invalid one is held, in an unknown number: a map must not
-/// lose keys.
+/// The frequency of a row; `rest` is the text after its key. An invalid one is held, in an unknown number: a map must
+/// not lose keys.
 pub(super) fn frequency(rest: &[u8], layout: Layout) -> Frequency {
     let field = layout.frequency.and_then(|field| {
         rest.split(|&byte| ends_field(byte))
@@ -85,7 +85,7 @@ pub fn header_end(text: &[u8]) -> usize {
     start
 }
 
-/// Why a file is not a map, as far as its first lines show.
+/// The reasons why a file is not a map, detected from its first lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAMap {
     /// Neither headers nor rows.
@@ -96,7 +96,7 @@ pub enum NotAMap {
     Profile,
     /// It has the magic text of a filter.
     Filter,
-    /// Its first row is something else.
+    /// Its first row is of another kind.
     Else,
 }
 

@@ -272,7 +272,7 @@ fn frequently_queried_map_is_loaded_with_equal_results() {
                 .iter()
                 .rev()
                 .skip(1)
-                .all(|group| group.len() == GROUP)
+                .all(|group| group.len() == GROUP_SIZE)
         );
         let of_group = |group: &LookupResults| {
             let each = (0..group.len()).map(|i| format!("{:?}", group.get(i)));

@@ -10,15 +10,15 @@ use super::search::{CandidatePosition, Search, Span};
 use super::{Frequency, MemoryMap, MemoryMapBuilder, NotSorted, add};
 use crate::mementomap::tree_key::common_len;
 
-/// The number of queries after which sampling pays off: it costs about as much as this many searches.
+/// The number of queries after which the map is sampled. Sampling costs about as much as this number of searches.
 const SAMPLING_THRESHOLD: usize = 1000;
 
-/// The maximum size of a map that is loaded once it was queried for as many pages as it has rows. Loading costs as much
-/// as looking up some of them did, and halves the time of further queries.
+/// The maximum size of a map that is loaded into memory after as many queries as it has rows. Loading costs as much as
+/// some of these look-ups, and halves the time of further queries.
 const MAX_LOADED: usize = 64 << 20;
 
-/// The average bytes per row of a map.
-const ROW: usize = 64;
+/// The assumed average bytes per row of a map.
+const BYTES_PER_ROW: usize = 64;
 
 /// A map's text after its headers, sorted by the bytes of its keys.
 #[derive(Debug)]
@@ -55,7 +55,9 @@ impl<B: AsRef<[u8]>> TextMap<B> {
         }
         let rows = &self.text.as_ref()[self.rows..];
         let query_count = self.query_count.load(atomic::Ordering::Relaxed) + count;
-        if rows.len() > MAX_LOADED || query_count < SAMPLING_THRESHOLD.max(rows.len() / ROW) {
+        if rows.len() > MAX_LOADED
+            || query_count < SAMPLING_THRESHOLD.max(rows.len() / BYTES_PER_ROW)
+        {
             return None;
         }
         let load = || {
@@ -195,7 +197,7 @@ impl TextSeeker<'_> {
             (None, None) => search.bisect(Span::new(self.rows, self.text.len()), &mut self.open),
         };
         if result.is_err() {
-            // The next search cannot rely on anything.
+            // After an error, the next search starts without the last position.
             self.candidates.clear();
             self.positions.clear();
         }

@@ -32,7 +32,7 @@ struct BlockStatistics {
     paths: PathCounts,
     tree: PathTree,
     inner: Vec<InnerHost>,
-    /// Where the first host ends, and where the last begins.
+    /// The end of the first host's runs, and the start of the last host's.
     first_end: usize,
     last_start: usize,
 }

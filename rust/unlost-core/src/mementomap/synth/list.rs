@@ -10,7 +10,7 @@ use crate::input::Lines;
 use crate::input::Source;
 use crate::uri::{RuleSet, UriError, surt_of_uri};
 
-/// Longer lines cannot be URLs. The same as `unlost.text_lines.MAX_LINE_BYTES`.
+/// The maximum length of a line, equal to `unlost.text_lines.MAX_LINE_BYTES`. Longer lines cannot be URLs.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// The messages of `unlost.text_lines`.
@@ -32,7 +32,7 @@ pub struct RejectedLines {
     pub number: u64,
     /// Its offset in the text, in bytes.
     pub offset: u64,
-    /// What was wrong with it.
+    /// The message about it.
     pub message: String,
 }
 

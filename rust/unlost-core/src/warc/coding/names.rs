@@ -61,7 +61,7 @@ fn is_space(char: char) -> bool {
     char.is_whitespace() || matches!(char, '\x1c'..='\x1f')
 }
 
-/// Whether this names a known coding that is not supported; `br with a dictionary` is not br.
+/// Whether this is a known coding that is not supported. A name with further words is not that of its first word.
 pub fn is_unsupported(coding: &str) -> bool {
     let first = coding.split(is_space).find(|word| !word.is_empty());
     UNSUPPORTED.contains(&coding) || first.is_some_and(|word| SUPPORTED.contains(&word))

@@ -143,7 +143,7 @@ impl<R: Read> Scanner<R> {
             } else {
                 find_warc_record(available)
             };
-            // Retain what may begin a record whose line is not complete yet.
+            // Retain bytes that may be the incomplete first line of a record.
             let retained = if is_last {
                 0
             } else if is_arc {
