@@ -266,7 +266,7 @@ class MapSource:
     def has_line_end(self) -> bool: ...
     def rows(self, frequency: int | None, is_rolled_up: bool, row_bytes: int | None = None) -> MapRows: ...
 
-def wrong_row_bytes(declared: int, found: int) -> str: ...
+def wrong_row_bytes(declared: int, actual: int) -> str: ...
 
 @final
 class MapRows:
@@ -598,7 +598,7 @@ def rewrite_links(
     charset: str | None,
     disable: tuple[bool, bool, bool],
     kinds: tuple[_LinkKind, _LinkKind, _LinkKind],
-    reindex: Callable[[str, _LinkKind], str | None],
+    replace: Callable[[str, _LinkKind], str | None],
     candidate: Callable[[str], str | None] | None,
     directory: LinkDirectory | None,
     folder: str,

@@ -8,7 +8,7 @@ use datasketches::hll::{HllSketch, HllType};
 
 use crate::mementomap::filter::xxh64;
 
-/// 2^14 registers of a byte each: the standard error of HyperLogLog is 1.04 / √2^14 = 0.8 %.
+/// 2^14 registers of a byte each: the standard error of `HyperLogLog` is 1.04 / √2^14 = 0.8 %.
 const REGISTERS_LOG: u8 = 14;
 
 /// Estimates the number of distinct items.
