@@ -30,28 +30,28 @@ def main() -> None:
     lists = bodies()
     expected = sorted((copy.datetime, copy.uri) for body in lists for copy in plain(body))
     parts = read_all(lists)
-    merged = Mementos.merged(parts)
+    merged = Mementos.merge(parts)
     assert [(copy.datetime, copy.uri) for copy in merged] == expected  # noqa: S101
     assert len(plain(rendered(merged))) == len(expected)  # noqa: S101
     report = Report("timemaps", "Many TimeMaps become one, beside a plain regex parser")
     report.line(f"{ARCHIVES} TimeMaps of {MEMENTOS:,} mementos, from bytes to bytes, on one core; best of {TIMES}.")
     report.line("")
     theirs = best_of(TIMES, lambda: [plain(body) for body in lists])
-    ours = best_of(TIMES, lambda: rendered(Mementos.merged(read_all(lists))))
+    ours = best_of(TIMES, lambda: rendered(Mementos.merge(read_all(lists))))
     report.line("| | ms for all | µs a memento |")
     report.line("|---|---|---|")
     for name, seconds in (
         ("a regex in Python that only reads them", theirs),
         ("unlost: read, merged, written as link-format", ours),
         ("of this, reading", best_of(TIMES, lambda: read_all(lists))),
-        ("merging", best_of(TIMES, lambda: Mementos.merged(parts))),
+        ("merging", best_of(TIMES, lambda: Mementos.merge(parts))),
         ("writing link-format", best_of(TIMES, lambda: rendered(merged))),
         ("writing JSON instead", best_of(TIMES, lambda: rendered(merged, "json"))),
         ("writing CDXJ instead", best_of(TIMES, lambda: rendered(merged, "cdxj"))),
     ):
         report.line(f"| {name} | {seconds * 1e3:.2f} | {seconds / ARCHIVES / MEMENTOS * 1e6:.3f} |")
     report.line("")
-    each, text = merged.size / len(merged), sum(len(copy.uri) for copy in merged) / len(merged)
+    each, text = merged.memory_size / len(merged), sum(len(copy.uri) for copy in merged) / len(merged)
     report.line(f"In memory, all {len(merged):,} take {each:.0f} bytes each, {text:.0f} of them address.")
     report.line("")
     report.gate("times faster than a regex that only reads", theirs / ours, at_least=10)

@@ -103,8 +103,8 @@ def test_docstrings_of_the_core_show_what_happens() -> None:
 
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     ran = 0
-    names = {**vars(uri), "Answer": mementomap.Answer, "Frequency": Frequency}
-    for item in (uri.SuffixList, uri.KeyPolicies, mementomap.Answer):
+    names = {**vars(uri), "LookupResult": mementomap.LookupResult, "Frequency": Frequency}
+    for item in (uri.SuffixList, uri.KeyPolicies, mementomap.LookupResult):
         for test in finder.find(item, item.__name__, globs=names.copy(), module=False):
             ran += runner.run(test).attempted
     assert ran >= 3

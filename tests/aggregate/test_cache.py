@@ -150,7 +150,7 @@ def test_estimated_sizes_are_close_to_memory_usage(size: int, pages: int, is_lat
         del found
         gc.collect()
         # What the core holds of copies is not Python's, and counts as their own size.
-        copies = sum(cache_of(cache, uri).mementos.size for uri in answers) if size else 0
+        copies = sum(cache_of(cache, uri).mementos.memory_size for uri in answers) if size else 0
         taken = tracemalloc.get_traced_memory()[0] + copies
     finally:
         tracemalloc.stop()

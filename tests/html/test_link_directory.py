@@ -53,10 +53,10 @@ def test_directory_rejects_invalid_replacement() -> None:
     """Invalid replacements are rejected, also those that become too long relative to a page."""
     directory = LinkDirectory(1 << 20)
     for replacement in ("a b", "\u00e9", "a\n", "x" * 9_000):
-        with pytest.raises(UsageError, match="a new address must have"):
+        with pytest.raises(UsageError, match="a new URL must have"):
             directory.add("http://h.example/x", LinkKind.PAGE, replacement)
     directory.add("http://h.example/x", LinkKind.PAGE, "x" * 7_990)
-    with pytest.raises(UsageError, match="a new address must have"):
+    with pytest.raises(UsageError, match="a new URL must have"):
         rewrite_links(b"<a href=/x>", "text/html", BASE, None, lambda *_: None, directory=directory, page="a/" * 10)
 
 

@@ -20,7 +20,7 @@ TOKENS = st.lists(st.sampled_from(["a", "b.png", ",", " ", "\n", "\t", "(", ")",
 def test_srcset_parser_agrees_with_model(value: str) -> None:
     """The spans are the URLs found by the algorithm of the HTML standard."""
     data = value.encode()
-    assert [data[start:end].decode() for start, end in _core.srcset_addresses(value)] == model.srcset(value)
+    assert [data[start:end].decode() for start, end in _core.srcset_urls(value)] == model.srcset(value)
 
 
 @given(st.lists(st.sampled_from(["0", "5", ".", ";", ",", " ", "url", "URL", "=", "'", '"', "x", "é"])).map("".join))
@@ -29,7 +29,7 @@ def test_srcset_parser_agrees_with_model(value: str) -> None:
 @example(";url=x")
 def test_refresh_parser_agrees_with_model(content: str) -> None:
     """The span is the URL found by a regular expression."""
-    span = _core.refresh_address(content)
+    span = _core.refresh_url(content)
     assert (content.encode()[slice(*span)].decode() if span else None) == model.refresh(content)
 
 
@@ -51,7 +51,7 @@ CSS_PARTS = st.one_of(
 @given(st.lists(CSS_PARTS).map("; ".join))
 def test_css_url_parser_agrees_with_model(text: str) -> None:
     """The URLs are those found by a regular expression, at the reported positions."""
-    actual = _core.css_addresses(text)
+    actual = _core.css_urls(text)
     assert [value for _, _, value in actual] == model.css(text)
     data = text.encode()
     for start, end, value in actual:

@@ -73,7 +73,7 @@ def assert_readers_agree(data: bytes, limit: int) -> str | None:
     expected = model.lines_of(text, limit, damage)
     assert lines == expected
     assert (reader.damage, column.damage) == (damage, damage)
-    assert (column.rows, column.left_out, column.keys, column.first_unsorted) == model.key_column(expected)
+    assert (column.rows, column.skipped, column.keys, column.first_unsorted) == model.key_column(expected)
     return damage
 
 

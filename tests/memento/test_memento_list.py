@@ -15,7 +15,7 @@ from tests.models import mementos as model
 from unlost import _core
 from unlost.archives import join_url
 from unlost.errors import DateError, InputError, UsageError
-from unlost.memento import Mementos, MementoTuple, SeenMementos, read_archive_timemap, read_timemap
+from unlost.memento import MementoDedup, Mementos, MementoTuple, read_archive_timemap, read_timemap
 from unlost.problems import Problems
 
 DATES = st.one_of(
@@ -50,7 +50,7 @@ def test_memento_list_agrees_with_model(
     assert len(mementos) == len(expected.rows)
     assert [mementos[index] for index in range(-len(mementos), len(mementos))] == expected.rows * 2
     assert (mementos.first, mementos.last) == ((expected.rows[0], expected.rows[-1]) if expected.rows else (None, None))
-    assert mementos.packed() == expected.packed()
+    assert mementos.pack() == expected.packed()
     assert mementos.closest(one) == expected.closest(one)
     one = one.replace("235960", "235959")
     other = (other or one).replace("235960", "235959")
@@ -67,9 +67,9 @@ def test_memento_list_agrees_with_model(
 @given(st.lists(ROWS, max_size=4))
 def test_merge_is_independent_of_grouping_and_order(lists: list[list[tuple[str, str, str]]]) -> None:
     """Merged lists equal one list of all mementos."""
-    merged = Mementos.merged(to_mementos(rows) for rows in lists)
+    merged = Mementos.merge(to_mementos(rows) for rows in lists)
     assert merged == to_mementos([row for rows in lists for row in rows])
-    assert merged == Mementos.merged([merged, to_mementos([]), merged])
+    assert merged == Mementos.merge([merged, to_mementos([]), merged])
     assert hash(merged) == hash(to_mementos([row for rows in reversed(lists) for row in rows]))
 
 
@@ -86,7 +86,7 @@ def test_slice_equals_list_of_same_mementos(rows: list[tuple[str, str, str]], be
 def test_packed_mementos_round_trip_is_lossless(rows: list[tuple[str, str, str]]) -> None:
     """Packing and pickling preserve the list."""
     mementos = to_mementos(rows)
-    assert Mementos.unpacked(mementos.packed()) == mementos
+    assert Mementos.unpack(mementos.pack()) == mementos
     assert pickle.loads(pickle.dumps(mementos)) == mementos  # noqa: S301  trusted data
 
 
@@ -102,7 +102,7 @@ def test_corrupt_packed_mementos_are_rejected_or_valid(noise: bytes, begin: int,
     """Arbitrary bytes yield sorted, escaped mementos or `InputError`."""
     data = PACKED[:begin] + noise + PACKED[max(begin, end) :]
     try:
-        mementos = Mementos.unpacked(data)
+        mementos = Mementos.unpack(data)
     except InputError:
         return
     assert list(mementos) == model.Mementos(mementos).rows
@@ -121,7 +121,7 @@ def test_corrupt_packed_mementos_are_rejected_or_valid(noise: bytes, begin: int,
 def test_invalid_packed_mementos_are_rejected(data: bytes) -> None:
     """Unknown versions, incomplete lines, unknown archives and unescaped URIs are invalid."""
     with pytest.raises(InputError, match="packed mementos"):
-        Mementos.unpacked(data)
+        Mementos.unpack(data)
 
 
 def test_invalid_memento_date_is_rejected() -> None:
@@ -240,13 +240,13 @@ def test_resolved_uris_are_limited_in_size() -> None:
     body = b",".join(b"<%d>;rel=memento;datetime=20140210000001" % n for n in range(3_000))
     problems = Problems()
     timemap = read_archive_timemap(body, "a", base, problems)
-    assert 1 << 27 <= timemap.mementos.size < 1 << 28
+    assert 1 << 27 <= timemap.mementos.memory_size < 1 << 28
     assert problems.counts["too-large"] + len(timemap.mementos) == 3_000
 
 
 def test_seen_mementos_counts_new_mementos() -> None:
     """Mementos that differ only in scheme or archive are not new."""
-    seen = SeenMementos()
+    seen = MementoDedup()
     mementos = Mementos(MementoTuple(f"201402{day:02d}000000", "a", "http://a/x") for day in range(1, 29))
     assert [seen.add(mementos[:10]), seen.add(mementos[5:15]), seen.add(mementos[:15]), seen.add(mementos)] == [
         10,
@@ -270,9 +270,9 @@ def test_hundred_thousand_mementos_need_little_memory_and_time() -> None:
     tracemalloc.start()
     begin = time.perf_counter()
     mementos = read_archive_timemap(body, "a", "https://web.example.org/", Problems()).mementos
-    merged = Mementos.merged([mementos[:60_000], mementos[40_000:], mementos])
+    merged = Mementos.merge([mementos[:60_000], mementos[40_000:], mementos])
     text = merged.link_entries(True, True)
-    unpacked = Mementos.unpacked(merged.packed())
+    unpacked = Mementos.unpack(merged.pack())
     closest = [merged.closest(stamp) for stamp in stamps[:1000]]
     elapsed = time.perf_counter() - begin
     _, peak = tracemalloc.get_traced_memory()
@@ -281,6 +281,6 @@ def test_hundred_thousand_mementos_need_little_memory_and_time() -> None:
     assert unpacked == merged == mementos
     assert None not in closest
     written = sum(len(each.uri) for each in merged)
-    assert mementos.size <= sys.getsizeof(mementos) < written + 100_000 * 20
+    assert mementos.memory_size <= sys.getsizeof(mementos) < written + 100_000 * 20
     assert peak < len(text) * 3  # tracemalloc sees only the serialized bytes
     assert elapsed < 5

@@ -53,18 +53,18 @@ def key_field_count(lines: Lines) -> int:
     return max(1 + bool(extra) for _, extra in lines)
 
 
-def weigh_map(path: Path, fields: int = 1, queries: Path | None = None) -> _core.MapScale:
+def weigh_map(path: Path, fields: int = 1, queries: Path | None = None) -> _core.RollupPlanner:
     """Weigh a map in lines, without protected nodes."""
     prior = MissPrior()
-    return _core.MapScale(
+    return _core.RollupPlanner(
         path,
         fields,
         1 << 20,
         queries=queries,
-        weighs=False,
+        by_compressed_size=False,
         depths=(8, 9),
-        protects=False,
-        forced=[],
+        protect_suffixes=False,
+        forced_keys=[],
         prior=(prior.page_discount, prior.host_discount, prior.host, prior.unknown_host_rate, prior.strength),
         memory=None,
         progress=_core.Progress(),
@@ -104,10 +104,10 @@ def test_budget_choice_is_optimal(lines: Lines) -> None:
         assert weighed.smallest[0] == min(possible)
         hull = lower_hull(list(possible.items()))
         for cost, loss in hull:
-            assert weighed.weigh(cost)[1] == pytest.approx(loss, abs=EPSILON)
+            assert weighed.evaluate(cost)[1] == pytest.approx(loss, abs=EPSILON)
         before = math.inf
         for limit in range(min(possible), max(possible) + 2):
-            used, loss = weighed.weigh(limit)
+            used, loss = weighed.evaluate(limit)
             best = min(other for size, other in possible.items() if size <= limit)
             corner = min(other for size, other in hull if size <= limit)
             assert used <= limit
@@ -128,10 +128,13 @@ def test_missed_queries_count_at_deepest_node(lines: Lines, queries: dict[str, i
     with temporary_folder() as folder:
         query_map = write_map(folder / "q.ukvs", model.read(f"{key} {count}" for key, count in queries.items()))
         weighed = weigh_map(write_map(folder / "a.ukvs", lines), queries=query_map)
-        assert (weighed.missed, weighed.hit) == (sum(missed.values()), sum(queries.values()) - sum(missed.values()))
+        assert (weighed.missed_queries, weighed.hit_queries) == (
+            sum(missed.values()),
+            sum(queries.values()) - sum(missed.values()),
+        )
         possible = slow.all_sizes(lines, at, can_roll_up, slow.Prior(), (8, 9))
         for cost, loss in lower_hull(list(possible.items())):
-            assert weighed.weigh(cost)[1] == pytest.approx(loss, abs=EPSILON)
+            assert weighed.evaluate(cost)[1] == pytest.approx(loss, abs=EPSILON)
 
 
 @FEWER

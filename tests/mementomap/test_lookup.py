@@ -16,7 +16,7 @@ from unlost import uri
 from unlost._core import MapSource
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
 from unlost.index import Frequency
-from unlost.mementomap import Answer, Map
+from unlost.mementomap import LookupResult, Map
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs"
 
@@ -46,7 +46,7 @@ def test_lookup_in_sample_map_returns_most_specific_row(
     form: Form, url: str, held: bool, matched: str | None, frequency: str | None
 ) -> None:
     """An exclusion wildcard excludes pages below it, but not the page itself."""
-    expected = Answer(uri.key(url).split("?")[0], held, matched, frequency)
+    expected = LookupResult(uri.key(url).split("?")[0], held, matched, frequency)
     holdings = form(SAMPLE)
     assert holdings.lookup(url) == expected
     assert holdings.lookup_many([url]) == [expected]
@@ -72,7 +72,7 @@ def test_total_row_matches_only_in_rolled_up_map(form: Form, tmp_path: Path) -> 
     assert open_map(tmp_path, total, form).lookup("http://a.org/").matched is None
     assert open_map(tmp_path, total, form).lookup_keys_many(["*"])[0].matched is None
     rolled_up = open_map(tmp_path, '!meta {"rolled_up": true}\n' + total, form)
-    assert rolled_up.lookup("http://a.org/") == Answer("org,a)/", True, "*", "54321")
+    assert rolled_up.lookup("http://a.org/") == LookupResult("org,a)/", True, "*", "54321")
     assert rolled_up.lookup("http://a.com/").held is False
 
 
@@ -84,16 +84,16 @@ def test_rows_of_one_key_are_combined(form: Form, tmp_path: Path) -> None:
         "com,a)/ 2001 0\ncom,a)/ 2002 3/1\ncom,a)/ 2003 4/1\ncom,b)/ 2001 0\ncom,b)/* 2001 5\n"
     )
     holdings = open_map(tmp_path, text, form)
-    assert holdings.lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "7/2-")
-    assert holdings.lookup("http://b.com/") == Answer("com,b)/", False, "com,b)/", "0")
-    assert holdings.lookup("http://b.com/x") == Answer("com,b)/x", True, "com,b)/*", "5")
+    assert holdings.lookup("http://a.com/") == LookupResult("com,a)/", True, "com,a)/", "7/2-")
+    assert holdings.lookup("http://b.com/") == LookupResult("com,b)/", False, "com,b)/", "0")
+    assert holdings.lookup("http://b.com/x") == LookupResult("com,b)/x", True, "com,b)/*", "5")
 
 
 @FORMS
 @pytest.mark.parametrize("fields", ["", " x", " 1x", " -1", " 1234567890123456789", ' {"a": 1}'])
 def test_unreadable_frequency_is_held(form: Form, fields: str, tmp_path: Path) -> None:
     """A key with an unknown frequency is held."""
-    assert open_map(tmp_path, f"com,a)/{fields}", form).lookup("http://a.com/") == Answer(
+    assert open_map(tmp_path, f"com,a)/{fields}", form).lookup("http://a.com/") == LookupResult(
         "com,a)/", True, "com,a)/", "/"
     )
 
@@ -104,7 +104,7 @@ def test_frequency_field_position_is_read_from_header(form: Form, tmp_path: Path
     text = '!fields {"keys": ["surt"], "values": ["language", "frequency"]}\ncom,a)/ en 7 {"x": 1}\n'
     assert str(open_map(tmp_path, text, form).lookup("http://a.com/").frequency) == "7"
     text = '!fields {"keys": ["surt"], "values": ["language"]}\ncom,a)/ en\n'
-    assert open_map(tmp_path, text, form).lookup("http://a.com/") == Answer("com,a)/", True, "com,a)/", "/")
+    assert open_map(tmp_path, text, form).lookup("http://a.com/") == LookupResult("com,a)/", True, "com,a)/", "/")
 
 
 def test_ip_address_is_found_in_any_notation(tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_batch_lookup_results_are_an_ordered_sequence(form: Form, threads: int, 
     assert answers == expected
     assert answers == holdings.lookup_many(queries)
     assert answers != [*expected, *expected[:1], "one more"]
-    assert repr(answers) == f"<{count} answers, {sum(answers.held)} held>"
+    assert repr(answers) == f"<{count} results, {sum(answers.held)} held>"
     for index in (count, -count - 1):
-        with pytest.raises(IndexError, match=f"there are {count} answers, none numbered {index}"):
+        with pytest.raises(IndexError, match=f"there are {count} results, none numbered {index}"):
             answers[index]
 
 
@@ -266,7 +266,7 @@ def test_lookup_results_are_independent_of_threads(form: Form, tmp_path: Path) -
     urls = [f"http://a{i % 701}.com/{i:x}/b" for i in range(30_000)]
     keys = "\n".join(uri.key(url) for url in urls).encode()
     expected = holdings.lookup_many(urls, threads=1)
-    assert {answer.held for answer in expected if isinstance(answer, Answer)} == {True, False}
+    assert {answer.held for answer in expected if isinstance(answer, LookupResult)} == {True, False}
     for threads in (0, 2, 3, 16, None):
         assert holdings.lookup_many(urls, threads) == expected
         assert holdings.lookup_key_lines(keys, threads) == expected
@@ -304,20 +304,20 @@ def test_lookup_releases_gil(form: Form, tmp_path: Path) -> None:
 def test_lookup_answer_is_immutable_value() -> None:
     """Answers are equal, hashable and picklable."""
     answer = Map.open(SAMPLE).lookup("http://www.bbc.co.uk/images/x")
-    same = Answer("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", Frequency(300, "+", 20, "-"))
+    same = LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", Frequency(300, "+", 20, "-"))
     assert answer == same
     assert hash(answer) == hash(same)
     assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301  trusted data
-    assert answer != Answer("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
+    assert answer != LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
     assert answer != object()
-    not_held = Answer("com,a)/", False)
-    assert repr(not_held) == "Answer(key='com,a)/', held=False, matched=None, frequency=None)"
+    not_held = LookupResult("com,a)/", False)
+    assert repr(not_held) == "LookupResult(key='com,a)/', held=False, matched=None, frequency=None)"
     assert (not_held.matched, not_held.frequency) == (None, None)
     assert pickle.loads(pickle.dumps(not_held)) == not_held  # noqa: S301
     with pytest.raises(AttributeError):
         answer.held = False  # type: ignore[misc]
     with pytest.raises(InputError):
-        Answer("com,a)/", True, "com,a)/", "x")
+        LookupResult("com,a)/", True, "com,a)/", "x")
 
 
 def test_lookup_of_non_utf8_key_preserves_bytes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.mementomap.opened_maps import open_map
 from tests.models import lookup as model
 from unlost import uri
 from unlost.index import Frequency
-from unlost.mementomap import Answer, Map
+from unlost.mementomap import LookupResult, Map
 
 KEYS = [
     "com,a)/", "com,a)/a", "com,a)/a-b", "com,a)/a.html", "com,a)/a/b", "com,a)/a/b/c", "com,a)/%2a", "com,a)/!",
@@ -107,6 +107,6 @@ def test_lookup_has_no_false_negatives(pages: list[tuple[list[str], bool]]) -> N
     with tempfile.TemporaryDirectory() as folder:
         for form in (Map.open, Map.load):
             holdings = open_map(Path(folder), text, form)
-            assert all(isinstance(answer, Answer) and answer.held for answer in holdings.lookup_many(urls))
+            assert all(isinstance(answer, LookupResult) and answer.held for answer in holdings.lookup_many(urls))
             below = [f"{key.removesuffix('/')}/x" for key, (_, wild) in zip(keys, pages, strict=True) if wild]
             assert all(answer.held for answer in holdings.lookup_keys_many(below))

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from tests.refresh.test_pairing import _visits
 from tests.warc.warcs import member, record
-from unlost._core import VisitPairing
+from unlost._core import VisitPairer
 from unlost.errors import InputError
 from unlost.problems import Problems
 from unlost.refresh import FIELDS, ChangeHistory, Visit, VisitLogReader, add_parquet_log, serialize_visit
@@ -42,7 +42,7 @@ def test_plain_and_compressed_logs_are_read(tmp_path: Path) -> None:
     history, reading = read(tmp_path / "b.ndjson.gz", tmp_path / "a.ndjson")
     assert history.matrix() == ChangeHistory.from_visits(GOOD).matrix()
     assert reading.problems.total == 0
-    assert history.tally["out_of_order"] == 3
+    assert history.visit_stats["out_of_order"] == 3
 
 
 def test_bad_lines_are_counted_and_skipped(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_bad_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     assert reading.problems.counts == {"bad-json": 1, "bad-visit": 3}
     assert reading.unknown_fields == {"mood": 1}
     assert history.matrix() == ChangeHistory.from_visits(GOOD).matrix()
-    assert history.tally["without_digest"] == 1
+    assert history.visit_stats["without_digest"] == 1
 
 
 @given(st.lists(_visits, max_size=20))
@@ -67,7 +67,7 @@ def test_parquet_and_json_lines_give_the_same_history(
     write_parquet(path, visits, row_group_size=3)
     history, reading = read(path)
     assert history.matrix() == ChangeHistory.from_visits(visits).matrix()
-    assert history.tally == ChangeHistory.from_visits(visits).tally
+    assert history.visit_stats == ChangeHistory.from_visits(visits).visit_stats
     assert list(history.hosts()) == list(ChangeHistory.from_visits(visits).hosts())
     assert reading.problems.total == 0
 
@@ -112,7 +112,7 @@ def test_damaged_parquet_is_reported(tmp_path: Path) -> None:
         place = file.metadata.row_group(6).column(0).dictionary_page_offset
     path.write_bytes(data[:place] + b"\xff" * 20 + data[place + 20 :])
     problems = Problems()
-    pairing = VisitPairing()
+    pairing = VisitPairer()
     add_parquet_log(pairing, path, problems, {})
     assert problems.counts == {"damaged": 1}
     assert ChangeHistory(pairing.finish()).visits == len(GOOD) * 2000 - 1000
@@ -145,7 +145,7 @@ def test_warc_visits_revisits_and_redirects_are_read(tmp_path: Path) -> None:
     path.write_bytes(b"".join(member(one) for one in records))
     history, reading = read(path)
     assert reading.problems.total == 0
-    tally = history.tally
+    tally = history.visit_stats
     assert (tally["successful"], tally["not_modified"], tally["failed"], tally["pages"]) == (4, 1, 1, 2)
     # The page: unchanged, with a tag that came. The redirect: a new number in the same words.
     assert (history.matrix().unchanged[6], history.matrix().changed[8]) == (1, 1)
@@ -159,6 +159,6 @@ def test_truncated_warc_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(whole)[:-100])
     history, reading = read(path)
-    assert (history.tally["successful"], history.tally["failed"]) == (2, 1)
+    assert (history.visit_stats["successful"], history.visit_stats["failed"]) == (2, 1)
     assert history.matrix().all_changed == 0
     assert reading.problems.total == 1

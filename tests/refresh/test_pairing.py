@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.refresh import cell, pairs
-from unlost._core import VisitPairing
+from unlost._core import VisitPairer
 from unlost.refresh import ALL_INDICATORS, ChangeHistory, Visit, compute_cell, format_cell, indicator_bits
 
 _dates = st.sampled_from([None, "Mon, 10 Feb 2014 00:00:01 GMT", "Mon, 10 Feb 2014 00:00:03 GMT", "yesterday", "soon",
@@ -43,7 +43,7 @@ def test_core_pairing_matches_the_reference_model(visits: list[Visit]) -> None:
     }
     assert counted == dict(found)
     names = ("successful", "not_modified", "failed", "without_digest", "without_host", "duplicate", "out_of_order")
-    assert {name: history.tally[name] for name in names} == {name: tally[name] for name in names}
+    assert {name: history.visit_stats[name] for name in names} == {name: tally[name] for name in names}
     assert history.visits == len(visits)
 
 
@@ -56,11 +56,11 @@ def test_cell_of_two_visits_matches_the_reference_model(last: Visit, this: Visit
 @given(st.lists(_visits, max_size=30))
 def test_spilled_visits_are_read_back(visits: list[Visit]) -> None:
     """The history is the same without memory for visits."""
-    pairing = VisitPairing(0)
+    pairing = VisitPairer(0)
     pairing.add_rows([visit.row for visit in visits])
     spilled, in_memory = ChangeHistory(pairing.finish()), ChangeHistory.from_visits(visits)
     assert spilled.matrix() == in_memory.matrix()
-    assert spilled.tally == in_memory.tally
+    assert spilled.visit_stats == in_memory.visit_stats
     assert list(spilled.hosts()) == list(in_memory.hosts())
 
 

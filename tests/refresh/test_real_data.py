@@ -43,7 +43,7 @@ def test_two_crawls_of_a_site_form_one_history() -> None:
     history, problems = learned(*names)
     matrix = history.matrix()
     assert problems.total == 0
-    assert (history.tally["pages"], matrix.total, matrix.all_changed) == (len(visits), pairs, changed)
+    assert (history.visit_stats["pages"], matrix.total, matrix.all_changed) == (len(visits), pairs, changed)
     assert changed > 0
     assert sum(history.core.bytes_and_text()) > 0
 
@@ -53,7 +53,7 @@ def test_two_crawls_of_a_site_form_one_history() -> None:
 def test_every_visit_of_every_file_is_counted(path: object) -> None:
     """Unusual and damaged files give their readable visits and report the rest."""
     history, _ = learned(str(path))
-    tally = history.tally
+    tally = history.visit_stats
     assert history.visits == sum(
         tally[name] for name in ("successful", "not_modified", "failed", "without_digest", "without_host")
     )

@@ -81,7 +81,7 @@ def test_simulated_conditional_requests_follow_server_behaviour() -> None:
 
 def test_unsolicited_304_is_a_visit_without_a_body() -> None:
     """It is counted, and makes no pair."""
-    tally = build_history(web_of("unsolicited-304"), 12).tally
+    tally = build_history(web_of("unsolicited-304"), 12).visit_stats
     assert tally["not_modified"] > 0
     assert tally["successful"] + tally["not_modified"] == sum(12 for pages in web_of("unsolicited-304") for _ in pages)
 

@@ -53,7 +53,7 @@ def read_decoded(headers: list[tuple[str, str]], body: bytes, limit: int = LIMIT
         file.flush()
         stored = WarcBody.open(file.name, 0)
         assert stored is not None
-        return stored.read_undone(limit)
+        return stored.read_decoded(limit)
 
 
 def assert_decoders_agree(headers: list[tuple[str, str]], body: bytes) -> None:
@@ -247,4 +247,4 @@ def test_skipped_record_types_are_counted(tmp_path: Path) -> None:
     scanner = WarcScanner(tmp_path / "a.warc", False, ["response"], bodies=True)
     while scanner.next_batch() is not None:
         pass
-    assert scanner.passed() == {"request": 2, "other": 2}
+    assert scanner.skipped_by_type() == {"request": 2, "other": 2}

@@ -52,13 +52,13 @@ def test_other_tasks_run_while_a_timemap_is_streamed(path: str, query: str, monk
     turns = 0
     turns_at_slice: list[int] = []
     threads: set[int] = set()
-    packed = Mementos.packed
+    pack = Mementos.pack
 
     def noting(mementos: Mementos) -> bytes:
         threads.add(threading.get_ident())
-        return packed(mementos)
+        return pack(mementos)
 
-    monkeypatch.setattr(Mementos, "packed", noting)
+    monkeypatch.setattr(Mementos, "pack", noting)
 
     async def send(message: Any) -> None:  # noqa: ANN401
         if message.get("body"):

@@ -47,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     let fields = &fields[..if header_value.is_empty() { 2 } else { 3 }];
     let codings = codings_of(|| fields.iter().copied());
     let whole = decode_body(&codings, body, usize::MAX);
-    assert!(whole.refusal.is_some() || whole.len <= LIMIT);
+    assert!(whole.not_decoded.is_some() || whole.len <= LIMIT);
     assert!(whole.head.len() <= 1 << 10 && whole.head.len() as u64 <= whole.len);
     assert_eq!(
         whole,

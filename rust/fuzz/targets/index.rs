@@ -1,5 +1,5 @@
-//! Counts and describes any bytes as an index: the map covers what the rows name, statistics count the same rows; no
-//! panic.
+//! Counts and describes any bytes as an index: the map covers the pages of the rows, statistics count the same rows;
+//! never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -40,9 +40,9 @@ fuzz_target!(|data: &[u8]| {
     };
     let block = 1 + usize::from(first >> 4) * 16;
     let progress = Progress::default();
-    let mut gatherer = StatisticsCollector::new(RowFilter::default(), build_options(block));
-    if gatherer.add_file(text, layout.clone(), &progress).is_ok() {
-        let _ = gatherer.finish();
+    let mut collector = StatisticsCollector::new(RowFilter::default(), build_options(block));
+    if collector.add_file(text, layout.clone(), &progress).is_ok() {
+        let _ = collector.finish();
     }
     let mut estimator = Estimator::new(RowFilter::default(), build_options(block), None);
     if estimator.add_file(text, layout.clone(), &progress).is_ok() {
@@ -52,29 +52,36 @@ fuzz_target!(|data: &[u8]| {
     }
     let written = [block, 1 << 16].map(|block| {
         let mut builder = Builder::new(row_filter.clone(), build_options(block), false);
-        let (tally, _) = builder.add_file(text, layout.clone(), &progress).ok()?;
+        let (line_stats, _) = builder.add_file(text, layout.clone(), &progress).ok()?;
         let mut out = Vec::new();
         builder
             .finish(&progress)
             .ok()?
             .write(None, &mut out, &progress)
             .ok()?;
-        Some((tally, out))
+        Some((line_stats, out))
     });
     // Block boundaries do not matter, except for a first block too short to detect the layout.
-    let [Some(first_made), Some((tally, map))] = &written else {
+    let [Some(first_made), Some((line_stats, map))] = &written else {
         return;
     };
-    assert_eq!((&first_made.0, &first_made.1), (tally, map));
-    let known: u64 = tally.problems.values().map(|trouble| trouble.count).sum();
-    assert!(tally.counted + tally.foreign + tally.filtered + known <= 2 * tally.lines);
+    assert_eq!((&first_made.0, &first_made.1), (line_stats, map));
+    let known: u64 = line_stats
+        .problems
+        .values()
+        .map(|problem| problem.count)
+        .sum();
+    assert!(
+        line_stats.counted + line_stats.foreign + line_stats.filtered + known
+            <= 2 * line_stats.lines
+    );
     if first & 15 != 1 {
         return;
     }
     // A URL list: everything counted is held.
     let map_layout = Layout {
         frequency: Some(1),
-        rolled_up: false,
+        is_rolled_up: false,
     };
     let form = SearchableMap::Text(TextMap::new(map.as_slice(), map_layout));
     for line in text.split(|&byte| byte == b'\n') {
@@ -86,7 +93,7 @@ fuzz_target!(|data: &[u8]| {
         let mut alone = Builder::new(row_filter.clone(), build_options(1 << 16), false);
         let counted = alone
             .add_file(line, layout.clone(), &progress)
-            .is_ok_and(|(tally, _)| tally.counted > 0);
+            .is_ok_and(|(line_stats, _)| line_stats.counted > 0);
         if counted && !text.starts_with(b"\x1f\x8b") && !text.starts_with(b"\x28\xb5\x2f\xfd") {
             assert!(
                 results

@@ -19,13 +19,13 @@ fuzz_target!(|input: &[u8]| {
     // A few bytes of a frame may expand to gigabytes of text: only its beginning is compared.
     let mut source = Source::new(file).expect("memory does not fail");
     let mut text = Vec::new();
-    let most = 1 << 20;
+    let max_bytes = 1 << 20;
     source
         .by_ref()
-        .take(most)
+        .take(max_bytes)
         .read_to_end(&mut text)
         .expect("memory does not fail");
-    if text.len() as u64 == most {
+    if text.len() as u64 == max_bytes {
         return;
     }
 
@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
     let again = Source::new(Cursor::new(owned.clone())).expect("memory does not fail");
     let mut lines = Lines::new(again, limit);
     let (mut at, mut count) = (0, 0);
-    let (mut rows, mut left_out, mut keys, mut last) = (0, 0, 0, None);
+    let (mut rows, mut skipped, mut keys, mut last) = (0, 0, 0, None);
     while let Some(line) = lines.next_line().expect("memory does not fail") {
         count += 1;
         assert_eq!((line.number, line.offset), (count, at as u64));
@@ -46,7 +46,7 @@ fuzz_target!(|input: &[u8]| {
         let is_damaged = source.damage().is_some_and(Damage::cuts_text);
         assert_eq!(line.is_cut, end.is_none() && is_damaged);
         if line.too_long || line.is_cut {
-            left_out += 1;
+            skipped += 1;
             continue;
         }
         let line = match line.text.strip_prefix(b"\xef\xbb\xbf") {
@@ -66,7 +66,7 @@ fuzz_target!(|input: &[u8]| {
     let column = read_key_column(Cursor::new(owned), limit).expect("memory does not fail");
     assert_eq!(
         (column.rows, column.skipped, column.keys),
-        (rows, left_out, keys)
+        (rows, skipped, keys)
     );
     assert_eq!(column.damage, source.damage());
 });

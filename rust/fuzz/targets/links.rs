@@ -29,14 +29,14 @@ fuzz_target!(|body: &[u8]| {
     };
     let mime = TYPES[usize::from(*first) % TYPES.len()];
     let base = BASES[usize::from(*first) / TYPES.len() % BASES.len()];
-    let found = html::find(body, mime, base, None);
+    let page_links = html::find(body, mime, base, None);
     let mut seen = HashSet::new();
-    for link in &found.links {
+    for link in &page_links.links {
         assert!(link.0.starts_with("http://") || link.0.starts_with("https://"));
         assert!(!link.0.contains('#') && link.0.is_ascii() && link.0.len() <= MAX_URL_BYTES);
         assert!(seen.insert(link));
     }
-    assert!(!found.cut || body.starts_with(b"\x1f\x8b"));
+    assert!(!page_links.cut || body.starts_with(b"\x1f\x8b"));
     let text = String::from_utf8_lossy(body);
     for span in spans::srcset::urls(&text) {
         assert!(!text[span].is_empty());

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let layout = Layout {
         frequency: (kind & 3 > 0).then_some(usize::from(kind & 3)),
-        rolled_up: kind & 4 > 0,
+        is_rolled_up: kind & 4 > 0,
     };
     let (query_text, map) = match data.windows(2).position(|pair| pair == b"\n\n") {
         Some(end) => (&data[..end], &data[end + 2..]),

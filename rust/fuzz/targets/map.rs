@@ -10,7 +10,7 @@ use unlost_core::mementomap::lookup::{
 };
 use unlost_core::mementomap::{
     self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
-    RowFilter, Source, add_totals, compact, cut_lines, merge_maps, read_map_lines,
+    RowFilter, Source, add_totals, compact, merge_maps, read_map_lines, split_lines,
 };
 
 const LINE: usize = 300;
@@ -27,7 +27,7 @@ fn compaction(weight: f64) -> Compaction {
     Compaction {
         host: curve(4),
         path: curve(5),
-        forced: HashSet::new(),
+        forced_keys: HashSet::new(),
     }
 }
 
@@ -52,7 +52,7 @@ fn rebuilt(text: &[u8], line_limit: usize) -> Option<Vec<u8>> {
 
 const LAYOUT: Layout = Layout {
     frequency: Some(1),
-    rolled_up: false,
+    is_rolled_up: false,
 };
 
 fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
@@ -104,19 +104,19 @@ fn assert_none_denied(before: &[u8], after: &[u8]) {
 
 fuzz_target!(|data: &[u8]| {
     for fields in [1, 2] {
-        if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
-            let _ = add_totals(&found.totals, fields);
-            let parts = cut_lines(
-                &found.lines,
+        if let Ok(map_lines) = read_map_lines(data.to_vec(), fields, LINE) {
+            let _ = add_totals(&map_lines.totals, fields);
+            let parts = split_lines(
+                &map_lines.lines,
                 &[b"com,".to_vec(), b"org,".to_vec()],
                 fields == 2,
             );
             let size: usize = parts.iter().map(|(_, text)| text.len()).sum();
-            assert_eq!(size, found.lines.len());
+            assert_eq!(size, map_lines.lines.len());
             // The output is read again unchanged.
             let again =
-                read_map_lines(found.lines.clone(), fields, WRITTEN).expect("it was in order");
-            assert_eq!(again.lines, found.lines);
+                read_map_lines(map_lines.lines.clone(), fields, WRITTEN).expect("it was in order");
+            assert_eq!(again.lines, map_lines.lines);
         }
     }
     let Some(map) = rebuilt(data, LINE) else {

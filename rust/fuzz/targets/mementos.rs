@@ -24,7 +24,7 @@ fn check(mementos: &Mementos) {
     mementos.link_entries(&mut SliceWriter(&mut text), ends);
     let entries = text.iter().filter(|&&byte| byte == b'<').count();
     assert_eq!(entries, mementos.len());
-    for (place, memento) in mementos.iter().enumerate() {
+    for (index, memento) in mementos.iter().enumerate() {
         assert!(
             memento
                 .uri
@@ -33,9 +33,9 @@ fn check(mementos: &Mementos) {
         );
         let closest = mementos
             .closest(&memento.datetime)
-            .and_then(|place| mementos.get(place));
+            .and_then(|index| mementos.get(index));
         assert_eq!(closest.map(|found| found.datetime), Some(memento.datetime));
-        assert_eq!(mementos.slice(place..place + 1).len(), 1);
+        assert_eq!(mementos.slice(index..index + 1).len(), 1);
     }
 }
 
@@ -43,6 +43,6 @@ fuzz_target!(|text: &[u8]| {
     if let Ok(mementos) = list::unpack(text) {
         check(&mementos);
     }
-    let found = list::read(text, "a", "http://a.org/map/link/http://b/?c");
-    check(&found.mementos);
+    let timemap = list::read(text, "a", "http://a.org/map/link/http://b/?c");
+    check(&timemap.mementos);
 });

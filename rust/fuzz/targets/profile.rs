@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::mementomap::{
-    HoldingsError, MapReader, ProfileReader, Progress, SeenKeys, check_profile, merge_profiles,
+    HoldingsError, KeyPresence, MapReader, ProfileReader, Progress, check_profile, merge_profiles,
     profiles_to_map,
 };
 use unlost_core::uri::{ALL_POLICIES, Policy, RuleSet, Section, Suffixes};
@@ -44,10 +44,10 @@ fuzz_target!(|data: &[u8]| {
         let _ = check_profile(&mut reader, policy, RuleSet::Wayback, &suffixes);
     }
     let keys = one.split(|&byte| byte == b'\n');
-    let mut seen = SeenKeys::new(keys);
-    let _ = seen.see(other);
+    let mut presence = KeyPresence::new(keys);
+    let _ = presence.scan(other);
     assert_eq!(
-        seen.seen().count(),
+        presence.seen().count(),
         one.split(|&byte| byte == b'\n').count()
     );
     if let Ok(sum) = merged(&[one, other], LINE) {

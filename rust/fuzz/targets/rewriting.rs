@@ -27,8 +27,8 @@ fuzz_target!(|body: &[u8]| {
     let nothing = vec![None::<String>; document.links().count()];
     assert!(document.splice(body, &nothing).body.is_none());
     if document.encoding.is_some() {
-        let found = html::find(body, mime, BASE, None);
-        let known = found.links.iter().map(|(uri, purpose)| (&**uri, *purpose));
+        let page_links = html::find(body, mime, BASE, None);
+        let known = page_links.links.iter().map(|(uri, kind)| (&**uri, *kind));
         assert!(document.links().eq(known));
     }
     let replacements: Vec<_> = (0..document.links().count())
@@ -41,15 +41,15 @@ fuzz_target!(|body: &[u8]| {
     {
         let charset = document.transcoded.then_some("utf-8");
         let links = html::find(new, mime, BASE, charset).links;
-        let uses = document.links().map(|(_, purpose)| purpose);
+        let kinds = document.links().map(|(_, kind)| kind);
         let expected = replacements
             .into_iter()
             .flatten()
-            .zip(uses)
+            .zip(kinds)
             .collect::<Vec<_>>();
         if links != expected {
             // Compressed bodies lose their type, and the header in which a charset is declared moves.
-            assert!(document.unpacked || is_told_inside(body));
+            assert!(document.unpacked || may_declare_charset(body));
         }
     }
     let options = Options {
@@ -75,7 +75,7 @@ fuzz_target!(|body: &[u8]| {
 });
 
 /// Whether a body may declare its charset itself.
-fn is_told_inside(body: &[u8]) -> bool {
+fn may_declare_charset(body: &[u8]) -> bool {
     let lower = body.to_ascii_lowercase();
     [&b"charset"[..], b"encoding"]
         .iter()

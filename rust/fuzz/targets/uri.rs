@@ -24,7 +24,7 @@ fuzz_target!(|text: &[u8]| {
     let mut named = b"http://".to_vec();
     if name(&url, &mut named).is_ok() {
         assert!(named.iter().all(u8::is_ascii_graphic));
-        let url = WebUrl::read(&named).expect("a name is an address without its scheme");
+        let url = WebUrl::read(&named).expect("a name is a URL without its scheme");
         let mut again = b"http://".to_vec();
         name(&url, &mut again).expect("a name has one");
         assert_eq!(named, again);
@@ -39,14 +39,14 @@ fuzz_target!(|text: &[u8]| {
         surt_of_uri(&first, rules, &mut again).expect("a SURT is one");
         assert_eq!(first, again);
         let mut unsurted = Vec::new();
-        unsurt(&first, rules, &mut unsurted).expect("the SURT of an address leads back");
+        unsurt(&first, rules, &mut unsurted).expect("the SURT of a URL converts back");
         again.clear();
-        surt_of_uri(&unsurted, rules, &mut again).expect("the way back leads to an address");
+        surt_of_uri(&unsurted, rules, &mut again).expect("an unsurted SURT is a URL");
         assert_eq!(first, again);
         let mut form = Vec::new();
         canonical(&url, rules, &mut form).expect("what has a SURT has a canonical form");
         again.clear();
-        surt_of_uri(&form, rules, &mut again).expect("a canonical form is an address");
+        surt_of_uri(&form, rules, &mut again).expect("a canonical form is a URL");
         assert_eq!(first, again);
     }
 });

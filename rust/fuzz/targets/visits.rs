@@ -39,14 +39,16 @@ fuzz_target!(|data: &[u8]| {
         assert!(cell_of_visits(&visit(pair[0]), &visit(pair[1])) < CELLS);
     }
     let history = pairer.finish().expect("the disk has room");
-    let tally = history.visit_stats();
-    let all = tally.successful
-        + tally.not_modified
-        + tally.failed
-        + tally.without_digest
-        + tally.without_host;
+    let visit_stats = history.visit_stats();
+    let all = visit_stats.successful
+        + visit_stats.not_modified
+        + visit_stats.failed
+        + visit_stats.without_digest
+        + visit_stats.without_host;
     assert_eq!(all, lines.len() as u64);
-    assert!(history.len() as u64 + tally.pages + tally.duplicate == tally.successful);
+    assert!(
+        history.len() as u64 + visit_stats.pages + visit_stats.duplicate == visit_stats.successful
+    );
     for by_text in [false, true] {
         let matrix = history.matrix(by_text);
         let of_hosts = (0..history.hosts().len()).map(|host| history.host_cells(host, by_text));
@@ -57,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         assert_eq!(sum.to_vec(), matrix.to_vec());
-        let _ = history.lying(by_text);
+        let _ = history.lying_hosts(by_text);
         let _ = history.spread(by_text, Fields(u8::MAX));
         let splits = history.splits(4);
         let means = vec![vec![0.5; CELLS]; splits.len() + 1];

@@ -1,4 +1,4 @@
-//! Memory-mapped files: the only unsafe code of the core besides byte comparison in `html/simd_scanner.rs`.
+//! Memory-mapped files. Together with the byte comparison in `html/simd_scanner.rs`, the only unsafe code of the core.
 #![allow(unsafe_code)]
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers for tests, the same in every run.
+//! Deterministic pseudo-random numbers for tests.
 
 /// Returns a generator of numbers from 0 up to, but not including, its argument.
 pub(crate) fn test_rng(seed: u64) -> impl FnMut(usize) -> usize {

@@ -17,16 +17,16 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(find_links, module)?)?;
     module.add_function(wrap_pyfunction!(page_text, module)?)?;
     module.add_function(wrap_pyfunction!(resemblance, module)?)?;
-    module.add_function(wrap_pyfunction!(srcset_addresses, module)?)?;
-    module.add_function(wrap_pyfunction!(css_addresses, module)?)?;
-    module.add_function(wrap_pyfunction!(refresh_address, module)?)?;
+    module.add_function(wrap_pyfunction!(srcset_urls, module)?)?;
+    module.add_function(wrap_pyfunction!(css_urls, module)?)?;
+    module.add_function(wrap_pyfunction!(refresh_url, module)?)?;
     module.add_function(wrap_pyfunction!(script_candidates, module)?)?;
     module.add_function(wrap_pyfunction!(page_candidates, module)?)?;
     rewriting::add_to(module)
 }
 
 /// The size of uncompressed input that is read in some hundred microseconds.
-const SHORT: usize = 1 << 14;
+const SMALL_BYTES: usize = 1 << 14;
 
 /// Runs a task with the GIL released; for short input, releasing it would cost more than the task.
 pub fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce() -> T) -> T {
@@ -34,7 +34,7 @@ pub fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce()
 }
 
 pub fn is_short(body: &[u8]) -> bool {
-    body.len() < SHORT && !body.starts_with(b"\x1f\x8b")
+    body.len() < SMALL_BYTES && !body.starts_with(b"\x1f\x8b")
 }
 
 type Links<'py> = (Vec<(Bound<'py, PyString>, &'static str)>, usize, bool);
@@ -47,10 +47,10 @@ fn find_links<'py>(
     base: &str,
     charset: Option<&str>,
 ) -> Links<'py> {
-    let found = aside(py, is_short(body), || html::find(body, mime, base, charset));
-    let links = found.links.iter();
-    let links = links.map(|(uri, purpose)| (PyString::new(py, uri), purpose.name()));
-    (links.collect(), found.dropped, found.cut)
+    let body_links = aside(py, is_short(body), || html::find(body, mime, base, charset));
+    let links = body_links.links.iter();
+    let links = links.map(|(uri, kind)| (PyString::new(py, uri), kind.name()));
+    (links.collect(), body_links.dropped, body_links.cut)
 }
 
 #[pyfunction]
@@ -80,9 +80,9 @@ fn resemblance(
             "0: a shingle has at least one word".to_owned(),
         ));
     }
-    // Lone surrogates separate words like any other character that is not a letter.
+    // Lone surrogates separate words, like all characters other than letters and digits.
     let (first, second) = (first.to_string_lossy(), second.to_string_lossy());
-    let is_short = first.len() + second.len() < SHORT;
+    let is_short = first.len() + second.len() < SMALL_BYTES;
     Ok(aside(py, is_short, || {
         shingles::resemblance(&first, &second, size)
     }))
@@ -90,26 +90,22 @@ fn resemblance(
 
 /// Spans are of bytes in UTF-8.
 #[pyfunction]
-fn srcset_addresses(value: &str) -> Vec<(usize, usize)> {
+fn srcset_urls(value: &str) -> Vec<(usize, usize)> {
     let spans = html::spans::srcset::urls(value);
     spans.map(|span| (span.start, span.end)).collect()
 }
 
 #[pyfunction]
-fn css_addresses(text: &str) -> Vec<(usize, usize, String)> {
+fn css_urls(text: &str) -> Vec<(usize, usize, String)> {
     let mut found = Vec::new();
-    html::spans::css::urls(text, |address| {
-        found.push((
-            address.span.start,
-            address.span.end,
-            address.value.to_string(),
-        ));
+    html::spans::css::urls(text, |url| {
+        found.push((url.span.start, url.span.end, url.value.to_string()));
     });
     found
 }
 
 #[pyfunction]
-fn refresh_address(content: &str) -> Option<(usize, usize)> {
+fn refresh_url(content: &str) -> Option<(usize, usize)> {
     html::spans::refresh::url(content).map(|span| (span.start, span.end))
 }
 

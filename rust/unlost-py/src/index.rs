@@ -14,7 +14,7 @@ use unlost_core::input::Source;
 
 use crate::counted_file::{Counted, Counter};
 
-/// Text per batch: lines may be long, and batches are in memory.
+/// The maximum bytes of text per batch: lines may be long, and batches are in memory.
 const BATCH_BYTES: usize = 1 << 20;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -121,7 +121,7 @@ fn inflated_length(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
 #[pyclass(frozen, get_all, module = "unlost._core")]
 struct KeyColumn {
     rows: u64,
-    left_out: u64,
+    skipped: u64,
     keys: u64,
     first_unsorted: Option<u64>,
     damage: Option<&'static str>,
@@ -132,7 +132,7 @@ fn key_column(py: Python<'_>, path: PathBuf, limit: usize) -> PyResult<KeyColumn
     let column = py.detach(|| read_key_column(File::open(path)?, limit))?;
     Ok(KeyColumn {
         rows: column.rows,
-        left_out: column.skipped,
+        skipped: column.skipped,
         keys: column.keys,
         first_unsorted: column.first_unsorted,
         damage: column.damage.map(Damage::kind),

@@ -10,7 +10,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The size of input that is parsed in some hundred microseconds.
-pub const SHORT: usize = 1 << 18;
+pub const SMALL_BYTES: usize = 1 << 18;
 
 pub type List<'py> = (
     Bound<'py, PyString>,
@@ -63,13 +63,13 @@ pub fn occurred(faults: [(usize, usize); Fault::ALL.len()]) -> Vec<(&'static str
 #[pyfunction]
 fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
     // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
-    let found = if body.len() < SHORT {
+    let timemap = if body.len() < SMALL_BYTES {
         link_format::read(body)
     } else {
         py.detach(|| link_format::read(body))
     };
     // Columns, not rows: Python makes its own tuples of them, and temporary tuples would cost as much again.
-    let all = &found.mementos;
+    let all = &timemap.mementos;
     let mementos = (
         PyList::new(py, all.iter().map(|each| PyString::new(py, &each.uri)))?,
         PyList::new(py, all.iter().map(|each| date(py, &each.datetime)))?,
@@ -78,16 +78,22 @@ fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
         PyList::new(py, all.iter().map(|each| each.dated_by_uri))?,
     );
     Ok((
-        found.original.as_deref().map(|uri| PyString::new(py, uri)),
-        found.self_link.map(|link| list(py, link)),
-        found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
-        found
+        timemap
+            .original
+            .as_deref()
+            .map(|uri| PyString::new(py, uri)),
+        timemap.self_link.map(|link| list(py, link)),
+        timemap
+            .timegate
+            .as_deref()
+            .map(|uri| PyString::new(py, uri)),
+        timemap
             .timemaps
             .into_iter()
             .map(|link| list(py, link))
             .collect(),
         mementos,
-        found.other_links,
-        occurred(found.faults),
+        timemap.other_links,
+        occurred(timemap.faults),
     ))
 }

@@ -12,7 +12,7 @@ use unlost_core::memento::list::{
     self, LengthCounter, ListEnds, MementoListBuilder, MementoRef, SliceWriter, TextSink,
 };
 
-use super::link_format::SHORT;
+use super::link_format::SMALL_BYTES;
 use crate::errors::{raise_date, raise_input, raise_usage};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -20,7 +20,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The number of mementos that are parsed, merged or written in some hundred microseconds.
-const FEW: usize = 1 << 11;
+const SMALL_LIST: usize = 1 << 11;
 
 static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -71,13 +71,13 @@ enum Form {
 }
 
 impl Form {
-    fn write(self, copies: &list::Mementos, out: &mut impl TextSink) {
+    fn write(self, mementos: &list::Mementos, out: &mut impl TextSink) {
         match self {
-            Self::Packed => copies.pack(out),
-            Self::Link(ends) => copies.link_entries(out, ends),
-            Self::Json => copies.json_items(out),
-            Self::Cdxj(ends) => copies.cdxj_lines(out, ends),
-            Self::Lines => copies.text_lines(out),
+            Self::Packed => mementos.pack(out),
+            Self::Link(ends) => mementos.link_entries(out, ends),
+            Self::Json => mementos.json_items(out),
+            Self::Cdxj(ends) => mementos.cdxj_lines(out, ends),
+            Self::Lines => mementos.text_lines(out),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Mementos {
             sink.add(after);
         };
         PyBytes::new_with(py, length.0, |place| {
-            if inner.len() < FEW {
+            if inner.len() < SMALL_LIST {
                 write(place);
             } else {
                 py.detach(|| write(place));
@@ -116,7 +116,7 @@ impl Mementos {
     #[new]
     #[pyo3(signature = (rows=None))]
     fn new(py: Python<'_>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let mut draft = MementoListBuilder::default();
+        let mut builder = MementoListBuilder::default();
         for row in rows
             .map(|rows| rows.try_iter())
             .transpose()?
@@ -124,30 +124,30 @@ impl Mementos {
             .flatten()
         {
             let (datetime, archive, uri): (String, String, Bound<'_, PyString>) = row?.extract()?;
-            let archive = draft.archive(&archive);
-            draft
+            let archive = builder.archive(&archive);
+            builder
                 .add(&digits(py, &datetime)?, archive, bytes_of(&uri)?.into())
                 .map_err(|error| raise_input(py, error.to_string()))?;
         }
         Ok(Self {
-            inner: draft.finish(),
+            inner: builder.finish(),
         })
     }
 
     /// Return all mementos of several lists.
     #[staticmethod]
-    fn merged(py: Python<'_>, parts: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn merge(py: Python<'_>, parts: &Bound<'_, PyAny>) -> PyResult<Self> {
         let parts: Vec<Bound<'_, Self>> = parts
             .try_iter()?
             .map(|part| Ok(part?.cast_into::<Self>()?))
             .collect::<PyResult<_>>()?;
         let inner: Vec<&list::Mementos> = parts.iter().map(|part| &part.get().inner).collect();
         let total: usize = inner.iter().map(|part| part.len()).sum();
-        let merge = || list::Mementos::merge(inner.iter().copied());
-        let merged = if total < FEW {
-            merge()
+        let merge_all = || list::Mementos::merge(inner.iter().copied());
+        let merged = if total < SMALL_LIST {
+            merge_all()
         } else {
-            py.detach(merge)
+            py.detach(merge_all)
         };
         match merged {
             Ok(inner) => Ok(Self { inner }),
@@ -155,14 +155,14 @@ impl Mementos {
         }
     }
 
-    /// Return the mementos that `packed` serialized. Raises InputError for invalid bytes.
+    /// Return the mementos that `pack` serialized. Raises InputError for invalid bytes.
     #[staticmethod]
-    fn unpacked(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        let unpack = || list::unpack(data);
-        let unpacked = if data.len() < SHORT {
-            unpack()
+    fn unpack(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        let unpack_all = || list::unpack(data);
+        let unpacked = if data.len() < SMALL_BYTES {
+            unpack_all()
         } else {
-            py.detach(unpack)
+            py.detach(unpack_all)
         };
         match unpacked {
             Ok(inner) => Ok(Self { inner }),
@@ -171,7 +171,7 @@ impl Mementos {
     }
 
     /// Return the mementos as bytes, for storage.
-    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn pack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.written(py, Form::Packed, (None, None))
     }
 
@@ -196,7 +196,7 @@ impl Mementos {
 
     /// Memory use in bytes.
     #[getter]
-    fn size(&self) -> usize {
+    fn memory_size(&self) -> usize {
         self.inner.size()
     }
 
@@ -211,27 +211,27 @@ impl Mementos {
     fn __getitem__<'py>(
         &self,
         py: Python<'py>,
-        place: &Bound<'py, PyAny>,
+        index: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let length = isize::try_from(self.inner.len()).unwrap_or(isize::MAX);
-        if let Ok(places) = place.cast::<PySlice>() {
-            let places = places.indices(length)?;
-            if places.step != 1 {
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let indices = slice.indices(length)?;
+            if indices.step != 1 {
                 let message = "expected a slice without steps";
                 return Err(raise_usage(py, message.to_owned()));
             }
-            let begin = usize::try_from(places.start).unwrap_or(0);
-            let inner = self.inner.slice(begin..begin + places.slicelength);
+            let begin = usize::try_from(indices.start).unwrap_or(0);
+            let inner = self.inner.slice(begin..begin + indices.slicelength);
             return Ok(Bound::new(py, Self { inner })?.into_any());
         }
-        let place: isize = place.extract()?;
-        let place = if place < 0 { place + length } else { place };
-        let memento = usize::try_from(place)
+        let index: isize = index.extract()?;
+        let index = if index < 0 { index + length } else { index };
+        let memento = usize::try_from(index)
             .ok()
-            .and_then(|place| self.inner.get(place));
+            .and_then(|index| self.inner.get(index));
         match memento {
             Some(memento) => memento_to_py(py, &memento),
-            None => Err(PyIndexError::new_err("no copy at that place")),
+            None => Err(PyIndexError::new_err("no memento at that index")),
         }
     }
 
@@ -261,8 +261,8 @@ impl Mementos {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let unpack = slf.get_type().getattr("unpacked")?;
-        Ok((unpack, (slf.get().packed(slf.py())?,)))
+        let unpack = slf.get_type().getattr("unpack")?;
+        Ok((unpack, (slf.get().pack(slf.py())?,)))
     }
 
     /// Return the index of the memento closest to a date of 14 digits, the earlier of two; None if there are none.
@@ -279,9 +279,9 @@ impl Mementos {
     fn between(&self, py: Python<'_>, first: Option<&str>, last: Option<&str>) -> PyResult<Self> {
         let first = first.map(|date| digits(py, date)).transpose()?;
         let last = last.map(|date| digits(py, date)).transpose()?;
-        let places = self.inner.span(first.as_ref(), last.as_ref());
+        let range = self.inner.span(first.as_ref(), last.as_ref());
         Ok(Self {
-            inner: self.inner.slice(places),
+            inner: self.inner.slice(range),
         })
     }
 

@@ -8,10 +8,10 @@ use pyo3::types::{PyIterator, PyString};
 use unlost_core::string_arena::StringArena;
 
 /// The number of texts that are prefetched before the first of them is read.
-const AT_ONCE: usize = 64;
+const PREFETCH_COUNT: usize = 64;
 
 /// The approximate length of a URL.
-const TEXT: usize = 80;
+const TEXT_BYTES: usize = 80;
 
 /// The bytes of a `str` or `bytes`, borrowed if possible.
 pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
@@ -22,15 +22,15 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
 /// memory, and processors fetch several at once as long as nothing waits for the first.
 pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> PyResult<()> {
     let mut values = values.try_iter()?;
-    while take_some(&mut values, AT_ONCE, &mut take)? == AT_ONCE {}
+    while take_some(&mut values, PREFETCH_COUNT, &mut take)? == PREFETCH_COUNT {}
     Ok(())
 }
 
-/// At most `most` of the next texts; fewer, or none, at the end.
-pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<StringArena> {
-    let mut texts = StringArena::with_room(most, TEXT);
-    while texts.len() < most {
-        let group_size = AT_ONCE.min(most - texts.len());
+/// The next texts, at most `max_count`; fewer, or none, at the end.
+pub fn next_texts(values: &mut Bound<'_, PyIterator>, max_count: usize) -> PyResult<StringArena> {
+    let mut texts = StringArena::with_room(max_count, TEXT_BYTES);
+    while texts.len() < max_count {
+        let group_size = PREFETCH_COUNT.min(max_count - texts.len());
         if take_some(values, group_size, &mut |text| texts.push(text))? < group_size {
             break;
         }
@@ -40,11 +40,11 @@ pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<S
 
 fn take_some(
     values: &mut Bound<'_, PyIterator>,
-    most: usize,
+    max_count: usize,
     take: &mut impl FnMut(&[u8]),
 ) -> PyResult<usize> {
-    let mut touched = Vec::with_capacity(most);
-    for value in values.take(most) {
+    let mut touched = Vec::with_capacity(max_count);
+    for value in values.take(max_count) {
         touched.push(value?);
     }
     for value in &touched {

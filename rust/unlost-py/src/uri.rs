@@ -82,7 +82,7 @@ fn many<'py>(form: Form, uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Boun
     each(uris, |text, out| form(text, rules, out))
 }
 
-/// For each URL its form, or the error that the single call would raise.
+/// Converts each URL, or returns the error that a single call would raise.
 fn each<'py>(
     uris: &Bound<'py, PyAny>,
     form: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), UriError>,
@@ -275,10 +275,9 @@ impl SuffixList {
             .map_err(|error| raise_uri(py, &error))?;
         let mut surt = Vec::new();
         Policy::Domain.write_key(&Segments::of(&key), &self.suffixes, &mut surt);
-        let mut address = Vec::new();
-        uri::unsurt(&surt, RuleSet::Wayback, &mut address)
-            .map_err(|error| raise_uri(py, &error))?;
-        let host = &address[b"http://".len()..address.len() - 1];
+        let mut url = Vec::new();
+        uri::unsurt(&surt, RuleSet::Wayback, &mut url).map_err(|error| raise_uri(py, &error))?;
+        let host = &url[b"http://".len()..url.len() - 1];
         Ok(string(py, host))
     }
 }

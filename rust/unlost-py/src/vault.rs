@@ -31,7 +31,7 @@ fn encode_rows<'py>(
 }
 
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // the conversion of Python lists
+#[allow(clippy::needless_pass_by_value)] // the arguments are converted from Python lists
 fn decode_rows<'py>(
     py: Python<'py>,
     rows: &[u8],

@@ -59,7 +59,7 @@ struct WarcRecord {
     payload_type: Option<String>,
 }
 
-/// The size of the texts of a record that can be long.
+/// The total size of the fields of a record that can be long.
 fn weight(record: &Record) -> usize {
     [
         &record.uri,
@@ -127,7 +127,7 @@ impl<R: Read> Read for Inflated<R> {
             return Ok(0);
         }
         let count = match self.part.read(&mut out[..most]) {
-            // Not the end of a truncated file: the rest of the ZIP follows.
+            // The deflated data ends early, but the file is not truncated: other members of the ZIP follow.
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
             other => other?,
         };
@@ -155,7 +155,7 @@ impl<R: Read> Read for Interruptible<R> {
     }
 }
 
-type Found = (&'static str, u64, String);
+type ProblemFields = (&'static str, u64, String);
 
 /// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None,
 /// bodies=False).
@@ -164,12 +164,12 @@ type Found = (&'static str, u64, String);
 /// the next records, of the given types only, and problems as (kind, offset, message); None at the end. `start` and
 /// `length` select a part of the file, and `inflated` is its length after inflating if it is deflated: for the members
 /// of a ZIP. `position` is the offset in the file up to which it was read. Raises OSError if the file cannot be read.
-/// passed() returns the number of skipped records by type so far. Thread-safe.
+/// skipped_by_type() returns the number of skipped records by type so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcScanner {
     scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
     types: Option<Vec<String>>,
-    passed: Mutex<BTreeMap<String, u64>>,
+    skipped: Mutex<BTreeMap<String, u64>>,
     read: Counter,
 }
 
@@ -220,7 +220,7 @@ impl WarcScanner {
         Ok(Self {
             scanner: Mutex::new(scanner),
             types,
-            passed: Mutex::default(),
+            skipped: Mutex::default(),
             read,
         })
     }
@@ -230,14 +230,17 @@ impl WarcScanner {
         self.read.get()
     }
 
-    fn passed(&self) -> BTreeMap<String, u64> {
-        self.passed
+    fn skipped_by_type(&self) -> BTreeMap<String, u64> {
+        self.skipped
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(Vec<WarcRecord>, Vec<Found>)>> {
+    fn next_batch(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<Option<(Vec<WarcRecord>, Vec<ProblemFields>)>> {
         let (records, problems, is_over) = py.detach(|| self.scan())?;
         if is_over && records.is_empty() && problems.is_empty() {
             return Ok(None);
@@ -251,14 +254,14 @@ impl WarcScanner {
 }
 
 impl WarcScanner {
-    fn pass(&self, kind: &str) {
+    fn count_skipped(&self, kind: &str) {
         let known = TYPES.iter().find(|&&each| each == kind);
         let kind = known.map_or("other", |kind| kind);
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = passed.get_mut(kind) {
+        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = skipped.get_mut(kind) {
             *count += 1;
         } else {
-            passed.insert(kind.to_owned(), 1);
+            skipped.insert(kind.to_owned(), 1);
         }
     }
 
@@ -266,23 +269,23 @@ impl WarcScanner {
     fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
         let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut records, mut problems) = (Vec::new(), Vec::new());
-        let (mut held, mut undone) = (0, 0);
+        let (mut held, mut decoded) = (0, 0);
         let begin = self.read.get();
         while records.len() + problems.len() < BATCH
             && held < BATCH_BYTES
-            && self.read.get() - begin + undone < BATCH_WORK
+            && self.read.get() - begin + decoded < BATCH_WORK
         {
             match scanner.next_event()? {
                 None => return Ok((records, problems, true)),
                 Some(Event::Problem(problem)) => problems.push(problem),
                 Some(Event::Record(record)) => {
-                    undone += record.details.as_ref().map_or(0, |each| each.body_len);
+                    decoded += record.details.as_ref().map_or(0, |each| each.body_len);
                     let types = self.types.as_ref();
                     if types.is_none_or(|types| types.contains(&record.kind)) {
                         held += weight(&record);
                         records.push(record);
                     } else {
-                        self.pass(&record.kind);
+                        self.count_skipped(&record.kind);
                     }
                 }
             }
@@ -295,8 +298,8 @@ impl WarcScanner {
 ///
 /// `start` and `length` select the part of the file in which the archive is stored, and offsets are relative to it.
 /// fields: of its header, as (name, value). http_head: the HTTP header in its block, or None. read(count) returns the
-/// next bytes of the body, none at its end; read_undone(most) the whole decoded body, at most `most` bytes, and whether
-/// there are more; problems() the problems found so far. Thread-safe.
+/// next bytes of the body, none at its end; read_decoded(max_bytes) the decoded body, at most `max_bytes` bytes,
+/// whether there are more, and whether the body is damaged; problems() the problems found so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcBody {
     record: Mutex<StoredRecord<Part<File>>>,
@@ -349,26 +352,26 @@ impl WarcBody {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn read_undone<'py>(
+    fn read_decoded<'py>(
         &self,
         py: Python<'py>,
-        most: usize,
+        max_bytes: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool, bool)> {
-        let (body, is_cut) = py.detach(|| self.record().read_decoded(most))?;
+        let (body, is_cut) = py.detach(|| self.record().read_decoded(max_bytes))?;
         Ok((PyBytes::new(py, &body.head), is_cut, body.is_broken))
     }
 
-    fn problems(&self) -> Vec<Found> {
+    fn problems(&self) -> Vec<ProblemFields> {
         let record = self.record();
-        let found = record.problems().iter();
-        let mut found: Vec<Found> = found
+        let problems = record.problems().iter();
+        let mut problems: Vec<ProblemFields> = problems
             .map(|problem| (problem.kind, problem.offset, problem.message.clone()))
             .collect();
         let missing = record.missing();
         if missing > 0 {
             let message = format!("{missing} bytes of the block are missing");
-            found.push(("short-block", record.offset(), message));
+            problems.push(("short-block", record.offset(), message));
         }
-        found
+        problems
     }
 }

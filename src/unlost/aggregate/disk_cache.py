@@ -279,7 +279,7 @@ def serialize_result(scope: str, options: RoutingOptions, result: AggregateResul
     head = json.dumps(
         [_cache_identity(scope, result.uri, options), reports, result.passed_over], separators=(",", ":")
     ).encode()
-    body = head + result.mementos.packed()
+    body = head + result.mementos.pack()
     is_compressed = len(body) > _MIN_COMPRESSED_BYTES
     if is_compressed:
         body = zlib.compress(body, 1)
@@ -304,7 +304,7 @@ def deserialize_result(
             raise InputError("a kept answer is one to another question")
         return AggregateResult(
             uri,
-            Mementos.unpacked(body[length:]),
+            Mementos.unpack(body[length:]),
             tuple(
                 ArchiveReport(archive, reason, outcome, count, message=message)
                 for archive, reason, outcome, count, message in reports

@@ -146,7 +146,7 @@ class AggregateResult:
             text = json.dumps([self.uri, reports, self.passed_over]).encode()
             digest = sha256(text + b"\n")
             for begin in range(0, max(1, len(self.mementos)), _DIGEST_BATCH):
-                digest.update(self.mementos[begin : begin + _DIGEST_BATCH].packed())
+                digest.update(self.mementos[begin : begin + _DIGEST_BATCH].pack())
             # Computed once: a cached result is served many times.
             object.__setattr__(self, "_digest", digest.hexdigest()[:32])
         return self._digest or ""

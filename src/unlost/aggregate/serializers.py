@@ -353,7 +353,7 @@ def _relations(result: AggregateResult, place: int) -> dict[int, list[str]]:
     """Return the indices to describe, the requested one first, with the relations of each, in MemGator's order."""
     count = len(result.mementos)
     if not 0 <= place < count:
-        raise IndexError("no copy at that place")
+        raise IndexError("no memento at that index")
     indices = {"first": 0, "last": result.last_index, "closest": place, "next": place + 1, "prev": place - 1}
     if result.is_selection:  # what is between mementos that TimeGates named is not known
         is_known = dict(zip(("first", "last"), result.known_ends, strict=True)) | {"closest": True}

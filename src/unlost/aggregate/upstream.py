@@ -185,7 +185,7 @@ class UpstreamClient:
             return None
         if selection is None:
             return True, True
-        collector.add(selection.mementos, selection.mementos.size)
+        collector.add(selection.mementos, selection.mementos.memory_size)
         return selection.knows_first, selection.knows_last
 
     async def _list_mementos(self, uri: str, archive: Archive, collector: "_MementoCollector") -> None:
@@ -193,7 +193,7 @@ class UpstreamClient:
         # The TimeMaps of archive.today are protected by captchas, which its own client handles.
         if archive.timemap is not None and archive.kind is not ArchiveKind.ARCHIVE_TODAY:
             async for page in TimeMapClient(archive, self._client, collector.problems).pages(uri):
-                collector.add(page, page.size)
+                collector.add(page, page.memory_size)
                 collector.check_size(archive)
             return
         client = self._clients.get(archive.id)
@@ -297,8 +297,8 @@ async def merge_mementos(parts: list[Mementos]) -> Mementos:
     if len(parts) < 2:
         return parts[0] if parts else NO_MEMENTOS
     if sum(map(len, parts)) < THREADED_MERGE_MEMENTOS:
-        return Mementos.merged(parts)
-    return await asyncio.to_thread(Mementos.merged, parts)
+        return Mementos.merge(parts)
+    return await asyncio.to_thread(Mementos.merge, parts)
 
 
 async def _collect_captures(

@@ -21,9 +21,9 @@ from unlost.memento.timemap import (
     MEDIA_TYPE,
     ArchiveTimeMap,
     LinkFormatTimeMap,
+    MementoDedup,
     Mementos,
     MementoTuple,
-    SeenMementos,
     TimeMapLink,
     read_archive_timemap,
     read_timemap,
@@ -124,7 +124,7 @@ class TimeMapClient:
         if not page.parts:
             return
         walk = _PageWalk(self.archive, begin)
-        seen = SeenMementos()
+        seen = MementoDedup()
         size = 0
         for url in walk:
             is_first = url == begin
@@ -133,7 +133,7 @@ class TimeMapClient:
             lists = [part.mementos for part in page.parts if part.mementos]
             for mementos in lists:
                 yield mementos
-                size += mementos.size
+                size += mementos.memory_size
             if page.error is not None:
                 raise page.error
             if page.is_cut or size > MAX_TIMEMAP_BYTES:

@@ -37,7 +37,7 @@ from unlost.cli.problems import EXIT_SKIPPED_INPUT, format_problem, repaired_key
 from unlost.cli.progress import progress, total_size
 from unlost.cli.types import READABLE_FILE
 from unlost.errors import UriError, UsageError
-from unlost.mementomap import Answer, Map
+from unlost.mementomap import LookupResult, Map
 from unlost.mementomap.builder import EXCLUDABLE_PAGES, MapOptions, build_map
 from unlost.mementomap.check import check_map
 from unlost.mementomap.exclude import (
@@ -214,12 +214,12 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
     ctx.exit(code)
 
 
-def _lookup_row(line: inputs.InputLine, answer: Answer) -> str:
+def _lookup_row(line: inputs.InputLine, answer: LookupResult) -> str:
     held = "yes" if answer.held else "no"
     return f"{escape_untrusted(line.text, None)}\t{held}\t{answer.matched or '-'}\t{answer.frequency or '-'}\n"
 
 
-def _lookup_object(line: inputs.InputLine, answer: Answer) -> str:
+def _lookup_object(line: inputs.InputLine, answer: LookupResult) -> str:
     frequency = answer.frequency
     return json_line(
         uri=line.decode(),

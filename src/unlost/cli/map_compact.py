@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from unlost._core import MapShape
+from unlost._core import CompactionStats
 from unlost.atomic import atomic_file
 from unlost.cli import types
 from unlost.cli.messages import say
@@ -24,7 +24,7 @@ from unlost.mementomap.query_logs import QueryLogOptions
 from unlost.mementomap.readers import QUERY_KINDS, QueryKind
 
 
-def write_trace(trace: Path | None, shape: MapShape) -> None:
+def write_trace(trace: Path | None, shape: CompactionStats) -> None:
     """Write lines read against lines left as CSV, if a file is given."""
     if trace is not None:
         with atomic_file(trace) as curve:
@@ -38,7 +38,7 @@ def rollups_by_level(rollups: Sequence[int], host_levels: int) -> dict[str, int]
     return {name: count for name, count in zip(names, rollups, strict=True) if count}
 
 
-def format_compaction(shape: MapShape) -> str:
+def format_compaction(shape: CompactionStats) -> str:
     """Return a summary of the compaction as text."""
     rolled = ", ".join(f"{name} {count}" for name, count in rollups_by_level(shape.rollups, shape.host_levels).items())
     return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
@@ -106,7 +106,7 @@ def _format_budget(budget: MapBudget, report: BudgetReport) -> str:
 
 
 def _budget_object(
-    budget: MapBudget, options: BudgetOptions, report: BudgetReport, shape: MapShape
+    budget: MapBudget, options: BudgetOptions, report: BudgetReport, shape: CompactionStats
 ) -> dict[str, object]:
     return {
         "lines_in": shape.lines_in,

@@ -180,7 +180,7 @@ def print_json(found: LearnResult, *, schedule: bool) -> None:
         stated = policy.estimate
         result |= {
             "visits": history.visits,
-            "tally": history.tally,
+            "tally": history.visit_stats,
             "learned": stated
             and {
                 "reliability": stated.reliability,
@@ -341,7 +341,7 @@ def report_lines(found: LearnResult, schedule: Sequence[tuple[str, float, float 
 
 
 def _visits(history: ChangeHistory) -> Iterator[str]:
-    tally = history.tally
+    tally = history.visit_stats
     pages = f"{tally['pages']:,} pages of {tally['hosts']:,} hosts"
     yield f"{history.visits:,} visits: {tally['successful']:,} successful, to {pages}"
     for name, words in (

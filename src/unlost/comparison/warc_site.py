@@ -215,7 +215,7 @@ class WarcSiteReader:
             if on_read is not None:
                 on_read(scanner.position)
         self._add_records(last, set(), part, number)
-        self.skipped.update(scanner.passed())
+        self.skipped.update(scanner.skipped_by_type())
 
     def _add_records(self, records: list[WarcRecord], damaged: set[int], part: ArchiveFilePart, number: int) -> None:
         """Add the records, except those of damaged members."""
@@ -391,7 +391,7 @@ class WarcSite:
             else None
         )
         record = cached or part.open_record(offset, skip)
-        content, is_truncated, is_broken = record.read_undone(max_bytes)
+        content, is_truncated, is_broken = record.read_decoded(max_bytes)
         if is_broken and not is_truncated:
             raise ArchiveFileError(f"{part.name}: the record at byte {offset} was changed: read it anew")
         return ResourceBody(content, _record_charset(record), is_truncated)

@@ -149,7 +149,7 @@ def redirect_stub_target(body: bytes, mime: str | None, uri: str, charset: str |
 
 
 def _parse_refresh(content: str) -> tuple[int, str] | None:
-    delay, span = _DELAY.match(content), _core.refresh_address(replace_surrogates(content))
+    delay, span = _DELAY.match(content), _core.refresh_url(replace_surrogates(content))
     if span is None:
         return None
     target = replace_surrogates(content).encode()[slice(*span)].decode("utf-8", "replace").strip()

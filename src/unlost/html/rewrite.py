@@ -126,12 +126,12 @@ def rewrite_links(
     >>> rewrite_links(page, "text/html", "http://a.example/d/", None, lambda uri, kind: new.get(uri)).body
     b"<A class=x href='../b.html#top' >B</a> <img src=img/c&amp;d.png><img src=d.png>"
     """
-    drops = (drop_base, drop_integrity, drop_csp)
+    disable = (drop_base, drop_integrity, drop_csp)
     folder = page[: page.rfind("/") + 1]
     core_directory = None if directory is None else directory.core
     mime, base, charset = replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset)
     return RewriteResult(
         *_core.rewrite_links(
-            body, mime, base, charset, drops, _KINDS_BY_NUMBER, replace, replace_candidate, core_directory, folder
+            body, mime, base, charset, disable, _KINDS_BY_NUMBER, replace, replace_candidate, core_directory, folder
         )
     )

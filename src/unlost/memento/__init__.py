@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from unlost.memento.timemap import TIMEMAP_PROBLEM_KINDS as TIMEMAP_PROBLEM_KINDS
     from unlost.memento.timemap import ArchiveTimeMap as ArchiveTimeMap
     from unlost.memento.timemap import LinkFormatTimeMap as LinkFormatTimeMap
+    from unlost.memento.timemap import MementoDedup as MementoDedup
     from unlost.memento.timemap import Mementos as Mementos
     from unlost.memento.timemap import MementoTuple as MementoTuple
-    from unlost.memento.timemap import SeenMementos as SeenMementos
     from unlost.memento.timemap import TimeMapEntry as TimeMapEntry
     from unlost.memento.timemap import TimeMapLink as TimeMapLink
     from unlost.memento.timemap import format_timemap as format_timemap
@@ -24,7 +24,7 @@ else:
         __name__,
         {
             "timemap": (
-                "ArchiveTimeMap LinkFormatTimeMap MementoTuple Mementos SeenMementos TIMEMAP_PROBLEM_KINDS "
+                "ArchiveTimeMap LinkFormatTimeMap MementoTuple Mementos MementoDedup TIMEMAP_PROBLEM_KINDS "
                 "TimeMapEntry TimeMapLink format_timemap read_archive_timemap read_timemap"
             ),
         },

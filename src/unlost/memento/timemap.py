@@ -13,7 +13,7 @@ ASCII without `<`, `>` and `"`, so that no archive can inject entries, headers o
 ... ])
 >>> len(mementos), mementos[0].uri, mementos.closest("20140101000000")
 (2, 'http://a/1', 0)
->>> Mementos.unpacked(mementos.packed()) == mementos
+>>> Mementos.unpack(mementos.pack()) == mementos
 True
 >>> mementos[1:].first
 MementoTuple(datetime='20150210000001', archive='b', uri='http://b/2')
@@ -30,7 +30,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from unlost import _core, dates
-from unlost._core import Mementos, SeenMementos
+from unlost._core import MementoDedup, Mementos
 from unlost.problems import Problem, Problems
 from unlost.text_lines import read_lines
 
@@ -40,9 +40,9 @@ __all__ = [
     "TIMEMAP_PROBLEM_KINDS",
     "ArchiveTimeMap",
     "LinkFormatTimeMap",
+    "MementoDedup",
     "MementoTuple",
     "Mementos",
-    "SeenMementos",
     "TimeMapEntry",
     "TimeMapLink",
     "format_timemap",

@@ -20,7 +20,7 @@ It must not import `archives`, `aggregate`, `recover` or anything else that send
 ...     file = Path(folder, "a.ukvs")
 ...     _ = file.write_text("com,* 10000+\norg,arxiv)/* 2500~/900\norg,arxiv)/pdf/* 0\n")
 ...     Map.open(file).lookup("https://arxiv.org/pdf/1234")
-Answer(key='org,arxiv)/pdf/1234', held=False, matched='org,arxiv)/pdf/*', frequency='0')
+LookupResult(key='org,arxiv)/pdf/1234', held=False, matched='org,arxiv)/pdf/*', frequency='0')
 """
 
 from typing import TYPE_CHECKING
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from unlost.mementomap.lookup import MultiLookup as MultiLookup
     from unlost.mementomap.lookup import RoutingDecision as RoutingDecision
     from unlost.mementomap.lookup import RoutingReason as RoutingReason
-    from unlost.mementomap.map import Answer as Answer
-    from unlost.mementomap.map import Answers as Answers
+    from unlost.mementomap.map import LookupResult as LookupResult
+    from unlost.mementomap.map import LookupResults as LookupResults
     from unlost.mementomap.map import Map as Map
     from unlost.mementomap.merge import MapDifference as MapDifference
     from unlost.mementomap.merge import MapMergeReport as MapMergeReport
@@ -103,7 +103,7 @@ else:
                 "ArchiveHoldings HoldingsMatch HoldingsResult MultiLookup REBUILD_AFTER_DAYS RoutingDecision "
                 "RoutingReason"
             ),
-            "map": "Answer Answers Map",
+            "map": "LookupResult LookupResults Map",
             "merge": "MapDifference MapMergeReport diff_maps merge_maps",
             "profile": "ProfileHeader ProfileLookupResult UriKeyProfile",
             "profile_builder": (

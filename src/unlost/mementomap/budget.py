@@ -14,7 +14,7 @@ from shutil import copyfileobj
 from typing import Literal
 
 from unlost import _core
-from unlost._core import MapShape, Progress
+from unlost._core import CompactionStats, Progress
 from unlost.atomic import atomic_paths
 from unlost.errors import InputError, UsageError
 from unlost.index.ukvs import UkvsHeader, format_header
@@ -253,17 +253,17 @@ def compact_to_budget(
         if query_map is not None:
             report.query_report = count_queries(opts.queries, query_map, header_rules(header), opts.query_options)
         with _errors_naming(name):
-            scale = _build_scale(name, header, budget, opts, report, query_map, on_progress)
+            planner = _build_planner(name, header, budget, opts, report, query_map, on_progress)
             if opts.with_filter is not None:
-                report.filter_bits = _filter_bits(name, scale, budget)
-            while not _try_write(scale, name, header, output, budget, opts, report, Path(folder, "trial")):
+                report.filter_bits = _filter_bits(name, planner, budget)
+            while not _try_write(planner, name, header, output, budget, opts, report, Path(folder, "trial")):
                 # The division relies on an estimate of the smallest map, which may be too low for small maps.
                 report.filter_bits -= 1
     return report
 
 
 def _try_write(
-    scale: "_core.MapScale",
+    planner: "_core.RollupPlanner",
     name: str,
     header: UkvsHeader,
     output: str | PathLike[str],
@@ -286,7 +286,7 @@ def _try_write(
                 map_budget = replace(budget, size=budget.size - report.filter_bytes)
             head = format_header(with_row_bytes(_budget_header(header, budget, report)))
             trial = _TrialMap(name, len(header.keys), head, options.memory, trial_file, map_budget)
-            run_with_progress(lambda progress: _write_map(scale, map_budget, trial, map_path, report, progress))
+            run_with_progress(lambda progress: _write_map(planner, map_budget, trial, map_path, report, progress))
     except UsageError:
         if not report.filter_bits:
             raise
@@ -303,7 +303,7 @@ def _errors_naming(name: str) -> Iterator[None]:
         raise error if str(error).startswith(name) else InputError(f"{name}: {error}") from error
 
 
-def _build_scale(
+def _build_planner(
     name: str,
     header: UkvsHeader,
     budget: MapBudget,
@@ -311,39 +311,41 @@ def _build_scale(
     report: BudgetReport,
     query_map: Path | None,
     on_progress: ProgressCallback | None,
-) -> "_core.MapScale":
+) -> "_core.RollupPlanner":
     prior = options.prior
     prior_values = (prior.page_discount, prior.host_discount, prior.host, prior.unknown_host_rate, prior.strength)
 
-    def work(progress: Progress) -> "_core.MapScale":
-        return _core.MapScale(
+    def work(progress: Progress) -> "_core.RollupPlanner":
+        return _core.RollupPlanner(
             name,
             len(header.keys),
             MAX_LINE_BYTES,
             queries=query_map,
-            weighs=budget.unit == "bytes",
+            by_compressed_size=budget.unit == "bytes",
             depths=(options.host_depth, options.path_depth),
-            protects=options.protect_suffixes,
-            forced=[key.encode() for key in options.rollup],
+            protect_suffixes=options.protect_suffixes,
+            forced_keys=[key.encode() for key in options.rollup],
             prior=prior_values,
             memory=options.memory,
             progress=progress,
         )
 
-    scale = run_with_progress(work, on_progress)
-    report.add_line_stats(scale.tally(), name)
-    report.query_count, report.miss_count = scale.missed + scale.hit, scale.missed
-    return scale
+    planner = run_with_progress(work, on_progress)
+    report.add_line_stats(planner.line_stats(), name)
+    report.query_count, report.miss_count = planner.missed_queries + planner.hit_queries, planner.missed_queries
+    return planner
 
 
-def _filter_bits(name: str, scale: "_core.MapScale", budget: MapBudget) -> int:
+def _filter_bits(name: str, planner: "_core.RollupPlanner", budget: MapBudget) -> int:
     """Return the number of filter bits per key with the lowest expected error."""
-    if scale.wildcards:
+    if planner.wildcards:
         raise InputError(
             f"{name}: has wildcards, which stand for pages that a filter cannot know of: give the map as it was built "
             "from the index"
         )
-    return choose_filter_bits(budget.size, scale.keys, scale.smallest[0] / 8, lambda size: scale.weigh(size * 8)[1])
+    return choose_filter_bits(
+        budget.size, planner.keys, planner.smallest[0] / 8, lambda size: planner.evaluate(size * 8)[1]
+    )
 
 
 def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) -> UkvsHeader:
@@ -367,9 +369,9 @@ class _TrialMap:
     path: Path
     budget: MapBudget
     rollups: "_core.Rollups | None" = None
-    shape: MapShape | None = None
+    shape: CompactionStats | None = None
 
-    def write(self, rollups: "_core.Rollups", progress: Progress) -> MapShape:
+    def write(self, rollups: "_core.Rollups", progress: Progress) -> CompactionStats:
         self.path.touch()
         truncate(self.path, 0)
         self.rollups = rollups
@@ -391,9 +393,14 @@ def compressed_size(path: str | PathLike[str], progress: Progress | None = None)
 
 
 def _write_map(
-    scale: "_core.MapScale", budget: MapBudget, trial: _TrialMap, output: Path, report: BudgetReport, progress: Progress
+    planner: "_core.RollupPlanner",
+    budget: MapBudget,
+    trial: _TrialMap,
+    output: Path,
+    report: BudgetReport,
+    progress: Progress,
 ) -> None:
-    rollups, report.size = fit_to_budget(scale, budget, lambda chosen: trial.size(chosen, progress))
+    rollups, report.size = fit_to_budget(planner, budget, lambda chosen: trial.size(chosen, progress))
     report.shape = trial.shape if trial.rollups is rollups else trial.write(rollups, progress)
     with trial.path.open("rb") as source, output.open("wb") as file:
         copyfileobj(source, file, 1 << 20)
@@ -402,7 +409,7 @@ def _write_map(
 
 
 def fit_to_budget(
-    scale: "_core.MapScale", budget: MapBudget, measure: "Callable[[_core.Rollups], int]"
+    planner: "_core.RollupPlanner", budget: MapBudget, measure: "Callable[[_core.Rollups], int]"
 ) -> "tuple[_core.Rollups, int]":
     """Return the roll-ups that use most of the budget without exceeding it, and their measured size.
 
@@ -414,24 +421,24 @@ def fit_to_budget(
     low, high = 0.0, float("inf")
     best: tuple[_core.Rollups, int] | None = None
     for _ in range(_MAX_TRIES):
-        rollups = scale.choose(limit)
+        rollups = planner.choose(limit)
         size = measure(rollups)
         if size <= budget.size:
             if best is None or size >= best[1]:
                 best = rollups, size
             low = max(low, limit)
-            if rollups.is_all or size >= _MIN_FILL * budget.size or budget.unit == "lines":
+            if rollups.is_complete or size >= _MIN_FILL * budget.size or budget.unit == "lines":
                 break
-        elif rollups.cost <= scale.smallest[0]:
+        elif rollups.cost <= planner.smallest[0]:
             raise UsageError(f"a budget of {budget} is too small: the smallest possible is {size:,} {budget.unit}")
         else:
             high = min(high, limit)
         # Not below the cost of the smallest map, so that whether that fits is measured, not estimated.
-        corrected = max(limit * budget.size / size * (1 + _MIN_FILL) / 2, scale.smallest[0])
+        corrected = max(limit * budget.size / size * (1 + _MIN_FILL) / 2, planner.smallest[0])
         limit = corrected if low < corrected < high else (low + min(high, 2 * limit)) / 2
     if best is None:
         # The estimate was too far off, which happens with maps of a few lines.
-        rollups = scale.choose(scale.smallest[0])
+        rollups = planner.choose(planner.smallest[0])
         size = measure(rollups)
         if size > budget.size:
             raise UsageError(f"a budget of {budget} is too small: the smallest possible is {size:,} {budget.unit}")

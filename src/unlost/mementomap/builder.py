@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from unlost import _core
-from unlost._core import MapShape, Progress
+from unlost._core import CompactionStats, Progress
 from unlost.errors import InputError, UsageError
 from unlost.index.ukvs import UkvsHeader, format_header
 from unlost.mementomap.compact import NO_LIMIT, Compaction
@@ -148,7 +148,7 @@ def build_map(
         def work(progress: Progress) -> None:
             # The range of capture dates is not known yet, but the length of the header is.
             provisional_head = format_header(add_provenance(header, opts.built_at, UNKNOWN_CAPTURE_RANGE, digests))
-            has_begun = compaction is None and builder.begin(path, provisional_head, _input_bytes(inputs))
+            has_begun = compaction is None and builder.start_streaming(path, provisional_head, _input_bytes(inputs))
             count_inputs(
                 inputs,
                 builder,
@@ -169,7 +169,7 @@ def build_map(
                 add_provenance(header, updated_at, capture_range(map_headers, builder.dates()), digests)
             )
             if has_begun:
-                builder.end(head, progress)
+                builder.finish_streaming(head, progress)
             else:
                 report.shape = builder.write(path, head, compaction.to_core() if compaction else None, progress)
 
@@ -187,7 +187,7 @@ def _input_bytes(inputs: Sequence[str | PathLike[str]]) -> int:
     return sizes
 
 
-def mean_children(shape: MapShape) -> tuple[list[float], list[float]]:
+def mean_children(shape: CompactionStats) -> tuple[list[float], list[float]]:
     """Return the mean numbers of children of nodes that have any, by level.
 
     Host nodes begin at H1, path nodes at P0. Empty levels at the end are left out.

@@ -134,10 +134,10 @@ def compact_map(
         with atomic_map_file(output) as path:
 
             def work(progress: Progress) -> None:
-                report.shape, tally = _core.compact_map(
+                report.shape, stats = _core.compact_map(
                     name, len(header.keys), MAX_LINE_BYTES, path, head, parameters.to_core(), memory, progress
                 )
-                report.add_line_stats(tally, name)
+                report.add_line_stats(stats, name)
 
             run_with_progress(work, on_progress)
     except InputError as error:

@@ -9,7 +9,7 @@ from unlost import _core
 from unlost.dates import to_datetime
 from unlost.errors import InputError, UriError, UsageError
 from unlost.mementomap.filter import Filter
-from unlost.mementomap.map import Answer, Map
+from unlost.mementomap.map import LookupResult, Map
 from unlost.mementomap.map_file import map_update_date
 from unlost.uri import key
 
@@ -63,7 +63,7 @@ class HoldingsResult:
     key: str
     decision: RoutingDecision
     reason: RoutingReason
-    map_result: Answer | None = None
+    map_result: LookupResult | None = None
 
     @property
     def should_query(self) -> bool:
@@ -191,7 +191,9 @@ class ArchiveHoldings:
             return self._lookup_in_filters(pages, threads)
         map_results = self.map.lookup_many(pages, threads)
         covered = [
-            index for index, map_result in enumerate(map_results) if isinstance(map_result, Answer) and map_result.held
+            index
+            for index, map_result in enumerate(map_results)
+            if isinstance(map_result, LookupResult) and map_result.held
         ]
         in_filters = dict(zip(covered, self._are_in_filters([pages[index] for index in covered], threads), strict=True))
         is_old = self.has_old_filter()
@@ -237,7 +239,7 @@ class ArchiveHoldings:
         # Some indexes have captures dated in the future, which would make a filter seem new forever.
         return any(date is None or not -_CLOCK_SKEW <= now - date <= self.max_age for date in self._dates)
 
-    def _decide(self, map_result: Answer, in_filters: bool | UriError | None, *, is_old: bool) -> HoldingsResult:
+    def _decide(self, map_result: LookupResult, in_filters: bool | UriError | None, *, is_old: bool) -> HoldingsResult:
         if not map_result.held:
             reason = RoutingReason.UNCOVERED if map_result.matched is None else RoutingReason.EXCLUDED
             return HoldingsResult(map_result.key, RoutingDecision.NOT_HELD, reason, map_result)
@@ -298,7 +300,7 @@ class MultiLookup:
             raise UsageError("holdings of one rule set are asked together: expected some, and all of the same")
         self.rules = rules.pop()
         self.size = len(holdings)
-        self._core_lookup = _core.Panel(
+        self._core_lookup = _core.CoreMultiLookup(
             [(each.map.rows if each.map else None, [pages.file for pages in each.filters]) for each in holdings]
         )
 

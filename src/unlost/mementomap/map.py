@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import Self
 
 from unlost import _core
-from unlost._core import Answer, Answers
+from unlost._core import LookupResult, LookupResults
 from unlost.errors import InputError, UriError
 from unlost.index.ukvs import ROW_BYTES_FIELD, UkvsHeader, UkvsReader
 from unlost.mementomap.map_file import refuse_bad_header, refuse_truncated, refuse_unknown_version
@@ -14,7 +14,7 @@ from unlost.problems import Problems, unreadable_error
 from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-__all__ = ["Answer", "Answers", "Map"]
+__all__ = ["LookupResult", "LookupResults", "Map"]
 
 
 class Map:
@@ -91,7 +91,7 @@ class Map:
         """
         return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES, max_bytes))
 
-    def lookup(self, uri: str | bytes) -> Answer:
+    def lookup(self, uri: str | bytes) -> LookupResult:
         """Look up a page, given by its URL or SURT.
 
         The most specific matching key decides: the page itself, its wildcard, then those of its folders, its host and
@@ -108,7 +108,9 @@ class Map:
         except InputError as error:
             raise self._add_path(error) from error
 
-    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer | UriError]:
+    def lookup_many(
+        self, uris: Iterable[str | bytes], threads: int | None = None
+    ) -> LookupResults[LookupResult | UriError]:
         """Return for each URL the result of `lookup`, or the UriError that it would raise.
 
         The result is a sequence that creates its elements on access; its attribute `held` is a list of booleans.
@@ -122,14 +124,14 @@ class Map:
         except InputError as error:
             raise self._add_path(error) from error
 
-    def lookup_key(self, key: str | bytes) -> Answer:
+    def lookup_key(self, key: str | bytes) -> LookupResult:
         """Look up a key in normal form, as returned by `unlost.uri.key`; its query string is dropped."""
         try:
             return self.rows.lookup_key(key)
         except InputError as error:
             raise self._add_path(error) from error
 
-    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer]:
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> LookupResults[LookupResult]:
         """Look up keys in normal form, as returned by `unlost.uri.key`; query strings are dropped.
 
         Faster than `lookup_many`, because nothing is normalized. A key ends at the first white space.
@@ -139,7 +141,7 @@ class Map:
         except InputError as error:
             raise self._add_path(error) from error
 
-    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> Answers[Answer]:
+    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> LookupResults[LookupResult]:
         """Look up keys in one text, one at the beginning of each line.
 
         Faster than `lookup_keys_many`, because there are no separate string objects.

@@ -62,11 +62,11 @@ def merge_maps(
     with atomic_map_file(output) as path:
 
         def work(progress: Progress) -> None:
-            report.merged, report.dropped, tallies = _core.merge_maps(
+            report.merged, report.dropped, all_stats = _core.merge_maps(
                 inputs, len(header.keys), MAX_LINE_BYTES, path, format_header(with_row_bytes(header)), progress
             )
-            for name, tally in zip(names, tallies, strict=True):
-                report.add_line_stats(tally, name)
+            for name, stats in zip(names, all_stats, strict=True):
+                report.add_line_stats(stats, name)
 
         run_with_progress(work, on_progress)
     return report

@@ -355,12 +355,12 @@ def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | Non
     require_rereadable(path)
     header = ProfileHeader.read(path)
     suffixes = SuffixList(section=header.suffixes)
-    keys, frequency, spread, tally = run_with_progress(
+    keys, frequency, spread, stats = run_with_progress(
         lambda progress: _core.check_profile(name, header.policy, header.rules, suffixes, MAX_LINE_BYTES, progress),
         on_progress,
     )
     problems = Problems()
-    _add_problems(tally[-1], name, problems, PROFILE_PROBLEM_KINDS)
+    _add_problems(stats[-1], name, problems, PROFILE_PROBLEM_KINDS)
     return ProfileCheckResult(header, keys, frequency, spread, problems)
 
 

@@ -23,7 +23,7 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import DEFAULT_RULES
 
 if TYPE_CHECKING:
-    from unlost._core import MapShape, RowColumns, Tally
+    from unlost._core import CompactionStats, LineStats, RowColumns
     from unlost.index.cdx import IndexRow
 
 
@@ -116,11 +116,11 @@ class InputReport:
     filtered: int = 0
     repaired: int = field(default=0, kw_only=True)
     problems: Problems = field(default_factory=Problems)
-    shape: "MapShape | None" = None
+    shape: "CompactionStats | None" = None
 
-    def add_line_stats(self, tally: "Tally", name: str, damage: str | None = None) -> None:
+    def add_line_stats(self, stats: "LineStats", name: str, damage: str | None = None) -> None:
         """Add the statistics of one file from the Rust core."""
-        lines, counted, foreign, filtered, repaired, problems = tally
+        lines, counted, foreign, filtered, repaired, problems = stats
         self.lines += lines
         self.counted += counted
         self.foreign += foreign
@@ -179,13 +179,13 @@ class RowSink(Protocol):
 
     def add_file(
         self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
-    ) -> "tuple[Tally, str | None]":
+    ) -> "tuple[LineStats, str | None]":
         """Count the rows of an index, or the URLs of a list."""
 
-    def add_rows(self, rows: "list[RowColumns]") -> "Tally":
+    def add_rows(self, rows: "list[RowColumns]") -> "LineStats":
         """Count rows that were parsed in Python."""
 
-    def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
+    def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "LineStats":
         """Add the rows of another map."""
 
 
@@ -343,12 +343,12 @@ def _count_file(
         if kind == "urls" and column is None and Path(name).is_file() and is_table(name):
             raise InputError("a table with tabs: give the column of its URLs with --column")
         index = None if column is None else column - 1
-        tally, damage = sink.add_file(name, progress, kind == "urls", index)
-        report.add_line_stats(tally, name, damage)
+        stats, damage = sink.add_file(name, progress, kind == "urls", index)
+        report.add_line_stats(stats, name, damage)
     elif kind == "zipnum" and (parts := _contiguous_zipnum_files(name)) is not None:
         for part in parts:
-            tally, damage = sink.add_file(part, progress)
-            report.add_line_stats(tally, part, damage)
+            stats, damage = sink.add_file(part, progress)
+            report.add_line_stats(stats, part, damage)
     elif kind == "map":
         header = read_compatible_map_header(name, expected_header)
         # Exclusions count only if the map is the only input: another input may hold the pages.

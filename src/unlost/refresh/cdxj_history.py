@@ -162,7 +162,7 @@ def _read_record(snapshot: PageSnapshot, warcs: Path, filename: str, offset: int
     source = WarcBody.open(path, offset, 0)
     if source is None:
         raise InputError("no body")
-    data, is_cut, is_broken = source.read_undone(_MAX_BODY_BYTES)
+    data, is_cut, is_broken = source.read_decoded(_MAX_BODY_BYTES)
     return _add_digest(snapshot, visit, data, is_whole=not is_cut and not is_broken)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from unlost._core import VisitHistory, VisitPairing
+from unlost._core import VisitHistory, VisitPairer
 from unlost.refresh.confidence import (
     ChangeRate,
     ClusteredShare,
@@ -50,14 +50,14 @@ class ChangeHistory:
     With `by_text`, methods count a change of the visible text instead of bytes, where the log has it for both visits.
 
     Attributes:
-        tally: Counts of visits. `successful`, `not_modified`, `failed`, `without_digest` (skipped) and `without_host`
-            add up to all visits; `duplicate` and `out_of_order` are parts of `successful`; `tagged` and `dated` are
-            successful visits with the header; further `pages`, `pairs` and `hosts`.
+        visit_stats: Counts of visits. `successful`, `not_modified`, `failed`, `without_digest` (skipped) and
+            `without_host` add up to all visits; `duplicate` and `out_of_order` are parts of `successful`; `tagged` and
+            `dated` are successful visits with the header; further `pages`, `pairs` and `hosts`.
     """
 
     def __init__(self, core: VisitHistory) -> None:
         self.core = core
-        self.tally = dict(core.tally())
+        self.visit_stats = dict(core.visit_stats())
 
     @classmethod
     def from_visits(cls, visits: Iterable[Visit]) -> "ChangeHistory":
@@ -72,17 +72,18 @@ class ChangeHistory:
     @classmethod
     def from_rows(cls, rows: Iterable[VisitRow]) -> "ChangeHistory":
         """Return the history of visits given as rows."""
-        pairing = VisitPairing()
+        pairer = VisitPairer()
         iterator = iter(rows)
         while batch := list(islice(iterator, _BATCH_SIZE)):
-            pairing.add_rows(batch)
-        return cls(pairing.finish())
+            pairer.add_rows(batch)
+        return cls(pairer.finish())
 
     @property
     def visits(self) -> int:
         """Number of all visits in the log."""
         return sum(
-            self.tally[name] for name in ("successful", "not_modified", "failed", "without_digest", "without_host")
+            self.visit_stats[name]
+            for name in ("successful", "not_modified", "failed", "without_digest", "without_host")
         )
 
     def matrix(self, *, by_text: bool = False) -> DecisionMatrix:
@@ -91,7 +92,7 @@ class ChangeHistory:
 
     def hosts(self, *, by_text: bool = False) -> Iterator[HostHistory]:
         """Yield all hosts in the order of their first visits."""
-        for first in range(0, self.tally["hosts"], _BATCH_SIZE):
+        for first in range(0, self.visit_stats["hosts"], _BATCH_SIZE):
             for name, visits, tagged, dated, server, cells in self.core.hosts(first, first + _BATCH_SIZE, by_text):
                 yield HostHistory(name, visits, tagged, dated, server, DecisionMatrix.from_pairs(cells))
 
@@ -104,14 +105,14 @@ class ChangeHistory:
             bits: Indicators, as from `decision_matrix.indicator_bits`.
             since: Seconds since 1970.
         """
-        for first in range(0, self.tally["hosts"], _BATCH_SIZE):
-            for name, groups in self.core.seen(first, first + _BATCH_SIZE, by_text, bits, since):
+        for first in range(0, self.visit_stats["hosts"], _BATCH_SIZE):
+            for name, groups in self.core.host_groups(first, first + _BATCH_SIZE, by_text, bits, since):
                 if groups:
                     yield name, dict(groups)
 
     def change_rates(self, *, by_text: bool = False) -> Iterator[ChangeRate | None]:
         """Yield the change rate of each host's pages in the order of `hosts`; None if no page was visited twice."""
-        for number in range(self.tally["hosts"]):
+        for number in range(self.visit_stats["hosts"]):
             yield estimate_change_rate(self.core.intervals(number, by_text))
 
     def bootstrap_reliability(
@@ -168,7 +169,7 @@ class UnreliableHost:
 def find_unreliable_hosts(history: ChangeHistory, *, by_text: bool = False) -> list[UnreliableHost]:
     """Return the hosts whose claims are more likely false than true, those with the most false claims first."""
     unreliable = []
-    for host, (false_dates, date_claims, false_tags, tag_claims) in history.core.lying(by_text):
+    for host, (false_dates, date_claims, false_tags, tag_claims) in history.core.lying_hosts(by_text):
         for indicator, false_claims, claims in (("date", false_dates, date_claims), ("tag", false_tags, tag_claims)):
             rate = false_claims / (claims + _HONEST_PRIOR)
             if rate > _MIN_FALSE_RATE:

@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-from unlost._core import Inflated, VisitPairing, WarcBody, WarcRecord, WarcScanner, is_compressed
+from unlost._core import Inflated, VisitPairer, WarcBody, WarcRecord, WarcScanner, is_compressed
 from unlost.capture import normalize_digest
 from unlost.dates import from_iso, pad, to_datetime
 from unlost.errors import DateError, InputError, UsageError
@@ -173,19 +173,19 @@ def _record_visit(
         # Open the record again: the scanner has consumed its body.
         source = WarcBody.open(path, record.offset, record.skip)
         if source is not None:
-            sketch = sketch_page_text(source.read_undone(MAX_TEXT_BYTES)[0], record.mime, uri)
+            sketch = sketch_page_text(source.read_decoded(MAX_TEXT_BYTES)[0], record.mime, uri)
             text_digest = None if sketch is None else texts.digest(uri, sketch)
     return replace(visit, digest=body_digest, text_digest=text_digest), None
 
 
 def add_parquet_log(
-    pairing: VisitPairing,
+    pairer: VisitPairer,
     path: str | PathLike[str],
     problems: Problems,
     unknown_fields: dict[str, int],
     on_read: Callable[[int], object] | None = None,
 ) -> None:
-    """Add the visits of a Parquet file to a pairing.
+    """Add the visits of a Parquet file to a pairer.
 
     Missing columns count as missing on every visit. Columns of a wrong type are ignored and reported as `bad-column`.
     If a row group is damaged, the rest of it is lost and reported as `damaged`; other row groups are read.
@@ -218,13 +218,13 @@ def add_parquet_log(
             if required not in present:
                 raise InputError(f"{name}: expected a column `{required}`")
         usable = _usable_columns(pa, file.schema_arrow, present, name, problems)
-        _add_row_groups(pa, pairing, file, usable, name, problems, on_read)
+        _add_row_groups(pa, pairer, file, usable, name, problems, on_read)
     pa.default_memory_pool().release_unused()  # pairing needs the memory next
 
 
 def _add_row_groups(
     pa: Any,  # noqa: ANN401  pyarrow has no types
-    pairing: VisitPairing,
+    pairer: VisitPairer,
     file: Any,  # noqa: ANN401
     columns: list[str],
     name: str,
@@ -238,7 +238,7 @@ def _add_row_groups(
             problems.add(item)
             continue
         count, texts, numbers = item
-        pairing.add_columns(count, 0, texts, numbers)
+        pairer.add_columns(count, 0, texts, numbers)
         rows_read += count
         if on_read is not None:
             on_read(rows_read * size // file.metadata.num_rows)
@@ -391,7 +391,7 @@ class VisitLogReader:
         self.problems = problems
         self.unknown_fields: dict[str, int] = {}
         self._texts = TextDigestCache() if texts else None
-        self._pairing = VisitPairing()
+        self._pairing = VisitPairer()
 
     def read(self, path: str | PathLike[str], on_read: Callable[[int], object] | None = None) -> None:
         """Read one file.

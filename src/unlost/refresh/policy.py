@@ -308,7 +308,7 @@ def learn_policy(history: ChangeHistory, options: LearningOptions | None = None)
     """
     options = options or LearningOptions()
     bits = indicator_bits(options.indicators)
-    folds = _FOLDS if history.tally["hosts"] >= MIN_HOSTS else 1
+    folds = _FOLDS if history.visit_stats["hosts"] >= MIN_HOSTS else 1
     counts = history.core.cells(options.by_text, bits, folds)
     total_counts = _sum_folds(counts)
     if folds == 1:

@@ -134,7 +134,7 @@ def collect_access_stats(
     for log in logs:
         for uri in wrap_urls(_read_log(log, kind or detect_access_log_kind(log), accesses, problems)):
             accesses.request_count += 1
-            accesses.pages.see(uri)
+            accesses.pages.add(uri)
             if on_request is not None:
                 on_request(uri)
     return accesses
@@ -157,7 +157,7 @@ def _read_log(log: str | PathLike[str], kind: LogKind, accesses: AccessStats, pr
             outcome = response.outcome if response.outcome in ("hit", "miss") else "error"
             _count_outcome(accesses.for_archive(response.archive), outcome)
             if outcome == "miss":
-                accesses.missing.see(response.uri[:_MAX_URL_LENGTH])
+                accesses.missing.add(response.uri[:_MAX_URL_LENGTH])
             yield response.uri
     else:
         for request in read_access_log(name, problems, is_archive=True):
@@ -165,7 +165,7 @@ def _read_log(log: str | PathLike[str], kind: LogKind, accesses: AccessStats, pr
             is_hit = request.status is not None and 200 <= request.status < 400
             _count_outcome(accesses.for_archive(Path(name).name), "hit" if is_hit else "miss" if is_miss else "error")
             if is_miss:
-                accesses.missing.see(request.uri[:_MAX_URL_LENGTH])
+                accesses.missing.add(request.uri[:_MAX_URL_LENGTH])
             yield request.uri
 
 

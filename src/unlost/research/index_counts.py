@@ -13,7 +13,7 @@ from unlost.mementomap.readers import InputOptions, InputReport, ProgressCallbac
 from unlost.text_lines import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
-    from unlost._core import Progress, RowColumns, Tally
+    from unlost._core import LineStats, Progress, RowColumns
 
 
 COUNTS_VERSION = 2
@@ -308,7 +308,7 @@ def _sorted_mapping(values: Mapping[Any, V]) -> dict[Any, V]:
 def _sample_rank(sample: tuple[str, str]) -> tuple[int, tuple[str, str]]:
     """Return the sort key for samples: a hash, so that selection is uniform and independent of the parts."""
     date, uri = sample
-    return _core.sample_lot(int(date), uri.encode("utf-8", "surrogatepass")), sample
+    return _core.sample_priority(int(date), uri.encode("utf-8", "surrogatepass")), sample
 
 
 def _to_json_value(value: object) -> object:
@@ -405,7 +405,7 @@ def _count(
     is_estimated: bool,
 ) -> tuple[IndexCounts, InputReport]:
     counter = _GathererSink(
-        _core.StatisticsGatherer(
+        _core.StatisticsCollector(
             rules=options.rules,
             line_limit=MAX_LINE_BYTES,
             is_estimated=is_estimated,
@@ -449,20 +449,20 @@ def exact_counts(raw: dict[str, Any]) -> IndexCounts:
 class _GathererSink:
     """Passes input files to the Rust core."""
 
-    def __init__(self, gatherer: "_core.StatisticsGatherer") -> None:
+    def __init__(self, gatherer: "_core.StatisticsCollector") -> None:
         self.gatherer = gatherer
 
     def add_file(
         self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
-    ) -> "tuple[Tally, str | None]":
+    ) -> "tuple[LineStats, str | None]":
         """Count the rows of an index or the URLs of a list."""
         return self.gatherer.add_file(path, progress, urls, column)
 
-    def add_rows(self, rows: "list[RowColumns]") -> "Tally":
+    def add_rows(self, rows: "list[RowColumns]") -> "LineStats":
         """Count rows parsed in Python."""
         return self.gatherer.add_rows(rows)
 
-    def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
+    def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "LineStats":
         """Reject a map: it has neither dates nor media types."""
         del fields, line_limit, exclusions, progress
         raise InputError(f"{path}: a map, not an index: `unlost map check` says what is in it")
@@ -475,6 +475,7 @@ def _row_counts(raw: dict[str, Any]) -> dict[str, Any]:
     captures, classes = dict(raw["months"]), dict(raw["years"])
     return {
         **{name: raw[name] for name in _NUMBER_FIELDS},
+        "odd_dates": raw["invalid_dates"],  # the name in JSON
         "foreign": dict(sorted(raw["schemes"])),
         "first": _date(raw["first"]),
         "last": _date(raw["last"]),
@@ -534,7 +535,7 @@ def _top_page_with_host(entry: tuple[str, int, int, int], share: float) -> TopPa
 
 _DEPTH_FIELDS = ("page_depths", "hosts_by_depth", "pages_by_host_depth")
 _NO_CLASSES = (0,) * 6
-_NUMBER_FIELDS = ("text_bytes", "captures", "record_bytes", "sized", "odd_dates", "further_kinds")
+_NUMBER_FIELDS = ("text_bytes", "captures", "record_bytes", "sized", "further_kinds")
 
 
 def _text(value: bytes) -> str:

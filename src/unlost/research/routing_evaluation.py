@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-from unlost._core import Progress, SeenKeys
+from unlost._core import KeyPresence, Progress
 from unlost.errors import InputError, UriError
 from unlost.mementomap.budget import (
     BudgetOptions,
@@ -281,8 +281,8 @@ class ConfigurationTrial:
                 likelihood_band(frequencies[key], is_wildcard=False) if key in frequencies else 0 for key in query_keys
             ]
         # Memory grows with the queries, not with the profile.
-        keys = SeenKeys(query_keys)
-        return sum(map(keys.see, read_profile_blocks(path))), keys.seen()
+        keys = KeyPresence(query_keys)
+        return sum(map(keys.scan, read_profile_blocks(path))), keys.seen()
 
     def try_weights(self, pairs: Sequence[WeightPair]) -> Iterator[tuple[WeightPair, QueryDecisions]]:
         """Build a map for each pair of weights, largest first; yield the size and decisions of each.

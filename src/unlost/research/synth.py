@@ -117,7 +117,7 @@ def _read_urls(options: SynthIndexOptions, problems: Problems) -> _core.SynthUrl
         urls = _core.SynthUrls(options.urls, options.column)
     except OSError as error:
         raise unreadable_error(name, error) from error
-    for kind, count, number, offset, message in urls.refused:
+    for kind, count, number, offset, message in urls.rejected:
         problems.add(Problem(kind, name, number, offset, message), count)
     if urls.is_empty:
         raise InputError(f"{name}: there is no address in it: expected one a line, or give the column")

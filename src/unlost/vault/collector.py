@@ -192,7 +192,7 @@ def _add_part(part: ArchiveFilePart, collector: BlockCollector) -> None:
         if capture.offset is None or not (is_raw or mime.startswith(_TEXT_TYPES)):
             continue
         try:
-            body, _, _ = part.open_record(capture.offset, capture.skip or 0).read_undone(_MAX_BODY)
+            body, _, _ = part.open_record(capture.offset, capture.skip or 0).read_decoded(_MAX_BODY)
         except ArchiveFileError:
             collector.problems["unreadable-record"] += 1
             continue

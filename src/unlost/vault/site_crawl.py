@@ -99,7 +99,7 @@ class SiteCrawl:
                 continue
             file = self._folder / "warc" / each.file
             try:
-                body, _, _ = ArchiveFilePart(file, str(file)).open_record(each.offset, 0).read_undone(_MAX_BODY)
+                body, _, _ = ArchiveFilePart(file, str(file)).open_record(each.offset, 0).read_decoded(_MAX_BODY)
             except ArchiveFileError:
                 continue
             yield each, body

@@ -48,7 +48,7 @@ def test_mementos_match_the_captures() -> None:
         ]
         captures = await listed(client.captures(PAGE))
         expected = Mementos(MementoTuple(each.datetime, "a", each.urim or "") for each in captures)
-        assert Mementos.merged(pages) == expected
+        assert Mementos.merge(pages) == expected
         assert len(expected) == 3
         assert client.problems.counts == {}
 
@@ -67,7 +67,7 @@ def test_mementos_before_a_failure_are_yielded() -> None:
         ):  # fmt: skip
             server.answers[MAP] = timemap(memento(OLD), next_page(page))
             pages, error = await collected(client.pages(PAGE))
-            assert [fetched.datetime for fetched in Mementos.merged(pages)] == [OLD]
+            assert [fetched.datetime for fetched in Mementos.merge(pages)] == [OLD]
             assert isinstance(error, expected), page
 
     with_archive(wrong, scenario)
@@ -100,7 +100,7 @@ def test_mementos_before_a_timeout_are_yielded() -> None:
     body = f"{memento(OLD, 'http://a.org')}, {next_page('/2')}".encode()
     http_client = Hangs(reply(f"http://a.org{MAP}", body))
     asyncio.run(run())
-    assert [fetched.uri for fetched in Mementos.merged(pages)] == [f"http://a.org/{OLD}/{PAGE}"]
+    assert [fetched.uri for fetched in Mementos.merge(pages)] == [f"http://a.org/{OLD}/{PAGE}"]
 
 
 def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,11 +113,11 @@ def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
         client = MementoClient(archive, http_client)
         server.answers[MAP] = timemap(memento(OLD), next_page("/1"))
         pages, error = await collected(client.pages(PAGE))
-        assert (len(Mementos.merged(pages)), len(server.asked), error) == (1, 2, None)
+        assert (len(Mementos.merge(pages)), len(server.asked), error) == (1, 2, None)
         server.asked.clear()
         server.answers[MAP] = timemap(memento(OLD), next_page("/o1"))
         pages, error = await collected(client.pages(PAGE))
-        assert len(Mementos.merged(pages)) == len(server.asked) == 5
+        assert len(Mementos.merge(pages)) == len(server.asked) == 5
         assert isinstance(error, ListCutError)
         # The total memory of all pages is limited, too.
         monkeypatch.setattr(archives_timemap, "MAX_TIMEMAP_BYTES", 300)
@@ -181,7 +181,7 @@ def test_timegate_alone_names_some_mementos() -> None:
     async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
         alone = Archive("g", "G", ArchiveKind.MEMENTO, timegate=archive.timegate)
         pages, error = await collected(MementoClient(alone, http_client).pages(PAGE))
-        assert list(Mementos.merged(pages)) == [MementoTuple(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
+        assert list(Mementos.merge(pages)) == [MementoTuple(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
         assert isinstance(error, ListCutError)
 
     with_archive(COPIES | gate, scenario)

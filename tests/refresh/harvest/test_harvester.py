@@ -271,7 +271,7 @@ def test_harvest_log_can_be_learned_from(tmp_path: Path) -> None:
     problems = Problems()
     reading = VisitLogReader(problems)
     reading.read(tmp_path / "visits.ndjson")
-    tally = reading.build_history().tally
+    tally = reading.build_history().visit_stats
     assert (problems.total, reading.unknown_fields) == (0, {})
     assert {name: tally[name] for name in ("successful", "not_modified", "failed")} == {
         "successful": 1, "not_modified": 2, "failed": 3,

@@ -155,13 +155,13 @@ def test_frequent_misses_are_found_in_bounded_memory(tmp_path: Path) -> None:
     wanted = [f"http://h{int(dice.paretovariate(0.6)) % 10**7}.com/" for _ in range(150_000)]
     accesses, true = AccessStats(), Counter(wanted)
     for uri in wanted:
-        accesses.missing.see(uri)
+        accesses.missing.add(uri)
     error = accesses.missing_error
     for uri, least, most in accesses.missing.first(20):
         assert least <= true[uri] <= most <= least + error
     different, low, high = 0, 0, 0
     for uri in wanted:
-        accesses.pages.see(uri)
+        accesses.pages.add(uri)
     different, low, high = accesses.pages.estimate()
     assert low <= different <= high
     assert abs(different - len(true)) <= 0.03 * len(true)

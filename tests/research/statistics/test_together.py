@@ -60,7 +60,7 @@ def test_machines_together_count_what_one_does(
     for machine in range(machines):
         part = _part()
         part.add_runs(b"".join(run for run in runs if crc32(_host(run)) % machines == machine))
-        found.append(exact_counts(part.gather(folder / "hosts")))
+        found.append(exact_counts(part.count_paths(folder / "hosts")))
         hosts += (folder / "hosts").read_bytes().splitlines(keepends=True)
     tree = _core.StatisticsHosts()
     tree.add_hosts(b"".join(sorted(hosts)))

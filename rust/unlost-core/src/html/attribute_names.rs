@@ -21,7 +21,7 @@ const OTHERS: [&str; 15] = [
     "data-crossorigin",
 ];
 
-/// For each letter, the lengths of the names that begin with it, as bits.
+/// Bit set of the lengths of the attribute names, by the low five bits of their first byte.
 const LENGTHS: [u32; 32] = {
     let mut lengths = [0; 32];
     let mut nth = 0;
@@ -53,9 +53,9 @@ pub fn is_handler(name: &[u8]) -> bool {
     name.len() > 2 && name[..2].eq_ignore_ascii_case(b"on")
 }
 
-/// Whether an attribute may matter, case-insensitive: the first letter and the length exclude most.
+/// Whether an attribute may matter, case-insensitive. The first byte and the length exclude most names.
 #[inline]
 pub fn may_matter(name: &[u8]) -> bool {
-    let first = name.first().map_or(0, |letter| usize::from(letter & 31));
+    let first = name.first().map_or(0, |byte| usize::from(byte & 31));
     name.len() < 32 && LENGTHS[first] >> name.len() & 1 == 1
 }

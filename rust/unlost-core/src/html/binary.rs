@@ -28,15 +28,15 @@ const SIGNATURES: [&[u8]; 19] = [
     b"wOF",
 ];
 
-/// The number of leading bytes that are inspected, from the standard.
+/// The number of leading bytes that are inspected: the resource header of the MIME Sniffing standard, 5.2.
 const HEAD_BYTES: usize = 1445;
 
-/// In binary data one byte in nine is a control character; some old texts have one or two, such as at the end of DOS
-/// files.
+/// In random binary data, one byte in ten is such a control character (26 of 256 values). Some old texts contain one or
+/// two, such as the SUB at the end of DOS files.
 const CONTROLS_ALLOWED: usize = 2;
 const BYTES_PER_CONTROL: usize = 50;
 
-/// Whether a body contains no text. Markup may contain any characters and is parsed nevertheless.
+/// Whether a body contains no text. Markup is parsed even if it contains control characters.
 pub fn is_binary(body: &[u8], label: Option<&str>, kind: Kind) -> bool {
     if SIGNATURES.iter().any(|start| is_signed(body, start)) {
         return true;
@@ -55,7 +55,7 @@ pub fn is_binary(body: &[u8], label: Option<&str>, kind: Kind) -> bool {
 }
 
 fn is_signed(body: &[u8], start: &[u8]) -> bool {
-    // A word may begin with the letters of a signature; a file of that format continues with other bytes.
+    // A text may begin like a signature, such as `ID3`; a file of that format contains a control byte soon after it.
     body.starts_with(start)
         && (!start.iter().all(u8::is_ascii_alphanumeric)
             || start.starts_with(b"GIF")

@@ -6,7 +6,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// The number of sixteen-byte steps searched here; distant matches are found faster by `memchr`.
-const NEAR: usize = 2;
+const NEAR_STEPS: usize = 2;
 
 /// What a byte ends.
 const TAG_NAME: u8 = 1;
@@ -66,9 +66,9 @@ pub fn find(bytes: &[u8], at: usize, needle: u8) -> Option<usize> {
 #[inline]
 pub fn find_near(bytes: &[u8], mut at: usize, needle: u8) -> Option<usize> {
     while let Some(eight) = eight(bytes, at) {
-        let found = same(eight, needle);
-        if found != 0 {
-            return Some(at + first(found));
+        let matches = same(eight, needle);
+        if matches != 0 {
+            return Some(at + first(matches));
         }
         at += 8;
     }
@@ -84,19 +84,19 @@ pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     let Some(last) = bytes.len().checked_sub(8) else {
         return bytes.iter().any(|&byte| byte == one || byte == other);
     };
-    if last > NEAR * 16 {
+    if last > NEAR_STEPS * 16 {
         return memchr::memchr2(one, other, bytes).is_some();
     }
-    let mut found = 0;
+    let mut matches = 0;
     let mut at = 0;
     while at < last {
         let eight = eight(bytes, at).unwrap_or_default();
-        found |= same(eight, one) | same(eight, other);
+        matches |= same(eight, one) | same(eight, other);
         at += 8;
     }
     // The last eight bytes may overlap the previous ones, which does no harm.
     let eight = eight(bytes, last).unwrap_or_default();
-    found | same(eight, one) | same(eight, other) != 0
+    matches | same(eight, one) | same(eight, other) != 0
 }
 
 /// The offset of the first byte that is not a blank. `None` if the page ends before.
@@ -135,12 +135,12 @@ mod tests {
         let mut rng = test_rng(3);
         for _ in 0..20_000 {
             let length = rng(60);
-            // Letters, bytes next to those that end names, and some non-ASCII ones.
+            // ASCII letters, bytes adjacent to those that end names, and some non-ASCII bytes.
             let bytes: Vec<u8> = (0..length)
                 .map(|_| match rng(16) {
                     0 => b" \t\n\x0c\r/>=<?0-:"[rng(13)],
                     1 => u8::try_from(rng(256)).expect("a byte"),
-                    _ => b'a' + u8::try_from(rng(26)).expect("a letter"),
+                    _ => b'a' + u8::try_from(rng(26)).expect("a-z"),
                 })
                 .collect();
             let at = rng(length + 1);

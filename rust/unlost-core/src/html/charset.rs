@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::kind::Kind;
 use super::spans::is_blank;
 
-/// The number of leading bytes in which a page may declare its encoding, as in browsers.
+/// The number of leading bytes in which a page may declare its encoding (HTML standard, "prescan a byte stream").
 const HEAD_BYTES: usize = 1024;
 
 /// The encoding of a body, and the length of its byte-order mark: from the mark, else `label`, else the document
@@ -19,7 +19,7 @@ pub fn encoding(body: &[u8], label: Option<&str>, kind: Kind) -> (&'static Encod
 
 /// The text of a body without its byte-order mark.
 pub fn text<'b>(body: &'b [u8], encoding: &'static Encoding) -> Cow<'b, str> {
-    // The decoder does the same, but letter by letter for non-ASCII text.
+    // Fast path: the decoder produces the same text, but decodes non-ASCII text character by character.
     if encoding == UTF_8
         && let Ok(text) = simdutf8::basic::from_utf8(body)
     {
@@ -42,7 +42,7 @@ fn encoding_for_label(label: impl AsRef<[u8]>) -> Option<&'static Encoding> {
 fn guess(body: &[u8]) -> &'static Encoding {
     match simdutf8::compat::from_utf8(body) {
         Err(error) if error.error_len().is_some() => WINDOWS_1252,
-        // A letter that the end cuts in two is not an error.
+        // An incomplete character at the end is not an error.
         _ => UTF_8,
     }
 }
@@ -54,7 +54,7 @@ fn declared(head: &[u8], kind: Kind) -> Option<&'static Encoding> {
     if head.starts_with(b"\0<") {
         return Some(UTF_16BE);
     }
-    let found = match kind {
+    let declared_encoding = match kind {
         Kind::Html => by_meta(head).or_else(|| by_declaration(head)),
         Kind::Xhtml | Kind::Feed | Kind::Xml => by_declaration(head).or_else(|| by_meta(head)),
         Kind::Css => encoding_for_label(
@@ -65,7 +65,7 @@ fn declared(head: &[u8], kind: Kind) -> Option<&'static Encoding> {
         Kind::Robots | Kind::UrlList | Kind::Text => None,
     };
     // A declaration that is readable as ASCII is not UTF-16.
-    found.map(|encoding| match encoding {
+    declared_encoding.map(|encoding| match encoding {
         _ if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
         _ if encoding == X_USER_DEFINED => WINDOWS_1252,
         _ => encoding,
@@ -90,8 +90,8 @@ fn by_meta(head: &[u8]) -> Option<&'static Encoding> {
             rest = &rest[memmem::find(rest, b"-->")?..];
         } else if rest.len() > 5 && rest[..5].eq_ignore_ascii_case(b"<meta") {
             let end = memchr::memchr(b'>', rest).unwrap_or(rest.len());
-            if let Some(found) = after(&rest[5..end], b"charset").and_then(encoding_for_label) {
-                return Some(found);
+            if let Some(encoding) = after(&rest[5..end], b"charset").and_then(encoding_for_label) {
+                return Some(encoding);
             }
             rest = &rest[end..];
         } else {

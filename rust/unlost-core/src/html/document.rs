@@ -11,7 +11,7 @@ use super::{MAX_BODY_BYTES, charset, gunzip};
 /// The text of a document.
 pub enum DecodedText<'b> {
     Decoded(Cow<'b, str>),
-    /// A page with one byte per letter, whose parts are decoded on demand.
+    /// A page in a single-byte encoding, whose parts are decoded on demand.
     SingleByte(&'b [u8], &'static Encoding),
 }
 
@@ -47,7 +47,7 @@ pub struct Document<'b> {
     pub kind: Option<Kind>,
     /// The declared encoding, outside of the document.
     pub label: Option<&'b str>,
-    /// Whether it is longer than what is read.
+    /// Whether only the beginning of the body is read.
     pub cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Collects what an element refers to, from its attributes.
+//! Collects the references of an element from its attributes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -73,14 +73,14 @@ pub struct UrlOccurrence<'p> {
     pub form: Form,
 }
 
-/// Receives what is found.
+/// Receives references, base URLs and candidates.
 pub trait LinkSink {
-    /// A URL after unescaping, its kind, and its own base besides the page's.
+    /// Receives an unescaped URL, its kind, and the `codebase` that it is relative to, if there is one.
     fn add(
         &mut self,
         occurrence: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     );
 
@@ -90,7 +90,7 @@ pub trait LinkSink {
     /// A URL that is not a link, but relative to the base.
     fn add_other(&mut self, _spot: UrlOccurrence<'_>, _written: &str) {}
 
-    /// Whether to report scripts and what they read.
+    /// Whether to report scripts and the attributes that they read.
     fn collects_scripts(&self) -> bool {
         false
     }
@@ -126,14 +126,14 @@ impl<'t> Element<'_, 't> {
     pub fn attribute(&self, name: &str) -> Option<&Attribute<'t>> {
         debug_assert!(
             attribute_names::may_matter(name.as_bytes()),
-            "{name} is not kept"
+            "{name} is not stored"
         );
         self.attributes
             .iter()
             .find(|attribute| attribute.name.eq_ignore_ascii_case(name.as_bytes()))
     }
 
-    /// Reports what the element refers to.
+    /// Reports the references of the element.
     pub fn collect(&self, out: &mut impl LinkSink) {
         out.begin(self);
         let mut seen = 0_u64;
@@ -189,7 +189,7 @@ impl<'t> Element<'_, 't> {
 
     fn add(&self, value_kind: ValueKind, value: &ParseContext<'_>, out: &mut impl LinkSink) {
         match value_kind {
-            ValueKind::Url(purpose) => add_whole(value, purpose, None, out),
+            ValueKind::Url(kind) => add_whole(value, kind, None, out),
             ValueKind::Candidates => {
                 for span in srcset::urls(value.text) {
                     add_part(value, span, Form::Candidate, LinkKind::Requisite, None, out);
@@ -208,8 +208,8 @@ impl<'t> Element<'_, 't> {
             ValueKind::ByRelation => {
                 let (rel, destination, mime) =
                     (self.value("rel"), self.value("as"), self.value("type"));
-                if let Some(purpose) = link_attributes::kind_by_rel(&rel, &destination, &mime) {
-                    add_whole(value, purpose, None, out);
+                if let Some(kind) = link_attributes::kind_by_rel(&rel, &destination, &mime) {
+                    add_whole(value, kind, None, out);
                 }
             }
             ValueKind::ByMeta => self.add_meta(value, out),
@@ -254,7 +254,7 @@ impl<'t> Element<'_, 't> {
         }
     }
 
-    /// Whether its `http-equiv` is this.
+    /// Whether the `http-equiv` attribute has this value, case-insensitive.
     pub fn is_about(&self, header: &str) -> bool {
         self.value("http-equiv").trim().eq_ignore_ascii_case(header)
     }
@@ -276,18 +276,18 @@ pub fn whole_value<'p>(context: &'p ParseContext<'p>) -> UrlOccurrence<'p> {
 /// Reports a text that is a URL.
 pub fn add_whole(
     context: &ParseContext<'_>,
-    purpose: LinkKind,
+    kind: LinkKind,
     within: Option<&str>,
     out: &mut impl LinkSink,
 ) {
-    out.add(whole_value(context), context.text, purpose, within);
+    out.add(whole_value(context), context.text, kind, within);
 }
 
 fn add_part(
     context: &ParseContext<'_>,
     span: Range<usize>,
     form: Form,
-    purpose: LinkKind,
+    kind: LinkKind,
     within: Option<&str>,
     out: &mut impl LinkSink,
 ) {
@@ -299,14 +299,14 @@ fn add_part(
             form,
         },
         written,
-        purpose,
+        kind,
         within,
     );
 }
 
-/// Reports what CSS refers to.
+/// Reports the URLs in CSS.
 pub fn add_style(context: &ParseContext<'_>, out: &mut impl LinkSink) {
-    // Most declarations refer to nothing, and checking that is much cheaper than parsing them.
+    // Most declarations contain no URL, and searching for one is much cheaper than parsing them.
     if memchr::memchr2(b'(', b'@', context.text.as_bytes()).is_some() {
         css::urls(context.text, |url| {
             let occurrence = UrlOccurrence {

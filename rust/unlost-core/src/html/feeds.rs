@@ -16,7 +16,7 @@ enum Leaf {
     Markup,
 }
 
-/// Adds what a feed or sitemap refers to.
+/// Adds the references of a feed or sitemap.
 pub fn read(text: &str, out: &mut References) {
     let mut events = Events::new(text);
     let mut list = List::default();
@@ -66,7 +66,7 @@ impl List {
 
     fn finish(&mut self, out: &mut References) {
         match self.leaf.take() {
-            Some(Leaf::Url(purpose)) => out.add(&self.text, purpose),
+            Some(Leaf::Url(kind)) => out.add(&self.text, kind),
             Some(Leaf::Name) if is_absolute(self.text.trim()) => {
                 out.add(&self.text, LinkKind::Page);
             }
@@ -137,7 +137,7 @@ fn is_absolute(text: &str) -> bool {
 /// Adds the link of an entry or of a whole feed in Atom, which RSS has adopted.
 fn add_link(href: &str, attributes: &[Attribute<'_>], out: &mut References) {
     let mime = value(attributes, "type").unwrap_or_default();
-    let purpose = match value(attributes, "rel").unwrap_or("alternate") {
+    let kind = match value(attributes, "rel").unwrap_or("alternate") {
         "enclosure" | "icon" => LinkKind::Requisite,
         "self" | "first" | "last" | "next" | "previous" | "prev-archive" | "next-archive"
         | "current" => LinkKind::List,
@@ -146,7 +146,7 @@ fn add_link(href: &str, attributes: &[Attribute<'_>], out: &mut References) {
         "edit" | "edit-media" | "hub" | "service" => return,
         _ => LinkKind::Page,
     };
-    out.add(&xml::unescape(href), purpose);
+    out.add(&xml::unescape(href), kind);
 }
 
 /// Adds the enclosures of an entry: sound, video and images, or a page that is its content.

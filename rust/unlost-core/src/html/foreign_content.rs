@@ -2,19 +2,19 @@
 
 use super::elements::Attribute;
 
-/// What follows a start tag.
+/// How the content after a start tag is tokenized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Text and tags.
     Markup,
-    /// Text up to the end tag: such elements have names of at most eight letters.
+    /// Text up to the end tag: such elements have names of at most eight bytes.
     Text([u8; 8]),
     Script,
     /// Text up to the end of the page.
     Rest,
 }
 
-pub fn letters(name: &[u8; 8]) -> &[u8] {
+pub fn name_bytes(name: &[u8; 8]) -> &[u8] {
     &name[..name.iter().position(|&byte| byte == 0).unwrap_or(8)]
 }
 
@@ -53,7 +53,7 @@ impl ForeignContentStack {
         self.current() != Namespace::Html
     }
 
-    /// Enters what a tag begins, and returns how its content is parsed.
+    /// Updates the namespaces for a start tag, and returns how its content is parsed.
     pub fn start(&mut self, name: &[u8], attributes: &[Attribute<'_>], empty: bool) -> Content {
         let space = match name {
             b"svg" => Some(Namespace::Svg),
@@ -113,7 +113,7 @@ impl ForeignContentStack {
 }
 
 /// Elements of HTML with other content: SVG, `MathML`, raw text.
-const NAMES: [&str; 12] = [
+const SPECIAL_ELEMENTS: [&str; 12] = [
     "svg",
     "math",
     "script",
@@ -128,19 +128,19 @@ const NAMES: [&str; 12] = [
     "noscript",
 ];
 
-/// For each letter, the lengths of those names that begin with it, as bits.
+/// Bit set of the lengths of those names, by the low five bits of their first byte.
 const LENGTHS: [u16; 32] = {
     let mut lengths = [0; 32];
     let mut nth = 0;
-    while nth < NAMES.len() {
-        let name = NAMES[nth].as_bytes();
+    while nth < SPECIAL_ELEMENTS.len() {
+        let name = SPECIAL_ELEMENTS[nth].as_bytes();
         lengths[(name[0] & 31) as usize] |= 1 << name.len();
         nth += 1;
     }
     lengths
 };
 
-/// Whether an element of HTML may be one of those, case-insensitive: the first letter and the length exclude most.
+/// Whether an HTML element may be one of those, case-insensitive. The first byte and the length exclude most names.
 pub fn may_matter(name: &[u8]) -> bool {
     let first = name.first().map_or(0, |letter| usize::from(letter & 31));
     name.len() < 16 && LENGTHS[first] >> name.len() & 1 == 1

@@ -14,7 +14,7 @@ pub fn unpacked<'b>(body: &'b [u8], cut: &mut bool) -> (Cow<'b, [u8]>, bool) {
     }
     let mut out = Vec::new();
     let mut reader = MultiGzDecoder::new(body).take(MAX_UNPACKED_BYTES as u64 + 1);
-    // Of a damaged file, the readable part is used.
+    // The readable part of a damaged body is used.
     *cut |= reader.read_to_end(&mut out).is_err();
     if out.len() > MAX_UNPACKED_BYTES {
         out.truncate(MAX_UNPACKED_BYTES);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::spans::is_blank;
 
-/// A kind of document that something is read from.
+/// The kinds of documents that links or text are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Html,
@@ -17,7 +17,7 @@ pub enum Kind {
     UrlList,
     /// XML of any other kind. It has text, but no known links.
     Xml,
-    /// Plain text, scripts, data formats that are text. It has no links, either.
+    /// Plain text, scripts and textual data formats, without links.
     Text,
 }
 
@@ -42,7 +42,7 @@ const HTML_TAGS: [&[u8]; 17] = [
     b"body",
     b"br",
     b"p",
-    // Not in the standard, which does not need it: framesets were pages of their own.
+    // Not in the standard, which ignores framesets; old pages consist of them.
     b"frameset",
 ];
 
@@ -51,15 +51,15 @@ impl Kind {
         !matches!(self, Self::Xml | Self::Text)
     }
 
-    /// The kind of a body; `None` if it is none of these.
+    /// Detects the kind of a body; `None` for other kinds.
     pub fn of(body: &[u8], mime: Option<&str>, base: &str) -> Option<Self> {
         let essence = mime.map(essence).unwrap_or_default();
         // Parsing the URL takes longer than everything else here, and mostly adds nothing.
-        let is_told = matches!(
+        let is_specific = matches!(
             essence.as_str(),
             "text/html" | "application/xhtml+xml" | "image/svg+xml" | "text/css"
         );
-        let path = if is_told && !may_be_robots(base) {
+        let path = if is_specific && !may_be_robots(base) {
             String::new()
         } else {
             path(base)
@@ -81,7 +81,7 @@ impl Kind {
             // Feeds and SVG are often sent as HTML, but no page looks like a feed by mistake.
             (_, Some(Self::Feed)) => Some(Self::Feed),
             (Some(declared @ (Self::Html | Self::Xhtml)), _) => Some(declared),
-            // An XML declaration says little compared with a specific type.
+            // An XML declaration is weaker evidence than a specific media type.
             (Some(declared), Some(Self::Xml)) if declared != Self::Text => Some(declared),
             // An error page sent instead of a file is a page, whatever type the file has.
             (_, Some(sniffed)) => Some(sniffed),
@@ -99,9 +99,9 @@ fn essence(mime: &str) -> String {
 /// A parameter of a media type, without quotes.
 pub fn parameter<'m>(mime: &'m str, name: &str) -> Option<&'m str> {
     mime.split(';').skip(1).find_map(|each| {
-        let (found, value) = each.split_once('=')?;
+        let (key, value) = each.split_once('=')?;
         let value = value.trim().trim_matches(['"', '\'']);
-        found.trim().eq_ignore_ascii_case(name).then_some(value)
+        key.trim().eq_ignore_ascii_case(name).then_some(value)
     })
 }
 
@@ -132,7 +132,7 @@ fn by_name(path: &str) -> Option<Kind> {
 fn by_type(essence: &str) -> Option<Kind> {
     let (family, name) = essence.split_once('/').unwrap_or(("", essence));
     match (family, name) {
-        // What indexes write for captures without a type.
+        // The placeholders that indexes use for a missing media type.
         (_, "unk" | "unknown") => Some(Kind::Text),
         (_, "xml") => Some(Kind::Xml),
         _ if name.ends_with("+xml") => Some(Kind::Xml),

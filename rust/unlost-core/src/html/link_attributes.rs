@@ -1,4 +1,4 @@
-//! The single table of which attributes of which elements carry links, and of what kind.
+//! The table of attributes with links: on which elements they count, and the kind of the link.
 
 use super::LinkKind;
 
@@ -15,7 +15,7 @@ pub enum ValueKind {
     Base,
     /// A URL whose kind depends on `rel`.
     ByRelation,
-    /// Content that depends on `http-equiv`, `property` or `name`.
+    /// Content whose meaning depends on `http-equiv`, `property` or `name`.
     ByMeta,
     /// A URL, if the element is an image button.
     ImageButton,
@@ -119,7 +119,7 @@ pub const LINK_ATTRIBUTES: &[LinkAttribute] = &[
 /// The length of the longest name: `data-background-image`.
 const MAX_NAME_LEN: usize = 21;
 
-/// By first letter and length, the range of attributes in the table: most attributes are not in it.
+/// The range of attributes in the table, by first byte and length. Most attributes of a page are not in it.
 const INDEX_RANGES: [[(u8, u8); MAX_NAME_LEN + 1]; 32] = {
     let mut ranges = [[(0, 0); MAX_NAME_LEN + 1]; 32];
     let mut index = 0;
@@ -156,7 +156,8 @@ const KEYS: [(u128, [u128; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()] = {
     keys
 };
 
-/// A name in lower case and its length as a number; 0 for more than 15 letters, which no element of the table has.
+/// A name in lower case and its length as a number; 0 for names of more than 15 bytes, which no element of the table
+/// has.
 #[must_use]
 pub const fn key(name: &[u8]) -> u128 {
     let length = name.len();
@@ -187,7 +188,7 @@ const fn eight(name: &[u8], at: usize) -> u128 {
     four(name, at) | four(name, at + 4) << 32
 }
 
-/// Eight letters in lower case.
+/// Converts eight bytes to lower case.
 const fn lowered(eight: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let low = eight & (ONES * 0x7f);
@@ -223,7 +224,7 @@ pub fn applies_to(link_attribute: usize, element: u128) -> bool {
 /// The kind of a `<link>` by its `rel`, `as` and `type`; `None` if it is not a link.
 #[must_use]
 pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind> {
-    let mut found = None;
+    let mut kind = None;
     for word in rel.split_ascii_whitespace() {
         let word = word.to_ascii_lowercase();
         match word.as_str() {
@@ -241,10 +242,10 @@ pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind>
             "sitemap" => return Some(LinkKind::List),
             "alternate" if is_feed(mime) => return Some(LinkKind::List),
             "preconnect" | "dns-prefetch" => {}
-            _ => found = Some(LinkKind::Page),
+            _ => kind = Some(LinkKind::Page),
         }
     }
-    found
+    kind
 }
 
 fn preload_kind(relation: &str, destination: &str) -> LinkKind {
@@ -335,7 +336,7 @@ mod tests {
         for (index, link_attribute) in LINK_ATTRIBUTES.iter().enumerate() {
             let upper = link_attribute.attribute.to_ascii_uppercase();
             assert!(
-                by_attribute(upper.as_bytes()).any(|found| found == index),
+                by_attribute(upper.as_bytes()).any(|found_index| found_index == index),
                 "{upper}"
             );
             let other = upper.replace(&upper[upper.len() - 1..], "~");

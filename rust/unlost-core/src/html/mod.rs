@@ -1,7 +1,7 @@
 //! Reads HTML and related documents: links, text, and the resemblance of texts.
 //!
-//! Links are both found and rewritten, so three concerns are separate: which attributes carry links and of what kind
-//! ([`link_attributes`]), where in a value the URLs are ([`spans`]), and what is done with them ([`find`],
+//! Links are both found and rewritten, so three concerns are separate: the attributes that contain links
+//! ([`link_attributes`]), the positions of URLs in a value ([`spans`]), and the operation on them ([`find`],
 //! [`rewriting`]).
 
 mod attribute_names;
@@ -41,16 +41,17 @@ use parse_context::ParseContext;
 use references::References;
 use resolved_links::Bases;
 
-/// The maximum length of a body: larger pages are made by machines, for machines.
+/// The maximum length of a body. Our limit: larger documents are generated data, not pages.
 pub const MAX_BODY_BYTES: usize = 32 << 20;
 
-/// The maximum decompressed length of a gzipped body: the sitemap protocol allows 50 MB.
+/// The maximum decompressed length of a gzipped body. The sitemap protocol (sitemaps.org) allows 50 MB.
 pub const MAX_UNPACKED_BYTES: usize = 64 << 20;
 
-/// The maximum links of a body: twice what a sitemap may have.
+/// The maximum number of links of a body: twice the 50,000 URLs that the sitemap protocol allows.
 pub const MAX_LINKS: usize = 100_000;
 
-/// Longer URLs are dropped: servers reject them.
+/// The maximum length of a URL; longer ones are dropped. RFC 9110, 4.1 recommends to support at least 8,000 octets, and
+/// common servers reject longer request lines.
 pub const MAX_URL_BYTES: usize = 8_000;
 
 /// The kind of a link.
@@ -102,7 +103,7 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
     let resolve_all = Bases::of(&references, base, encoding).resolve_all(&references);
     ExtractedLinks {
         links: (resolve_all.links.iter())
-            .map(|(uri, purpose)| (uri.to_owned(), purpose))
+            .map(|(uri, kind)| (uri.to_owned(), kind))
             .collect(),
         dropped: resolve_all.dropped,
         cut: document.cut,

@@ -41,7 +41,7 @@ enum SourceForm<'p> {
     Plain,
     /// Escaped: how, and the source.
     Escaped(EscapeLayer, &'p str),
-    /// One byte per letter, with the number of bytes.
+    /// A single-byte encoding, with the number of bytes.
     SingleByte(usize),
 }
 
@@ -104,7 +104,7 @@ impl<'p> ParseContext<'p> {
         self.within(start, "", SourceForm::Plain)
     }
 
-    /// A decoded part: if it is not UTF-8, its source has one byte per letter.
+    /// A decoded part: if it is not UTF-8, its source is in a single-byte encoding.
     #[expect(clippy::ptr_arg, reason = "whether it had to be made is what it tells")]
     pub fn read(&'p self, start: usize, text: &'p Cow<'_, str>) -> Self {
         let source_form = match text {
@@ -179,7 +179,7 @@ impl<'p> ParseContext<'p> {
             SourceForm::Escaped(layer, written) => {
                 escapes(written, |piece| layer.unescaped_length(piece))
             }
-            SourceForm::Plain | SourceForm::SingleByte(_) => letters(self.text),
+            SourceForm::Plain | SourceForm::SingleByte(_) => single_byte_offsets(self.text),
         });
         let next = offset_map.partition_point(|&(unescaped, _)| unescaped <= at);
         let (unescaped, entity_start) = offset_map[next - 1];
@@ -245,37 +245,40 @@ fn with_ampersands(written: &str) -> Option<String> {
 /// Splits a text into pieces, each but the first of which begins with a potential escape; returns offsets in the
 /// unescaped text and in the source. No escape contains the beginning of another.
 fn escapes(written: &str, meant_length: impl Fn(&str) -> usize) -> Vec<OffsetPair> {
-    let mut found = Vec::with_capacity(8);
-    found.push((0, 0));
+    let mut offsets = Vec::with_capacity(8);
+    offsets.push((0, 0));
     let mut unescaped = 0;
     let mut start = 0;
     let marks = memchr::memchr2_iter(b'&', 0, written.as_bytes());
     for end in marks.filter(|&mark| mark > 0) {
         unescaped += meant_length(&written[start..end]);
         start = end;
-        found.push((unescaped, start));
+        offsets.push((unescaped, start));
     }
-    found
+    offsets
 }
 
-/// Splits a text into pieces, each but the first of which begins with a non-ASCII letter; returns offsets in the text
-/// and in a source with one byte per letter.
-fn letters(text: &str) -> Vec<OffsetPair> {
-    let mut found = vec![(0, 0)];
-    // A non-ASCII letter has more bytes here than in the source.
+/// Splits a text into pieces, each but the first of which begins with a non-ASCII character; returns offsets in the
+/// text and in its source in a single-byte encoding.
+fn single_byte_offsets(text: &str) -> Vec<OffsetPair> {
+    let mut offsets = vec![(0, 0)];
+    // A non-ASCII character has more bytes in UTF-8 than in the source.
     let mut longer = 0;
-    for (at, letter) in text.char_indices().filter(|(_, letter)| !letter.is_ascii()) {
+    for (at, character) in text
+        .char_indices()
+        .filter(|(_, character)| !character.is_ascii())
+    {
         if at > 0 {
-            found.push((at, at - longer));
+            offsets.push((at, at - longer));
         }
-        longer += letter.len_utf8() - 1;
+        longer += character.len_utf8() - 1;
     }
-    found
+    offsets
 }
 
 /// Whether the source ends in an entity that lacks a semicolon.
 fn is_unterminated_entity(layer: EscapeLayer, written: &str) -> bool {
-    // No entity is longer.
+    // All entities of the HTML standard are shorter.
     let near = written.len().saturating_sub(40);
     let Some(entity_start) = memchr::memrchr(b'&', &written.as_bytes()[near..]) else {
         return false;

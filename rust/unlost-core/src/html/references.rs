@@ -12,13 +12,13 @@ use super::elements::{Element, LinkSink, UrlOccurrence};
 use super::{LinkKind, byte_scan};
 
 /// The maximum number of distinct references of a body: twice that of links, since several can resolve to the same URL.
-/// Each takes time proportional to the length of the base.
+/// Bounds the time, which is proportional to the length of the base for each reference.
 const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
 
-/// The average bytes of a page per distinct reference: 300 on real pages.
+/// The average bytes of a page per distinct reference, for allocation. Measured on real pages: 300.
 const BYTES_PER_REFERENCE: usize = 256;
 
-/// Unique things in order of insertion. The hashes are keyed, so that pages cannot be crafted to make them collide.
+/// Unique items in order of insertion. The hashes are keyed, so that pages cannot be crafted to make them collide.
 pub struct Distinct<T> {
     all: Vec<T>,
     table: HashTable<(u64, usize)>,
@@ -36,7 +36,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T> Distinct<T> {
-    /// The index of a thing; else the hash to add it with. `key` identifies things.
+    /// The index of an item; otherwise the hash to add it with. `key` identifies items.
     pub fn index_of<K: Hash + ?Sized>(
         &self,
         key: &K,
@@ -49,7 +49,7 @@ impl<T> Distinct<T> {
         known.map(|&(_, index)| index).ok_or(hash)
     }
 
-    /// Adds a new thing; returns its index.
+    /// Adds a new item; returns its index.
     pub fn add(&mut self, hash: u64, thing: T) -> usize {
         let index = self.all.len();
         self.table
@@ -78,18 +78,18 @@ fn random_state() -> SeedableRandomState {
     SeedableRandomState::with_seed(random(), shared)
 }
 
-/// A URL as written, its kind, and its own base besides the page's.
+/// A URL as written, its kind, and the `codebase` that it is relative to, if there is one.
 #[derive(Clone, Copy)]
 pub struct Reference<'r> {
     pub written: &'r str,
-    pub purpose: LinkKind,
+    pub kind: LinkKind,
     pub within: Option<&'r str>,
 }
 
 /// The same with its text in shared storage.
 struct StoredReference {
     written: Range<usize>,
-    purpose: LinkKind,
+    kind: LinkKind,
     within: Option<Box<str>>,
 }
 
@@ -97,7 +97,7 @@ impl StoredReference {
     fn view<'r>(&'r self, text: &'r str) -> Reference<'r> {
         Reference {
             written: &text[self.written.clone()],
-            purpose: self.purpose,
+            kind: self.kind,
             within: self.within.as_deref(),
         }
     }
@@ -106,27 +106,27 @@ impl StoredReference {
 /// All references of a body.
 #[derive(Default)]
 pub struct References {
-    found: Distinct<StoredReference>,
+    distinct: Distinct<StoredReference>,
     /// The texts, concatenated: a string for each would take longer to allocate than to find.
     text: String,
     /// The first `<base href>`.
     pub base: Option<Box<str>>,
-    /// The number of references that were dropped because they are too many.
+    /// The number of references beyond the maximum, which were dropped.
     pub dropped: usize,
 }
 
 impl References {
     pub fn len(&self) -> usize {
-        self.found.all().len()
+        self.distinct.all().len()
     }
 
     pub fn get(&self, nth: usize) -> Reference<'_> {
-        self.found.all()[nth].view(&self.text)
+        self.distinct.all()[nth].view(&self.text)
     }
 
     /// In order of appearance.
     pub fn all(&self) -> impl Iterator<Item = Reference<'_>> {
-        self.found
+        self.distinct
             .all()
             .iter()
             .map(|stored| stored.view(&self.text))
@@ -134,17 +134,17 @@ impl References {
 
     /// Reserves memory for the average of a text of this length.
     pub fn reserve(&mut self, length: usize) {
-        self.found.reserve(length / BYTES_PER_REFERENCE);
+        self.distinct.reserve(length / BYTES_PER_REFERENCE);
         self.text.reserve(length / 16);
     }
 
-    pub fn add(&mut self, written: &str, purpose: LinkKind) {
-        self.add_within(written, purpose, None);
+    pub fn add(&mut self, written: &str, kind: LinkKind) {
+        self.add_within(written, kind, None);
     }
 
-    pub fn add_within(&mut self, written: &str, purpose: LinkKind, within: Option<&str>) {
+    pub fn add_within(&mut self, written: &str, kind: LinkKind, within: Option<&str>) {
         let written = Span::of(written).without_fragment(written);
-        self.index_of(written, purpose, within);
+        self.index_of(written, kind, within);
     }
 
     /// The index of a URL, which is added if it is new. `None` if it is not a web URL, refers to the page itself, or
@@ -152,7 +152,7 @@ impl References {
     pub fn index_of(
         &mut self,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) -> Option<usize> {
         // A fragment alone refers to the page itself: the gradient of a drawing, the next heading.
@@ -162,13 +162,13 @@ impl References {
         let text = self.text.as_bytes();
         let is = |stored: &StoredReference| {
             text[stored.written.clone()] == *written.as_bytes()
-                && stored.purpose == purpose
+                && stored.kind == kind
                 && stored.within.as_deref() == within
         };
         // The kind is not hashed: a URL has at most three.
         let known = match within {
-            None => self.found.index_of(written, is),
-            Some(within) => self.found.index_of(&(written, within), is),
+            None => self.distinct.index_of(written, is),
+            Some(within) => self.distinct.index_of(&(written, within), is),
         };
         match known {
             Ok(index) => Some(index),
@@ -181,10 +181,10 @@ impl References {
                 self.text.push_str(written);
                 let stored = StoredReference {
                     written: start..self.text.len(),
-                    purpose,
+                    kind,
                     within: within.map(Into::into),
                 };
-                Some(self.found.add(hash, stored))
+                Some(self.distinct.add(hash, stored))
             }
         }
     }
@@ -201,10 +201,10 @@ impl LinkSink for References {
         &mut self,
         _spot: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) {
-        self.add_within(written, purpose, within);
+        self.add_within(written, kind, within);
     }
 
     fn add_base(&mut self, element: &Element<'_, '_>, written: &str) {
@@ -228,7 +228,7 @@ impl Span {
     pub fn of(written: &str) -> Self {
         let bytes = written.as_bytes();
         let (mut start, mut whole_end) = (0, bytes.len());
-        // Most have none, which two bytes show.
+        // Most URLs have no blanks, which the first and the last byte show.
         if bytes.first().is_some_and(|&byte| byte <= b' ')
             || bytes.last().is_some_and(|&byte| byte <= b' ')
         {
@@ -249,8 +249,8 @@ impl Span {
 }
 
 /// Characters around a URL that are not part of it: blanks and all other invisible ones.
-pub fn is_outside(letter: char) -> bool {
-    letter <= ' '
+pub fn is_outside(character: char) -> bool {
+    character <= ' '
 }
 
 /// Whether a URL has the scheme `data:`, `javascript:` or the like, so that it need not be stored.

@@ -13,7 +13,7 @@ use super::{LinkKind, MAX_LINKS, MAX_URL_BYTES};
 /// The total length of all URLs: a long base can turn a hundred thousand short references into long URLs.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The average length of a URL: 60 bytes on real pages.
+/// The average length of a URL, for allocation. Measured on real pages: 60 bytes.
 const BYTES_PER_URL: usize = 64;
 
 /// The links of a body.
@@ -23,7 +23,7 @@ pub struct ExtractedLinks {
     pub links: Vec<(String, LinkKind)>,
     /// The number of links that were dropped because they are too long or too many.
     pub dropped: usize,
-    /// Whether the body was longer than what was read.
+    /// Whether only the beginning of the body was read.
     pub cut: bool,
 }
 
@@ -50,8 +50,8 @@ impl Links {
     }
 
     pub fn get(&self, nth: usize) -> (&str, LinkKind) {
-        let (span, purpose) = &self.all.all()[nth];
-        (&self.text[span.clone()], *purpose)
+        let (span, kind) = &self.all.all()[nth];
+        (&self.text[span.clone()], *kind)
     }
 
     /// In order of appearance.
@@ -60,12 +60,12 @@ impl Links {
     }
 
     /// Adds the URL that was written after all others, if it is new and there is room for it; returns its index.
-    fn add(&mut self, start: usize, purpose: LinkKind) -> Option<usize> {
+    fn add(&mut self, start: usize, kind: LinkKind) -> Option<usize> {
         let url = &self.text[start..];
         let is_short = url.len() <= MAX_URL_BYTES && self.text.len() <= MAX_BYTES;
         let text = self.text.as_bytes();
         let is = |(span, other): &(Range<usize>, LinkKind)| {
-            text[span.clone()] == *url.as_bytes() && *other == purpose
+            text[span.clone()] == *url.as_bytes() && *other == kind
         };
         // The kind is not hashed: a URL has at most three.
         let index = match self.all.index_of(url, is) {
@@ -74,7 +74,7 @@ impl Links {
             Err(_) if self.len() >= MAX_LINKS => None,
             Err(hash) => {
                 let span = start..self.text.len();
-                return Some(self.all.add(hash, (span, purpose)));
+                return Some(self.all.add(hash, (span, kind)));
             }
         };
         self.text.truncate(start);
@@ -94,7 +94,7 @@ pub(super) struct ResolvedReferences {
 pub(super) struct Bases {
     /// The URL of the document.
     pub own: Option<Url>,
-    /// The same, or what the document declares.
+    /// The base URL: that of the document, or the one that it declares.
     pub base: Option<Url>,
     pub encoding: &'static Encoding,
 }
@@ -150,7 +150,7 @@ impl Bases {
                 let url = self.resolve(self.base.as_ref(), reference)?;
                 links.text.push_str(&as_requested(url.as_str()));
             }
-            let index = links.add(start, reference.purpose);
+            let index = links.add(start, reference.kind);
             dropped += usize::from(index.is_none());
             u32::try_from(index?).ok()
         });
@@ -181,7 +181,7 @@ fn is_web(url: &Url) -> bool {
 /// Resolves a URL if it is a web URL. The query is escaped in the encoding of the page.
 fn join(base: Option<&Url>, written: &str, encoding: &'static Encoding) -> Option<Url> {
     let escape: &dyn Fn(&str) -> Cow<'_, [u8]> = &|text| Cow::Owned(encoded(text, encoding));
-    // The parser's own way is faster.
+    // The parser is faster without a custom encoding.
     let is_own = encoding.output_encoding() == encoding_rs::UTF_8;
     Url::options()
         .base_url(base)
@@ -191,7 +191,8 @@ fn join(base: Option<&Url>, written: &str, encoding: &'static Encoding) -> Optio
         .filter(is_web)
 }
 
-/// The bytes of a query. An unencodable letter becomes a numeric reference, as in browsers.
+/// The bytes of a query. An unencodable character becomes a numeric reference, as in browsers (WHATWG URL standard,
+/// "percent-encode after encoding").
 fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
     let encoding = encoding.output_encoding();
     if encoding == encoding_rs::UTF_8 {
@@ -208,8 +209,8 @@ fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
         match result {
             EncoderResult::InputEmpty => return out,
             EncoderResult::OutputFull => {}
-            EncoderResult::Unmappable(letter) => {
-                out.extend_from_slice(format!("%26%23{}%3B", u32::from(letter)).as_bytes());
+            EncoderResult::Unmappable(character) => {
+                out.extend_from_slice(format!("%26%23{}%3B", u32::from(character)).as_bytes());
             }
         }
     }

@@ -14,11 +14,11 @@ use super::references::References;
 use super::resolved_links::Bases;
 use super::{LinkKind, MAX_BODY_BYTES, walker, xhtml};
 
-/// The maximum candidates of one script: more are data, not a program.
+/// The maximum number of candidates of one script. Our limit: a script with more consists of data.
 const MAX_CANDIDATES: usize = 10_000;
 
-/// Hosts of namespace names, which are not URLs to fetch, unless they are the site itself.
-const NAMES: [&str; 6] = [
+/// Hosts of XML namespaces. Their URLs are identifiers and are not fetched, unless the site itself is on that host.
+const NAMESPACE_HOSTS: [&str; 6] = [
     "www.w3.org",
     "schema.org",
     "ogp.me",
@@ -28,7 +28,7 @@ const NAMES: [&str; 6] = [
 ];
 
 /// File extensions of websites.
-const ENDINGS: [&str; 58] = [
+const FILE_EXTENSIONS: [&str; 58] = [
     "html", "htm", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm",
     "css", "js", "mjs", "json", "xml", "rss", "atom", "txt", "pdf", "png", "jpg", "jpeg", "gif",
     "webp", "svg", "ico", "bmp", "avif", "woff", "woff2", "ttf", "otf", "eot", "mp3", "mp4", "m4a",
@@ -72,7 +72,7 @@ pub fn host_of(url: &str) -> String {
     host.unwrap_or_default().to_owned()
 }
 
-/// Collects what scripts of a page may request.
+/// Collects URLs that scripts of a page may request.
 struct Collector {
     references: References,
     /// The host of the page.
@@ -159,7 +159,7 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
     navigations(code, |span, _| targets.push(span));
     for start in memchr::memchr3_iter(b'"', b'\'', b'`', code) {
         let target = targets.binary_search_by_key(&(start + 1), |span| span.start);
-        let found = if let Ok(nth) = target {
+        let literal_text = if let Ok(nth) = target {
             let span = targets[nth].clone();
             Some((
                 String::from_utf8_lossy(&code[span.clone()]).into(),
@@ -168,7 +168,7 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
         } else {
             string(code, start).filter(|(text, _)| is_candidate(text, own_host))
         };
-        if let Some((text, end)) = found {
+        if let Some((text, end)) = literal_text {
             let mark = code[start];
             let literal = Literal {
                 text,
@@ -187,14 +187,14 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
 /// excluded, unless the other part is a fragment.
 pub fn navigations(code: &[u8], mut each: impl FnMut(Range<usize>, Quote)) {
     let mut end = 0;
-    for found in memmem::find_iter(code, b"location") {
-        let is_longer = found.checked_sub(1).is_some_and(
+    for match_start in memmem::find_iter(code, b"location") {
+        let is_longer = match_start.checked_sub(1).is_some_and(
             |before| matches!(code[before], b'_' | b'$' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z'),
         );
-        // A match inside of a found string is not code.
-        if found >= end
+        // A match within a string is not code.
+        if match_start >= end
             && !is_longer
-            && let Some((span, quote)) = navigation(code, found + b"location".len())
+            && let Some((span, quote)) = navigation(code, match_start + b"location".len())
         {
             end = span.end;
             each(span, quote);
@@ -206,7 +206,7 @@ pub fn navigations(code: &[u8], mut each: impl FnMut(Range<usize>, Quote)) {
 fn navigation(code: &[u8], at: usize) -> Option<(Range<usize>, Quote)> {
     let blanks = |at: usize| {
         let rest = code.get(at..).unwrap_or_default();
-        // Programs do not contain more blanks than this.
+        // Our limit: programs do not contain longer runs of blanks.
         let rest = &rest[..rest.len().min(100)];
         at + rest
             .iter()
@@ -255,10 +255,10 @@ fn navigation(code: &[u8], at: usize) -> Option<(Range<usize>, Quote)> {
 #[must_use]
 pub fn looks_like_url(value: &str) -> bool {
     let text = value.trim_matches(super::references::is_outside);
-    let is_odd = |letter: char| {
-        letter <= ' '
+    let is_odd = |character: char| {
+        character <= ' '
             || matches!(
-                letter,
+                character,
                 '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}' | '\'' | '('
             )
     };
@@ -297,7 +297,7 @@ const MEDIA: [&str; 8] = [
 /// The string that begins here, and its end, if all of it may be a URL and it is not concatenated.
 fn string(body: &[u8], start: usize) -> Option<(String, usize)> {
     let quote = body[start];
-    // Only what begins like a URL is read on.
+    // Strings that do not begin like a URL are skipped.
     if !matches!(body.get(start + 1)?, b'/' | b'\\' | b'.' | b'_' | b'-' | b'~' | b'%' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z')
         || is_joined(body[..start].iter().rev())
     {
@@ -322,7 +322,7 @@ fn string(body: &[u8], start: usize) -> Option<(String, usize)> {
 
 /// Whether a `+` follows.
 fn is_joined<'b>(mut bytes: impl Iterator<Item = &'b u8>) -> bool {
-    // Programs do not contain more blanks than this before it.
+    // Our limit: programs do not contain longer runs of blanks before it.
     bytes
         .by_ref()
         .take(100)
@@ -348,7 +348,7 @@ fn is_candidate(text: &str, own_host: &str) -> bool {
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.to_ascii_lowercase();
-    host == own_host || (is_host(&host) && !NAMES.contains(&host.as_str()))
+    host == own_host || (is_host(&host) && !NAMESPACE_HOSTS.contains(&host.as_str()))
 }
 
 fn is_host(host: &str) -> bool {
@@ -369,11 +369,11 @@ fn is_file_nearby(text: &str) -> bool {
 fn is_file(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, ending)| {
         stem.bytes().any(|byte| byte.is_ascii_alphanumeric())
-            && ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
+            && FILE_EXTENSIONS.contains(&ending.to_ascii_lowercase().as_str())
     })
 }
 
-/// Whether a path ends like a file or folder, and has a name of more than one letter.
+/// Whether a path ends like a file or folder, and has a name of more than one character.
 fn looks_like_a_file(text: &str) -> bool {
     let path = text.split(['?', '#']).next().unwrap_or_default();
     if path.contains("//") {
@@ -386,6 +386,6 @@ fn looks_like_a_file(text: &str) -> bool {
         return folder.rsplit('/').next().is_some_and(|name| name.len() > 1);
     }
     name.rsplit_once('.').is_some_and(|(stem, ending)| {
-        !stem.is_empty() && ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
+        !stem.is_empty() && FILE_EXTENSIONS.contains(&ending.to_ascii_lowercase().as_str())
     })
 }

@@ -111,12 +111,12 @@ impl<'t> SimdByteScanner<'t> {
     #[inline(never)]
     fn far(&mut self, at: usize, byte: u8, needle: impl Fn(&Marks) -> u64) -> Option<usize> {
         self.load(at);
-        if let Some(found) = self.near(at, needle) {
-            return Some(found);
+        if let Some(position) = self.near(at, needle) {
+            return Some(position);
         }
-        let found = byte_scan::find(self.bytes, at + LENGTH, byte)?;
-        self.load(found);
-        Some(found)
+        let position = byte_scan::find(self.bytes, at + LENGTH, byte)?;
+        self.load(position);
+        Some(position)
     }
 
     /// Moves to the next potential end of a name.
@@ -248,12 +248,12 @@ mod tests {
     use super::*;
     use crate::test_rng::test_rng;
 
-    /// Marks, bytes next to them, letters, and some non-ASCII bytes.
+    /// Marks, bytes adjacent to them, ASCII letters, and some non-ASCII bytes.
     fn bytes(length: usize, rng: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         let byte = |_| match rng(24) {
             0 => b"<>\"'=/ \t\n\x0c\r;?.0!#&(\x0b\0"[rng(20)],
             1 => u8::try_from(rng(256)).expect("a byte"),
-            _ => b'a' + u8::try_from(rng(26)).expect("a letter"),
+            _ => b'a' + u8::try_from(rng(26)).expect("a-z"),
         };
         (0..length).map(byte).collect()
     }

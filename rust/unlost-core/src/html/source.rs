@@ -9,7 +9,7 @@ use encoding_rs::Encoding;
 #[derive(Clone, Copy)]
 pub enum Source<'t> {
     Text(&'t str),
-    /// One byte per letter: tags have the same offsets as in the text, and bytes below 128 are ASCII.
+    /// A single-byte encoding: tags have the same offsets as in the text, and bytes below 128 are ASCII.
     SingleByte(&'t [u8], &'static Encoding),
 }
 
@@ -28,7 +28,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The text of a part, borrowed unless letters have other bytes.
+    /// The text of a part; borrowed if it is already UTF-8.
     pub fn read(self, span: Range<usize>) -> Cow<'t, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(&text[span]),

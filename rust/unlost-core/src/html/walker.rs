@@ -5,7 +5,7 @@ use super::parse_context::ParseContext;
 use super::source::Source;
 use super::tags::{Piece, Tags};
 
-/// Reports what a page refers to.
+/// Reports the references of a page.
 pub fn walk(page: &ParseContext<'_>, source: Source<'_>, out: &mut impl LinkSink) {
     walk_all(page, source, false, out);
 }
@@ -40,7 +40,8 @@ fn walk_all(page: &ParseContext<'_>, source: Source<'_>, inner: bool, out: &mut 
                 let code = source.read(span.clone());
                 out.add_script(&page.read(span.start, &code));
             }
-            // Browsers with scripts and frames do not show this, but it may help to find a lost page.
+            // Browsers with scripts and frames do not render this content, but may link to pages that are not linked
+            // elsewhere.
             Piece::Fallback(span) if !inner => {
                 let (start, part) = (span.start, source.part(span));
                 walk_all(&page.unread(start), part, true, out);

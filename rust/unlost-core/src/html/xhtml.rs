@@ -11,7 +11,7 @@ use super::xml::{self, Event, Events};
 const SECTION: &str = "<![CDATA[";
 const SECTION_END: &str = "]]>";
 
-/// Reports what a document refers to.
+/// Reports the references of a document.
 pub fn walk(document: &ParseContext<'_>, out: &mut impl LinkSink) {
     let mut events = Events::new(document.text);
     while let Some(event) = events.next() {
@@ -56,7 +56,7 @@ pub fn walk(document: &ParseContext<'_>, out: &mut impl LinkSink) {
     }
 }
 
-/// Reports what the element that has just begun refers to.
+/// Reports the references of the element that has just begun.
 pub fn collect(
     events: &Events<'_>,
     local: &str,
@@ -93,11 +93,11 @@ impl<S: LinkSink> LinkSink for OutsideCdata<'_, S> {
         &mut self,
         occurrence: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) {
         if !written.contains(SECTION) && !written.contains(SECTION_END) {
-            self.0.add(occurrence, written, purpose, within);
+            self.0.add(occurrence, written, kind, within);
         }
     }
 

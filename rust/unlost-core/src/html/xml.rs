@@ -20,7 +20,7 @@ pub enum Event<'t> {
     Text(&'t str),
     /// Text without escapes.
     Literal(&'t str),
-    /// The target of a processing instruction; what follows it was parsed like attributes.
+    /// The target of a processing instruction, whose data is parsed like attributes.
     Instruction(&'t str),
 }
 
@@ -69,12 +69,12 @@ impl<'t> Events<'t> {
     /// Reads up to `mark`, and skips it; up to the end if there is none.
     fn until(&mut self, mark: &str) -> &'t str {
         let rest = &self.text[self.at..];
-        let (found, passed) = match memmem::find(rest.as_bytes(), mark.as_bytes()) {
+        let (content_end, consumed) = match memmem::find(rest.as_bytes(), mark.as_bytes()) {
             Some(length) => (length, length + mark.len()),
             None => (rest.len(), rest.len()),
         };
-        self.at += passed;
-        &rest[..found]
+        self.at += consumed;
+        &rest[..content_end]
     }
 
     fn skip(&mut self, matches: impl Fn(u8) -> bool) -> &'t str {
@@ -117,7 +117,7 @@ impl<'t> Events<'t> {
         let name_at = self.at;
         let name = self.skip(is_name);
         if name.is_empty() {
-            // Some other character: all of its bytes are skipped.
+            // An invalid character: all of its bytes are skipped.
             self.at += self.text[self.at..]
                 .chars()
                 .next()
@@ -144,7 +144,7 @@ impl<'t> Events<'t> {
             Quote::Single => self.until("'"),
             Quote::None | Quote::Missing => self.skip(|byte| !is_blank(byte) && byte != b'>'),
         };
-        // Files choose their own prefix for the namespace of links in SVG: `ns1:href`.
+        // The prefix of the XLink namespace is not fixed: `ns1:href`.
         let is_address = name.len() > 5 && name.ends_with(":href");
         self.attributes.push(Attribute {
             name: if is_address {
@@ -242,9 +242,9 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         // The longest is &#x10ffff; so the search is short.
         let end = rest.bytes().take(12).position(|byte| byte == b';');
         if let Some(end) = end
-            && let Some(letter) = entity(&rest[1..end])
+            && let Some(character) = entity(&rest[1..end])
         {
-            out.push(letter);
+            out.push(character);
             rest = &rest[end + 1..];
         } else {
             out.push('&');
@@ -272,5 +272,5 @@ fn entity(name: &str) -> Option<char> {
         return None; // `from_str_radix` would take a sign
     }
     let code = u32::from_str_radix(digits, radix).ok()?;
-    char::from_u32(code).filter(|&letter| letter != '\0')
+    char::from_u32(code).filter(|&character| character != '\0')
 }

@@ -1,4 +1,4 @@
-//! Detects what the columns of an index are, and parses the ones that maps are built from.
+//! Detects the columns of an index, and parses those that maps are built from.
 
 use std::borrow::Cow;
 
@@ -83,7 +83,7 @@ enum Slot {
 }
 
 impl Slot {
-    /// Tests the first letter, then the rest: this runs for every member of every row.
+    /// Tests the first byte before the rest, since this runs for every member of every row.
     fn of(name: &[u8]) -> Option<Self> {
         let slot = match name.first()? {
             b'u' => (matches!(name, b"url" | b"uri"), Self::Url),
@@ -382,10 +382,10 @@ impl Columns {
             return None;
         }
         // The media type is found where the known number of fields is left, at exactly one such position.
-        let mut places = (self.fields.0..=self.fields.1)
+        let mut positions = (self.fields.0..=self.fields.1)
             .map(|width| 3 + fields.len() - width)
             .filter(has_type_at);
-        let at = places.next().filter(|_| places.next().is_none())?;
+        let at = positions.next().filter(|_| positions.next().is_none())?;
         let has_other_row = |field: &&[u8]| memchr::memmem::find(field, b"://").is_some();
         if fields[3..at].iter().any(has_other_row) {
             return None;

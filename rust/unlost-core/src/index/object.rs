@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-/// The value of the last member with one of the names, which is the one that counts: strings without quotes and
-/// escapes, other values verbatim. `None` if there is no such member, or the object is malformed before it.
+/// The value of the last member with one of the names, as in Python's `json`: strings without quotes and escapes, other
+/// values verbatim. `None` if there is no such member, or the object is malformed before it.
 #[must_use]
 pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
-    let mut found = None;
+    let mut last_value = None;
     visit_members(object, |name, value| {
         if names.contains(&name) {
-            found = Some(value);
+            last_value = Some(value);
         }
     })?;
-    found
+    last_value
 }
 
 /// Calls `visit` with the name and value of each member in order; values are as in [`member`]. `None` if the object is
@@ -48,7 +48,7 @@ pub(super) fn visit_members<'a>(
     }
 }
 
-/// A quoted string, and what follows it.
+/// A quoted string, and the rest of the text.
 fn text(rest: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let rest = rest.strip_prefix(b"\"")?;
     let mut end = 0;

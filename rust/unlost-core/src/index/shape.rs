@@ -3,7 +3,7 @@
 //! A known structure makes parsing faster: the text between two values must equal that of earlier rows, otherwise the
 //! row is parsed in full.
 
-/// How often the structure is learned: if rows of two structures alternate, neither is worth it.
+/// How often the structure is learned. If rows of two structures alternate, learning costs more than it saves.
 const MAX_TIMES_LEARNED: usize = 8;
 
 /// A member of the objects: the text between the previous value and its own, and its slot if it is read.
@@ -95,11 +95,11 @@ mod tests {
     use super::*;
 
     fn values(shape: &ObjectShape<u8>, object: &str) -> Option<Vec<(u8, String)>> {
-        let mut found = Vec::new();
+        let mut slots = Vec::new();
         let is_read = shape.visit(object.as_bytes(), |slot, value| {
-            found.push((slot, String::from_utf8_lossy(value).into_owned()));
+            slots.push((slot, String::from_utf8_lossy(value).into_owned()));
         });
-        is_read.then_some(found)
+        is_read.then_some(slots)
     }
 
     fn slot_of(name: &[u8]) -> Option<u8> {
@@ -111,9 +111,9 @@ mod tests {
         let mut shape = ObjectShape::default();
         assert_eq!(values(&shape, "{}"), None);
         shape.learn(br#"{"u": "1", "x": "2", "m":"3"}"#, slot_of);
-        let found = values(&shape, r#"{"u": "http://a/", "x": "", "m":"t"}"#);
+        let slots = values(&shape, r#"{"u": "http://a/", "x": "", "m":"t"}"#);
         let expected = vec![(b'u', "http://a/".to_owned()), (b'm', "t".to_owned())];
-        assert_eq!(found, Some(expected));
+        assert_eq!(slots, Some(expected));
         for other in [
             r#"{"u": "1", "x": "2"}"#,
             r#"{"u": "1", "x": "2", "m":"3", "u": "4"}"#,

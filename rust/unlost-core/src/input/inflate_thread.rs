@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::blocks::{Block, Blocks};
 use super::random_access::Input;
 
-/// Blocks that are ready and waiting. More would evict each other from the processor's caches.
+/// The maximum number of filled blocks in the queue. More would evict each other from the processor's caches.
 const MAX_READY: usize = 3;
 
 /// Blocks between the thread that fills them and the workers.

@@ -29,7 +29,7 @@ pub struct Lines {
     start: usize,
     /// The beginning of a line that continues in a later chunk, up to the limit.
     carry: Vec<u8>,
-    /// The full length of that beginning.
+    /// The full length of that line so far.
     carried: usize,
     number: u64,
     offset: u64,

@@ -10,7 +10,7 @@ use super::blocks::{Block, Blocks};
 use super::inflate_thread::InflateThread;
 use super::random_access::Input;
 
-/// How many blocks a thread may be ahead of the next block in order. Bounds memory.
+/// How many blocks per thread may be ahead of the next block in order. Bounds memory.
 const MAX_AHEAD: u64 = 4;
 
 /// Runs `work` on all remaining blocks in several threads, this one included, and passes each result to `take` in
@@ -69,7 +69,7 @@ where
     state.unwrap_or_else(PoisonError::into_inner).result
 }
 
-/// Results that wait for their turn.
+/// Results that are ready before earlier ones.
 struct OrderedQueue<T, E, F> {
     state: Mutex<QueueState<T, E, F>>,
     changed: Condvar,

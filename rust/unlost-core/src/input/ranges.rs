@@ -56,8 +56,8 @@ impl<R: Input> Ranges<R> {
 
     /// Whether a line begins at an offset. The byte before it is read separately, so that ranges begin at page
     /// boundaries.
-    fn begins_line(&self, place: u64) -> io::Result<bool> {
-        let Some(before) = place.checked_sub(1) else {
+    fn begins_line(&self, offset: u64) -> io::Result<bool> {
+        let Some(before) = offset.checked_sub(1) else {
             return Ok(true);
         };
         let mut byte = [0];

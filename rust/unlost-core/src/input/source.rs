@@ -6,7 +6,7 @@ use crate::warc::gzip::{self, Inflater, Start, Step};
 use crate::warc::window::Window;
 use crate::warc::zstd::FrameDecoder;
 
-/// Windows up to what `zstd --ultra` uses by default: 128 MiB.
+/// The maximum window of a zstd frame: 128 MiB, the largest that the `zstd` command decompresses without `--long`.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// How a compressed file is damaged. The text before the damage was delivered.
@@ -14,7 +14,7 @@ const ZSTD_WINDOW_LOG: u32 = 27;
 pub enum Damage {
     /// The file ends inside a member or frame.
     Truncated,
-    /// The stored bytes are not what was compressed: wrong checksum, or invalid data.
+    /// The checksum is wrong, or the compressed data is invalid.
     Corrupt,
     /// Bytes after the last member that are neither a member nor padding.
     TrailingGarbage,
@@ -72,7 +72,7 @@ struct Compressed<R> {
 }
 
 enum Text<R> {
-    /// Without a buffer: the readers have their own, and a second one would cost a copy.
+    /// Unbuffered: the readers have their own buffers.
     Plain(FullInput<R>),
     Compressed(Compressed<R>),
     End,
@@ -135,7 +135,7 @@ impl<R: Read> Source<R> {
 }
 
 impl<R: Read> Compressed<R> {
-    /// Some text, or how it ends.
+    /// A piece of text, or the way the text ends.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Result<usize, Option<Damage>>> {
         loop {
             // The window is never moved back here.

@@ -319,7 +319,7 @@ impl DateTime {
             (self.second, 12),
         ];
         for (value, at) in fields {
-            // Each value has two digits.
+            // All values are below 100.
             out[at] = b'0' + u8::try_from(value / 10 % 10).unwrap_or(0);
             out[at + 1] = b'0' + u8::try_from(value % 10).unwrap_or(0);
         }

@@ -15,7 +15,7 @@ use memchr::{memchr, memchr_iter};
 use self::entry::{Entry, EntryText, Relations};
 use super::httpdate::{self, Digits};
 
-/// What is wrong with an entry, or with the whole text.
+/// The kinds of errors in an entry, or in the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// HTML or XML where link-format was expected.
@@ -95,7 +95,7 @@ pub struct TimeMapLink<'a> {
 
 /// Receives the mementos of a text one by one.
 pub trait MementoSink<'a> {
-    /// Takes a memento, or returns what is wrong with it.
+    /// Takes a memento, or returns the error in it.
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault>;
 }
 
@@ -134,7 +134,7 @@ pub fn read(text: &[u8]) -> TimeMap<'_> {
 /// Parses a whole `TimeMap` and passes its mementos to `mementos` one by one.
 #[must_use]
 pub fn read_into<'a, M: MementoSink<'a>>(text: &'a [u8], mementos: M) -> TimeMap<'a, M> {
-    let mut found = TimeMap {
+    let mut timemap = TimeMap {
         original: None,
         self_link: None,
         timegate: None,
@@ -149,14 +149,14 @@ pub fn read_into<'a, M: MementoSink<'a>>(text: &'a [u8], mementos: M) -> TimeMap
         0
     };
     if is_html(text[start..].trim_ascii_start()) {
-        found.count(Fault::Html, start);
-        return found;
+        timemap.count(Fault::Html, start);
+        return timemap;
     }
     let text = &text[start..];
     let mut next = next_entry(text, 0);
     let before = &text[..next.unwrap_or(text.len())];
     if let Some(at) = before.iter().position(|&byte| !is_filling(byte)) {
-        found.count(Fault::NoLink, start + at);
+        timemap.count(Fault::NoLink, start + at);
     }
     let mut extensible_from = 0;
     while let Some(at) = next {
@@ -173,11 +173,11 @@ pub fn read_into<'a, M: MementoSink<'a>>(text: &'a [u8], mementos: M) -> TimeMap
             }
             Err(fault) => Err(fault),
         };
-        if let Err(fault) = entry.and_then(|entry| found.add(entry)) {
-            found.count(fault, start + at);
+        if let Err(fault) = entry.and_then(|entry| timemap.add(entry)) {
+            timemap.count(fault, start + at);
         }
     }
-    found
+    timemap
 }
 
 fn is_html(text: &[u8]) -> bool {
@@ -333,26 +333,26 @@ mod tests {
     fn malformed_entry_does_not_affect_other_entries() {
         let text = b"<http://a/20140101000000/x>; rel=\"memento; datetime=\"Wed, 01 Jan 2014 00:00:00 GMT\",\n\
             <http://a/20150101000000/x,y;z>;rel=memento,";
-        let found = read(text);
-        assert_eq!(found.faults[Fault::BadQuote as usize], (1, 0));
-        assert_eq!(found.mementos.len(), 1);
-        assert_eq!(found.mementos[0].uri, "http://a/20150101000000/x,y;z");
-        assert!(found.mementos[0].dated_by_uri);
+        let timemap = read(text);
+        assert_eq!(timemap.faults[Fault::BadQuote as usize], (1, 0));
+        assert_eq!(timemap.mementos.len(), 1);
+        assert_eq!(timemap.mementos[0].uri, "http://a/20150101000000/x,y;z");
+        assert!(timemap.mementos[0].dated_by_uri);
     }
 
     #[test]
     fn quoted_value_may_contain_an_entry_start() {
         let text = b"<a>; title=\"x, <y>; rel=\\\"self\\\"\n<z\"; rel=original, <b>; title=\", <\"; rel=timegate";
-        let found = read(text);
-        assert_eq!(found.original.as_deref(), Some("a"));
-        assert_eq!(found.timegate.as_deref(), Some("b"));
-        assert_eq!(found.self_link, None);
-        assert_eq!(found.faults, [(0, 0); Fault::ALL.len()]);
+        let timemap = read(text);
+        assert_eq!(timemap.original.as_deref(), Some("a"));
+        assert_eq!(timemap.timegate.as_deref(), Some("b"));
+        assert_eq!(timemap.self_link, None);
+        assert_eq!(timemap.faults, [(0, 0); Fault::ALL.len()]);
     }
 
     #[test]
     fn escape_at_the_end_leaves_the_quote_open() {
-        let found = read(b"<a>; rel=\"memento\\");
-        assert_eq!(found.faults[Fault::BadQuote as usize], (1, 0));
+        let timemap = read(b"<a>; rel=\"memento\\");
+        assert_eq!(timemap.faults[Fault::BadQuote as usize], (1, 0));
     }
 }

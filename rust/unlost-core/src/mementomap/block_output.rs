@@ -1,4 +1,5 @@
-//! What the rows of a block become: key counts for a map. Filters and statistics have their own types.
+//! The outputs that the rows of a block are converted to. Key counts, for maps, are defined here; filters and
+//! statistics define their own.
 
 use std::ops::Range;
 

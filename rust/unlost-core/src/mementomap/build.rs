@@ -91,10 +91,10 @@ impl Builder {
         &self.dates
     }
 
-    /// Writes ordered entries to a file immediately; [`Builder::end`] writes the rest. The file must be open for
-    /// reading too, and contain only a header that is as long as the final one is expected to be. `bytes` is the total
-    /// input size, used to predict the result; wrong predictions only cost time.
-    pub fn begin(&mut self, file: File, bytes: u64) {
+    /// Writes ordered entries to a file immediately; [`Builder::finish_streaming`] writes the rest. The file must be
+    /// open for reading too, and contain only a header that is as long as the final one is expected to be. `bytes` is
+    /// the total input size, used to predict the result; wrong predictions only cost time.
+    pub fn start_streaming(&mut self, file: File, bytes: u64) {
         self.target = Target::Pending(file, bytes);
     }
 
@@ -125,7 +125,7 @@ impl Builder {
     }
 
     /// Starts streaming if requested, after `counted` entries in `bytes` bytes.
-    fn start_streaming(&mut self, counted: u64, bytes: u64) -> Result<(), HoldingsError> {
+    fn open_streamed_file(&mut self, counted: u64, bytes: u64) -> Result<(), HoldingsError> {
         // Totals per year, and pages that are collapsed from URI-Rs later, must be known first.
         if self.row_filter.by_year || self.row_filter.queries {
             return Ok(());
@@ -173,7 +173,7 @@ impl Builder {
     }
 
     /// Adds the entries of another map and normalizes their keys. Without `exclusions`, exclusions are dropped and
-    /// counted as filtered: another input may hold what one map excludes.
+    /// counted as filtered: another input may hold a page that one map excludes.
     pub fn add_map(
         &mut self,
         reader: &mut MapReader,
@@ -181,25 +181,25 @@ impl Builder {
         progress: &Progress,
     ) -> Result<(), HoldingsError> {
         let mut key = Vec::new();
-        let mut left_out = 0;
+        let mut filtered = 0;
         while let Some(entry) = reader.next_entry()? {
             if entry.key == b"*" || entry.key.starts_with(b"* ") {
                 continue;
             }
             if !exclusions && !entry.frequency.is_held() {
-                left_out += 1;
+                filtered += 1;
                 continue;
             }
             key.clear();
             if !entry.write_normal_key(self.row_filter.rules, &mut key) {
-                // Verbatim: a map must not lose keys, and the key may be looked up verbatim.
+                // An invalid key is retained verbatim: a map must not lose keys, and the key may be looked up verbatim.
                 key.extend_from_slice(entry.key);
             }
             self.add_entry(&Entry { key: &key, ..entry })?;
             progress.check_cancelled()?;
         }
-        reader.line_stats.counted -= left_out;
-        reader.line_stats.filtered += left_out;
+        reader.line_stats.counted -= filtered;
+        reader.line_stats.filtered += filtered;
         Ok(())
     }
 
@@ -225,8 +225,12 @@ impl Builder {
         (self.sorter, self.build_options)
     }
 
-    /// Completes the map started by [`Builder::begin`], with the final header.
-    pub fn end(mut self, header: &[u8], progress: &Progress) -> Result<(), HoldingsError> {
+    /// Completes the map started by [`Builder::start_streaming`], with the final header.
+    pub fn finish_streaming(
+        mut self,
+        header: &[u8],
+        progress: &Progress,
+    ) -> Result<(), HoldingsError> {
         match std::mem::replace(&mut self.target, Target::None) {
             Target::None => Ok(()),
             Target::Started(streamed) => {
@@ -319,7 +323,7 @@ impl InOrderSink for CountCollector<'_> {
     fn collect(&mut self, scanned: &mut BlockResult<KeyCounts>) -> Result<(), HoldingsError> {
         let counted = scanned.line_stats.counted;
         self.builder
-            .start_streaming(counted, self.progress.bytes())?;
+            .open_streamed_file(counted, self.progress.bytes())?;
         if self.builder.require_sorted {
             let begins_before = !scanned.first.is_empty() && scanned.first < self.last;
             let line = if begins_before {

@@ -1,7 +1,7 @@
 //! Compaction: a wildcard replaces a subtree where a map's tree branches too much.
 //!
 //! Entries come in byte order. One thread converts them to tree order, host by host; another walks them with a stack of
-//! open nodes, and restores the byte order of what is left of each host.
+//! open nodes, and restores the byte order of the remaining lines of each host.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ pub struct Curve {
 impl Curve {
     /// The cut-offs of the levels, from the first.
     fn cutoffs(&self) -> Vec<f64> {
-        // Levels are few.
+        // There are at most 64 levels.
         #[allow(clippy::cast_precision_loss)]
         let cutoff = |level: usize| self.a * ((level + 1) as f64).powf(-self.k) * self.weight;
         (0..self.depth).map(cutoff).collect()
@@ -48,12 +48,12 @@ pub struct Compaction {
     /// For path segments; the first level is the host's root.
     pub path: Curve,
     /// Wildcard keys that are always rolled up; `*` is everything.
-    pub forced: HashSet<Vec<u8>>,
+    pub forced_keys: HashSet<Vec<u8>>,
 }
 
 impl Compaction {
     pub(super) fn is_everything(&self) -> bool {
-        self.forced.contains(&b"*"[..])
+        self.forced_keys.contains(&b"*"[..])
     }
 }
 
@@ -100,7 +100,7 @@ pub fn compact(
 
 /// Walks entries in tree order.
 struct Compactor<'a, W: Write> {
-    forced: &'a HashSet<Vec<u8>>,
+    forced_keys: &'a HashSet<Vec<u8>>,
     memory: usize,
     out: &'a mut W,
     hosts: Tree,
@@ -136,14 +136,14 @@ impl<'a, W: Write> Compactor<'a, W> {
         // A top-level domain is never rolled up by itself.
         host_cutoffs[0] = f64::INFINITY;
         Self {
-            forced: &compaction.forced,
+            forced_keys: &compaction.forced_keys,
             memory,
             out,
             hosts: Tree::new(host_cutoffs, 0, b',', b",*", memory / 2),
             paths: Tree::new(path.cutoffs(), host.depth, SLASH, b"/*", memory / 2),
             in_host: false,
             fields,
-            buffers_hosts: host.weight.is_finite() || !compaction.forced.is_empty(),
+            buffers_hosts: host.weight.is_finite() || !compaction.forced_keys.is_empty(),
             everything: compaction.is_everything().then(Totals::default),
             declared_totals: Totals::default(),
             stats: CompactionStats {
@@ -200,7 +200,7 @@ impl<'a, W: Write> Compactor<'a, W> {
         };
         let levels = self.paths.levels();
         self.paths.close_until(node, levels, &mut self.stats)?;
-        self.paths.enter(node, root, levels, self.forced);
+        self.paths.enter(node, root, levels, self.forced_keys);
         self.paths.add(entry, extra)
     }
 
@@ -230,7 +230,7 @@ impl<'a, W: Write> Compactor<'a, W> {
         if !self.buffers_hosts || self.hosts.is_at_top() {
             self.write_out()?;
         }
-        self.hosts.enter(host, 0, levels, self.forced);
+        self.hosts.enter(host, 0, levels, self.forced_keys);
         Ok(())
     }
 

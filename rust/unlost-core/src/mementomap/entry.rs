@@ -1,4 +1,4 @@
-//! One line of a map: key, frequency, and what follows.
+//! One line of a map: key, frequency, and further fields.
 
 use super::Frequency;
 use super::line_format::number;
@@ -11,7 +11,7 @@ pub struct Entry<'a> {
     pub key: &'a [u8],
     /// The frequency of the key.
     pub frequency: Frequency,
-    /// What follows the frequency: further values, or an object.
+    /// The text after the frequency: further values, or an object.
     pub tail: &'a [u8],
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use super::filter::FilterError;
 
-/// Why a map or profile could not be made. Problems with single lines are counted instead.
+/// The reasons why a map or profile could not be written. Problems with single lines are counted instead.
 #[derive(Debug)]
 pub enum HoldingsError {
     /// A file could not be read or written.
@@ -28,10 +28,10 @@ pub enum HoldingsError {
     Unreadable {
         /// The line, from 1.
         line: u64,
-        /// What was expected, and what to do.
+        /// The message: what was expected, and how to solve the problem.
         message: String,
     },
-    /// A line of a map that covers many pages, where each is needed by itself.
+    /// A wildcard in a map from which a profile or filter is built: these need each page.
     Wildcard {
         /// Its key.
         key: Vec<u8>,
@@ -43,7 +43,7 @@ pub enum HoldingsError {
         /// The error.
         error: Box<Self>,
     },
-    /// A map key whose host has no place in a tree.
+    /// A map key whose host is malformed, so that it has no position in the tree.
     Misplaced {
         /// The key.
         key: Vec<u8>,

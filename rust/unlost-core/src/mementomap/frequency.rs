@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// More than all archives together hold; 18 digits fit a word with the flags, with room for one addition.
+/// The maximum count: 18 digits, which fit a 64-bit word together with the flags, with room for one addition.
 const MAX_COUNT: u64 = 999_999_999_999_999_999;
 
 /// The value is a lower bound.
@@ -198,7 +198,7 @@ impl Frequency {
 
     fn add(self, other: Self, add_resources: fn(Count, Count) -> Option<Count>) -> Option<Self> {
         if self.is_exclusion() && other.is_exclusion() && self != other {
-            // Order does not matter: exclusions are all alike.
+            // The order does not matter, since all exclusions are equal.
             return Some(Self::of(0));
         }
         if self.is_exclusion() {

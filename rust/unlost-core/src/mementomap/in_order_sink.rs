@@ -155,18 +155,18 @@ fn scan_all<R: Input + Send + Sync, C: InOrderSink + Send>(
     collector: &mut C,
     progress: &Progress,
 ) -> Result<(), HoldingsError> {
-    let scan = |block: &Block, found: &mut BlockResult<C::BlockOutput>| {
+    let scan = |block: &Block, result: &mut BlockResult<C::BlockOutput>| {
         progress.check_cancelled()?;
-        scanner.scan(block, found)?;
-        progress.add_lines(found.line_stats.lines);
+        scanner.scan(block, result)?;
+        progress.add_lines(result.line_stats.lines);
         Ok(())
     };
-    process_in_order(blocks, threads, scan, |found| collector.collect(found))
+    process_in_order(blocks, threads, scan, |result| collector.collect(result))
         .map_err(|error| at_line(error, collector.lines()))
 }
 
-/// Line numbers in blocks start at the block. If earlier blocks are still in progress the number is too low, but then
-/// the file has to be split, and the message says where.
+/// Line numbers in a block are relative to it. While earlier blocks are in progress, the absolute number is too low;
+/// but then the file has to be split, and the message contains the position.
 fn at_line(error: HoldingsError, lines: u64) -> HoldingsError {
     match error {
         HoldingsError::Unreadable { line, message } => HoldingsError::Unreadable {

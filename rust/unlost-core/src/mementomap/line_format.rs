@@ -64,7 +64,7 @@ pub(super) fn plain_numbers(rest: &[u8]) -> Option<(u64, u64)> {
     (rest == b"}").then_some((frequency, spread))
 }
 
-/// A JSON number of at most 18 digits, and what follows it.
+/// A JSON number of at most 18 digits, and the text after it.
 pub(super) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || digits > 18 || digits > 1 && text[0] == b'0' {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A kind of problem with lines.
+/// The count and the first example of a kind of problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineProblem {
     /// The number of lines.
@@ -18,7 +18,7 @@ pub struct LineProblem {
 /// Counts of lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineStats {
-    /// All of them.
+    /// All lines.
     pub lines: u64,
     /// Lines that were counted as holdings.
     pub counted: u64,
@@ -51,13 +51,13 @@ impl LineStats {
 
     /// Adds the statistics of the next block, whose lines are numbered from its own beginning.
     pub(super) fn append(&mut self, next: LineStats) {
-        for (kind, trouble) in next.problems {
+        for (kind, problem) in next.problems {
             self.problems
                 .entry(kind)
-                .and_modify(|known| known.count += trouble.count)
+                .and_modify(|known| known.count += problem.count)
                 .or_insert(LineProblem {
-                    line: self.lines + trouble.line,
-                    ..trouble
+                    line: self.lines + problem.line,
+                    ..problem
                 });
         }
         self.lines += next.lines;

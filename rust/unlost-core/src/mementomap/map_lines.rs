@@ -11,7 +11,7 @@ use super::{Entry, HoldingsError, LineStats, MapReader};
 ///
 /// A line is its key, a space, and more. Bounds must be sorted.
 #[must_use]
-pub fn cut_lines(text: &[u8], bounds: &[Vec<u8>], pages: bool) -> Vec<(usize, Vec<u8>)> {
+pub fn split_lines(text: &[u8], bounds: &[Vec<u8>], pages: bool) -> Vec<(usize, Vec<u8>)> {
     let mut parts: Vec<Vec<u8>> = vec![Vec::new(); bounds.len() + 1];
     let mut part = 0;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -57,19 +57,19 @@ pub fn read_map_lines(
     line_limit: usize,
 ) -> Result<MapLines, HoldingsError> {
     let mut reader = MapReader::new(Cursor::new(text), fields, line_limit)?;
-    let mut found = MapLines::default();
+    let mut map_lines = MapLines::default();
     let mut totals = Totals::default();
     while let Some(entry) = reader.next_entry()? {
         if entry.surt_and_extra().0 == b"*" {
-            entry.write(&mut found.totals);
+            entry.write(&mut map_lines.totals);
         } else {
             totals.add_entry(&entry)?;
-            entry.write(&mut found.lines);
+            entry.write(&mut map_lines.lines);
         }
     }
-    found.sums = totals.text();
-    found.line_stats = std::mem::take(&mut reader.line_stats);
-    Ok(found)
+    map_lines.sums = totals.text();
+    map_lines.line_stats = std::mem::take(&mut reader.line_stats);
+    Ok(map_lines)
 }
 
 /// Adds up `*` lines of parts that have no page in common.
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn lines_go_to_the_part_that_contains_their_key() {
         let text = b"com,a)/ 1\ncom,b)/ 2\ncom,b,c)/ 3\ncom,d)/ 4\n";
-        let parts = cut_lines(text, &bounds(&["com,b", "com,c", "com,x"]), false);
+        let parts = split_lines(text, &bounds(&["com,b", "com,c", "com,x"]), false);
         assert_eq!(
             parts,
             [
@@ -103,13 +103,13 @@ mod tests {
                 (2, b"com,d)/ 4\n".to_vec()),
             ]
         );
-        assert_eq!(cut_lines(text, &[], false), [(0, text.to_vec())]);
+        assert_eq!(split_lines(text, &[], false), [(0, text.to_vec())]);
     }
 
     #[test]
     fn queries_of_a_page_stay_in_one_part() {
         let text = b"com,a)/a 1\ncom,a)/a-b 2\ncom,a)/a?q 3\n";
-        let parts = cut_lines(text, &bounds(&["com,a)/a-b"]), true);
+        let parts = split_lines(text, &bounds(&["com,a)/a-b"]), true);
         assert_eq!(
             parts,
             [
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn totals_are_separated_and_summed() {
         let text = b"!head\n* 9/3\ncom,a)/ 4/1\ncom,b)/ 5/2\n".to_vec();
-        let found = read_map_lines(text, 1, 100).expect("sorted");
-        assert_eq!(found.totals, b"* 9/3\n");
-        assert_eq!(found.sums, b"* 9/3\n");
-        assert_eq!(found.lines, b"com,a)/ 4/1\ncom,b)/ 5/2\n");
+        let map_lines = read_map_lines(text, 1, 100).expect("sorted");
+        assert_eq!(map_lines.totals, b"* 9/3\n");
+        assert_eq!(map_lines.sums, b"* 9/3\n");
+        assert_eq!(map_lines.lines, b"com,a)/ 4/1\ncom,b)/ 5/2\n");
         let sum = add_totals(b"* 9/3\n* 1/1\n", 1).expect("no overflow");
         assert_eq!(sum, b"* 10/4\n");
         let years = add_totals(b"* 2013 1\n* 2014 2\n* 2013 4\n", 2).expect("no overflow");

@@ -74,13 +74,13 @@ impl Head<'_> {
 pub struct Merged {
     /// The number of lines, without the total.
     pub lines: u64,
-    /// The number of exclusions dropped because another map holds what they exclude.
+    /// The number of exclusions that were dropped because another map holds the excluded pages.
     pub dropped: u64,
     /// The line statistics of each map.
     pub tallies: Vec<LineStats>,
 }
 
-/// Writes one map that covers what any of the maps covers.
+/// Writes one map that covers every page that any of the maps covers.
 pub fn merge_maps(
     sources: Vec<Source<'_>>,
     memory: usize,
@@ -118,7 +118,7 @@ pub fn merge_maps(
             if entry.tail.starts_with(EXPIRES) && expiry.as_ref().is_none_or(|it| entry.tail < it) {
                 expiry = Some(entry.tail.to_vec());
             }
-            // A statement about one map does not hold for both.
+            // The further fields apply only to one of the maps.
             if sum.is_none() {
                 tail.clear();
                 tail.extend_from_slice(entry.tail);
@@ -180,7 +180,7 @@ fn with_name(name: &str, error: HoldingsError) -> HoldingsError {
     }
 }
 
-/// Whether a map without this line holds what it excludes.
+/// Whether a map without this line holds the excluded page.
 fn is_held_elsewhere(
     heads: &mut [Head<'_>],
     has_key: &[bool],
@@ -191,15 +191,15 @@ fn is_held_elsewhere(
         if *has {
             continue;
         }
-        let found = head.source.lookup.look_up(surt);
-        let found = found.map_err(|error| {
+        let frequency = head.source.lookup.look_up(surt);
+        let frequency = frequency.map_err(|error| {
             let error = HoldingsError::Unreadable {
                 line: head.source.reader.line_stats.lines,
                 message: error.to_string(),
             };
             with_name(&head.source.name, error)
         })?;
-        if found.is_some_and(Frequency::is_held) {
+        if frequency.is_some_and(Frequency::is_held) {
             return Ok(true);
         }
     }

@@ -50,10 +50,10 @@ pub use entry::Entry;
 pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};
 pub use line_stats::{LineProblem, LineStats};
-pub use map_lines::{MapLines, add_totals, cut_lines, read_map_lines};
+pub use map_lines::{MapLines, add_totals, read_map_lines, split_lines};
 pub use merge::{KeyLookup, Merged, Source, merge_maps};
 pub use profile::{
-    Holding, ProfileForm, ProfileReader, ProfileReport, SeenKeys, check_profile, merge_profiles,
+    Holding, KeyPresence, ProfileForm, ProfileReader, ProfileReport, check_profile, merge_profiles,
     profiles_to_map, write_profiles,
 };
 pub use progress::Progress;

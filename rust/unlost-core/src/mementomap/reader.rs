@@ -188,8 +188,8 @@ impl RowBytes {
         if !line.starts_with(b"!meta") {
             return;
         }
-        if let Some(found) = memchr::memmem::rfind(line, NAME) {
-            let value = line[found + NAME.len()..].trim_ascii_start();
+        if let Some(at) = memchr::memmem::rfind(line, NAME) {
+            let value = line[at + NAME.len()..].trim_ascii_start();
             let digits = value.iter().take_while(|byte| byte.is_ascii_digit());
             let digits = &value[..digits.count()];
             self.declared = std::str::from_utf8(digits)
@@ -200,11 +200,11 @@ impl RowBytes {
 
     /// Compares the declared size with the end of the rows.
     fn check(&self, end: u64, lines: u64) -> Result<(), HoldingsError> {
-        let found = end - self.start;
+        let actual = end - self.start;
         match self.declared {
-            Some(declared) if declared != found => Err(HoldingsError::Unreadable {
+            Some(declared) if declared != actual => Err(HoldingsError::Unreadable {
                 line: lines,
-                message: wrong_row_bytes(declared, found),
+                message: wrong_row_bytes(declared, actual),
             }),
             _ => Ok(()),
         }
@@ -213,14 +213,14 @@ impl RowBytes {
 
 /// The message about a map with more or fewer bytes of rows than its header declares.
 #[must_use]
-pub fn wrong_row_bytes(declared: u64, found: u64) -> String {
-    let what = if found < declared {
+pub fn wrong_row_bytes(declared: u64, actual: u64) -> String {
+    let what = if actual < declared {
         "truncated"
     } else {
         "changed after it was written"
     };
     format!(
-        "{what}: the header declares {declared} bytes of rows (`row_bytes`), the file has {found}: copy or build the map \
+        "{what}: the header declares {declared} bytes of rows (`row_bytes`), the file has {actual}: copy or build the map \
          again, or remove `row_bytes` from the header if the rows were edited on purpose"
     )
 }

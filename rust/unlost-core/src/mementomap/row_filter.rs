@@ -20,7 +20,7 @@ pub struct RowFilter {
     pub exclude: Vec<Excluded>,
 }
 
-/// Pages for machines.
+/// Kinds of pages that are read by crawlers only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excluded {
     /// `/robots.txt`.

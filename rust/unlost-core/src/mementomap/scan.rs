@@ -37,7 +37,7 @@ pub(super) struct BlockResult<H> {
 struct CurrentKey {
     /// A prefix of lines that certainly have the same key: the key column, or its part before the query.
     stem: Vec<u8>,
-    /// Whether the text after the stem's `?` is ignored.
+    /// Whether the query after the stem's `?` is ignored.
     any_query: bool,
     /// How many of the stem's first bytes are a plain page, and where its host ends then.
     plain: usize,
@@ -248,7 +248,7 @@ impl Scanner<'_> {
         current.flush(output)
     }
 
-    /// Makes a row the current one, if the filter accepts it. Returns what is wrong with it.
+    /// Makes a row the current one, if the filter accepts it. Returns the kind of problem with it, if there is one.
     fn start_row<H: BlockOutput>(
         &self,
         row: &Row<'_>,

@@ -166,7 +166,7 @@ impl Sorter {
                 self.table.push(&entry)?;
             }
         }
-        // Not before it has doubled, or a large host would be searched again and again.
+        // Not before the table has doubled, or a large host would be searched repeatedly.
         self.flush_at = (2 * self.table.size()).max(FLUSH_BYTES.min(self.memory));
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Sorter {
     /// rest. Mostly ordered input thereby makes one long run, and a few late keys another.
     fn write_run(&mut self, table: &Table, count: usize) -> Result<(), HoldingsError> {
         let mut left = count;
-        // Not to every run, or each would need a write buffer.
+        // Only to some runs, since each needs a write buffer.
         let open = self.runs.len().min(OPEN_RUNS);
         for run in (0..open).chain(open.max(self.runs.len().saturating_sub(1))..self.runs.len()) {
             let run = &mut self.runs[run];

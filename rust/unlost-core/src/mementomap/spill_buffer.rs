@@ -91,7 +91,7 @@ impl SpillBuffer {
             }
             file => {
                 let in_file = file.as_ref().map_or(0, |(_, length)| *length);
-                // It fits: the memory holds at most what its length says.
+                // It fits: the length is that of a text in memory.
                 self.tail
                     .truncate(usize::try_from(length - in_file).unwrap_or(usize::MAX));
             }

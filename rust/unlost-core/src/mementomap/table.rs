@@ -72,7 +72,7 @@ impl Table {
     /// Converts all keys to tree order.
     pub(super) fn write_tree_keys(&mut self) {
         if !self.has_tails {
-            // All at once, which is many times as fast.
+            // Converting all at once is many times as fast.
             return write_tree_key(&mut self.bytes);
         }
         for slot in &self.slots {
@@ -166,7 +166,7 @@ impl Table {
         if has_unsorted_hosts {
             self.slots.sort_by(compare);
         } else {
-            // Many small parts are sorted faster than all of them together, and most are in order.
+            // Sorting each host is faster than sorting all entries together, and most hosts are in order.
             let same_host = |a: &Slot, b: &Slot| {
                 let host = host(a.key(bytes));
                 b.key(bytes).get(..=host.len()) == a.key(bytes).get(..=host.len())

@@ -109,7 +109,7 @@ impl Tree {
         key: &[u8],
         from: usize,
         levels: usize,
-        forced: &HashSet<Vec<u8>>,
+        forced_keys: &HashSet<Vec<u8>>,
     ) {
         self.key.clear();
         self.key.extend_from_slice(key);
@@ -122,19 +122,20 @@ impl Tree {
             let Some(length) = memchr::memchr(self.separator, &key[next..]) else {
                 break;
             };
-            self.open_node(next + length, forced);
+            self.open_node(next + length, forced_keys);
             next += length + 1;
         }
-        self.open_node(key.len(), forced);
+        self.open_node(key.len(), forced_keys);
     }
 
-    fn open_node(&mut self, end: usize, forced: &HashSet<Vec<u8>>) {
+    fn open_node(&mut self, end: usize, forced_keys: &HashSet<Vec<u8>>) {
         if self.open == self.nodes.len() {
             self.nodes.push(Node::default());
         }
-        // Nodes on the last level stand for themselves and for deeper nodes: those are not rolled up.
+        // A node on the last level represents itself and all deeper nodes; it is not rolled up.
         let has_below = self.open + 1 < self.cutoffs.len();
-        let is_forced = !forced.is_empty() && has_below && forced.contains(&self.wildcard_of(end));
+        let is_forced =
+            !forced_keys.is_empty() && has_below && forced_keys.contains(&self.wildcard_of(end));
         let node = &mut self.nodes[self.open];
         node.end = end;
         node.start = self.spool.len();

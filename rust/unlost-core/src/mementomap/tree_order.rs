@@ -71,7 +71,7 @@ pub(super) fn order_in_thread<'scope, 'env, E: Entries + Send>(
         });
         if let Err(error) = order.push_all(entries, progress) {
             drop(order);
-            // If the receiver is gone, it failed and reports that itself.
+            // If the receiver was dropped, its thread failed and reports the error.
             let _ = send.send(Err(error));
         }
     });

@@ -1,7 +1,8 @@
 //! Bootstrap: the uncertainty of shares if other hosts had been visited, from resampled hosts.
 //!
-//! Hosts that lie are few and of very different size, so that a draw with few of their pages also looks more certain
-//! than it is. Each draw is therefore measured by its own standard error, and on the scale of log-odds.
+//! Hosts with false headers are few and of very different size, so that the standard error of a draw with few of their
+//! pages is too small. Each deviation is therefore divided by the standard error of its own draw, on the scale of
+//! log-odds (bootstrap-t).
 
 use std::collections::HashMap;
 
@@ -9,12 +10,12 @@ use super::history::History;
 use super::states::BASE_CELLS;
 use super::visit_pairs::threads;
 
-/// What a scheme misses, in sums over hosts, and the deviations of draws from it.
+/// The changes that a scheme misses, as sums over hosts, and the deviations of draws from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Resampled {
     /// Changed pairs that are missed.
     pub missed: f64,
-    /// All that changed.
+    /// All changed pairs.
     pub changed: f64,
     /// The sum over hosts of missed squared.
     pub missed_squared: f64,
@@ -52,22 +53,22 @@ impl Sums {
         }
     }
 
-    /// What a scheme misses of it: a bit for each cell that it downloads.
+    /// The changes that a scheme misses. `scheme` has a bit for each cell that it downloads.
     fn missed(&self, scheme: u16) -> Resampled {
         let is_skipped = |cell: usize| scheme & (1 << cell) == 0;
-        let mut found = Resampled::default();
+        let mut resampled = Resampled::default();
         for (cell, (count, products)) in self.cells.iter().zip(&self.products).enumerate() {
-            found.changed += count;
-            found.changed_squared += products.iter().sum::<f64>();
+            resampled.changed += count;
+            resampled.changed_squared += products.iter().sum::<f64>();
             if is_skipped(cell) {
-                found.missed += count;
-                found.missed_changed += products.iter().sum::<f64>();
+                resampled.missed += count;
+                resampled.missed_changed += products.iter().sum::<f64>();
                 let both = products.iter().enumerate();
                 let both = both.filter(|(other, _)| is_skipped(*other));
-                found.missed_squared += both.map(|(_, product)| product).sum::<f64>();
+                resampled.missed_squared += both.map(|(_, product)| product).sum::<f64>();
             }
         }
-        found
+        resampled
     }
 }
 
@@ -86,8 +87,8 @@ impl Resampled {
 }
 
 impl History {
-    /// For each scheme (a bit for each of the nine cells that it downloads), what it misses in resampled hosts, each
-    /// drawn as often as a Poisson variable of mean 1. The same seed gives the same numbers.
+    /// For each scheme (a bit for each of the nine cells that it downloads), the changes that it misses in resampled
+    /// hosts. Each host is drawn a Poisson(1) number of times. The same seed gives the same numbers.
     #[must_use]
     pub fn resample(
         &self,
@@ -102,13 +103,13 @@ impl History {
             all.add(change_profiles, f64::from(*hosts));
         }
         let hosts = groups.iter().map(|(_, hosts)| hosts).sum();
-        let mut found: Vec<Resampled> = schemes.iter().map(|&one| all.missed(one)).collect();
+        let mut resampled: Vec<Resampled> = schemes.iter().map(|&one| all.missed(one)).collect();
         let share = times.div_ceil(threads()).max(1);
         let draws = |first: usize| -> Vec<Vec<f64>> {
             let mut deviations = vec![Vec::new(); schemes.len()];
             for number in first..(first + share).min(times) {
                 let sums = drawn(&groups, seed, number);
-                for ((scheme, whole), each) in schemes.iter().zip(&found).zip(&mut deviations) {
+                for ((scheme, whole), each) in schemes.iter().zip(&resampled).zip(&mut deviations) {
                     let odds = whole.log_odds().zip(sums.missed(*scheme).log_odds());
                     each.extend(odds.map(|((truth, _), (odds, error))| (odds - truth) / error));
                 }
@@ -127,11 +128,11 @@ impl History {
                 }
             }
         });
-        for (one, deviations) in found.iter_mut().zip(deviations) {
+        for (one, deviations) in resampled.iter_mut().zip(deviations) {
             one.hosts = hosts;
             one.deviations = span(deviations);
         }
-        found
+        resampled
     }
 
     /// Hosts with a changed page; those with the same counts are grouped, as they are drawn together.

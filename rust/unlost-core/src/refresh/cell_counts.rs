@@ -50,15 +50,15 @@ impl History {
 
     /// Hosts with pages that changed under an unchanged date or tag: date lies, date claims, tag lies, tag claims.
     #[must_use]
-    pub fn lying(&self, by_text: bool) -> Vec<(String, [u64; 4])> {
+    pub fn lying_hosts(&self, by_text: bool) -> Vec<(String, [u64; 4])> {
         const DATE_SAME: [usize; 3] = [3, 4, 5];
         const TAG_SAME: [usize; 3] = [1, 4, 7];
-        let mut found = Vec::new();
+        let mut lying = Vec::new();
         for (number, host) in self.hosts().iter().enumerate() {
             let cells = self.host_cells(number, by_text);
-            let lies = |places: [usize; 3]| places.iter().map(|&at| cells[at].0).sum::<u64>();
+            let lies = |indices: [usize; 3]| indices.iter().map(|&at| cells[at].0).sum::<u64>();
             let claims =
-                |places: [usize; 3]| places.iter().map(|&at| cells[at].0 + cells[at].1).sum();
+                |indices: [usize; 3]| indices.iter().map(|&at| cells[at].0 + cells[at].1).sum();
             let counts = [
                 lies(DATE_SAME),
                 claims(DATE_SAME),
@@ -66,10 +66,10 @@ impl History {
                 claims(TAG_SAME),
             ];
             if counts[0] + counts[2] > 0 {
-                found.push((host.name.to_string(), counts));
+                lying.push((host.name.to_string(), counts));
             }
         }
-        found
+        lying
     }
 
     /// For each host, its groups with pairs: group, changed, all. Before `since`, in seconds since 1970, only changed

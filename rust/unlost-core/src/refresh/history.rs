@@ -3,7 +3,7 @@
 use super::hosts::{Host, Hosts};
 use super::visit_pairs::{VisitStats, threads};
 
-/// Properties of a pair besides its cell, in bits that no cell number uses.
+/// Further properties of a pair, in bits that cell numbers do not use.
 pub(super) mod bit {
     /// The bytes of the body changed.
     pub const CHANGED: u16 = 1 << 11;
@@ -32,7 +32,8 @@ impl Pair {
         self.bits % bit::CHANGED
     }
 
-    /// By host and time, then by everything that makes the order deterministic. One number, which is compared at once.
+    /// The sort key: host and time, then the other fields, so that the order is deterministic. A single number, which
+    /// is compared at once.
     fn key(&self) -> u128 {
         let [host, time, interval] = [self.host, self.time, self.interval].map(u128::from);
         let [weight, bits] = [self.weight, self.bits].map(u128::from);
@@ -119,7 +120,7 @@ impl History {
         self.pairs.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
@@ -135,8 +136,8 @@ impl History {
         let mut counts = [0; 4];
         for pair in &self.pairs {
             if pair.bits & bit::TEXT_KNOWN != 0 {
-                let place = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
-                counts[place] += u64::from(pair.weight);
+                let index = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
+                counts[index] += u64::from(pair.weight);
             }
         }
         counts
@@ -149,14 +150,14 @@ impl History {
         let mut first = 0;
         (1..parts)
             .map(|part| {
-                let place = times.len() * part / parts;
+                let index = times.len() * part / parts;
                 let rest = times.get_mut(first..).unwrap_or_default();
                 if rest.is_empty() {
                     return 0;
                 }
                 // Earlier pairs are in a part already.
-                let split = *rest.select_nth_unstable(place - first).1;
-                first = place;
+                let split = *rest.select_nth_unstable(index - first).1;
+                first = index;
                 split
             })
             .collect()

@@ -22,14 +22,14 @@ pub struct Host {
 pub enum Presence {
     /// At every successful visit.
     Always,
-    /// At some.
+    /// At some successful visits.
     Sometimes,
-    /// At none.
+    /// At no successful visit.
     Never,
 }
 
 impl Host {
-    /// How often it sent a tag.
+    /// How often the host sent a tag.
     #[must_use]
     pub fn tags(&self) -> Presence {
         match self.tagged {
@@ -84,7 +84,7 @@ impl Hosts {
 
     /// Records the server software of a host.
     pub(super) fn note_server(&mut self, host: u32, header: &[u8]) {
-        const LONGEST: usize = 40; // bytes: what is longer is no product's name
+        const LONGEST: usize = 40; // bytes; our limit for the name of a product
         if self.last_server.is_some() && self.last_header == header {
             self.all[host as usize].server = self.last_server;
             return;

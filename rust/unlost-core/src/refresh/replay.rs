@@ -1,4 +1,4 @@
-//! Replays the pairs of a log: each is decided by what the rest of the log shows.
+//! Replays the pairs of a log: each is decided by the statistics of the rest of the log.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::visit_pairs::threads;
 /// The number of steps of probabilities: an eighth of an octave each, from 1 down to 2^-32.
 pub const BUCKETS: usize = 257;
 
-/// What was learned before.
+/// The learned parameters.
 #[derive(Debug)]
 pub struct Learned<'a> {
     /// The probability of change in each cell, for the hosts of each fold; NaN for cells that were not observed.

@@ -1,4 +1,4 @@
-//! A visit in 80 bytes: hashes instead of texts, so that ten million visits fit on any disk.
+//! A visit in 80 bytes, with hashes instead of texts, so that ten million visits take 800 MB.
 
 use crate::memento::httpdate;
 use crate::mementomap::filter::xxh64;
@@ -7,25 +7,25 @@ use super::visit::Visit;
 
 /// Bytes of a stored row.
 pub(super) const ROW_BYTES: usize = 80;
-/// A `Last-Modified` this close to the response's `Date`, in seconds, is the time of the response: clocks are read one
-/// after the other.
-const NOW_SECONDS: i64 = 2;
-/// The same if the response has no `Date`, and our time is used instead.
-const OUR_NOW_SECONDS: i64 = 5;
+/// The maximum difference in seconds between `Last-Modified` and `Date` for which the former is taken for the time of
+/// the response. A server reads the clock for each header separately.
+const MAX_CLOCK_SECONDS: i64 = 2;
+/// The same if the response has no `Date`, so that the time of the visit is used instead.
+const MAX_OUR_CLOCK_SECONDS: i64 = 5;
 
 /// Properties of a row.
 pub(super) mod flag {
     pub const ETAG: u16 = 1;
     pub const WEAK: u16 = 1 << 1;
-    pub const CODED: u16 = 1 << 2;
+    pub const CODING_SUFFIX: u16 = 1 << 2;
     pub const DATE: u16 = 1 << 3;
-    pub const DATE_READ: u16 = 1 << 4;
-    pub const DATE_NOW: u16 = 1 << 5;
+    pub const DATE_VALID: u16 = 1 << 4;
+    pub const DATE_IS_RESPONSE_TIME: u16 = 1 << 5;
     pub const LENGTH: u16 = 1 << 6;
-    pub const REPR: u16 = 1 << 7;
+    pub const REPR_DIGEST: u16 = 1 << 7;
     pub const AGE: u16 = 1 << 8;
     pub const LIFETIME: u16 = 1 << 9;
-    pub const REFUSED: u16 = 1 << 10;
+    pub const UNCACHEABLE: u16 = 1 << 10;
     pub const TEXT: u16 = 1 << 11;
 }
 
@@ -81,7 +81,7 @@ impl Row {
         }
         if let Some(repr) = visit.repr_digest {
             row.repr = fold(xxh64(repr));
-            row.flags |= flag::REPR;
+            row.flags |= flag::REPR_DIGEST;
         }
         if let Some(age) = visit.age.and_then(|age| u32::try_from(age).ok()) {
             row.age = age;
@@ -109,7 +109,7 @@ impl Row {
             .iter()
             .find_map(|suffix| inner.strip_suffix(*suffix));
         if bare.is_some() {
-            self.flags |= flag::CODED;
+            self.flags |= flag::CODING_SUFFIX;
         }
         self.etag = xxh64(bare.unwrap_or(inner));
     }
@@ -123,14 +123,14 @@ impl Row {
             self.date = i64::from_le_bytes(xxh64(text.trim_ascii()).to_le_bytes());
             return;
         };
-        self.flags |= flag::DATE_READ;
+        self.flags |= flag::DATE_VALID;
         self.date = changed;
         let is_now = match visit.date.and_then(|date| read.date(date)) {
-            Some(sent) => (sent - changed).abs() <= NOW_SECONDS,
-            None => (visit.time.div_euclid(1000) - changed).abs() <= OUR_NOW_SECONDS,
+            Some(sent) => (sent - changed).abs() <= MAX_CLOCK_SECONDS,
+            None => (visit.time.div_euclid(1000) - changed).abs() <= MAX_OUR_CLOCK_SECONDS,
         };
         if is_now {
-            self.flags |= flag::DATE_NOW;
+            self.flags |= flag::DATE_IS_RESPONSE_TIME;
         }
     }
 
@@ -142,7 +142,7 @@ impl Row {
             mut lifetime,
         } = bits.unwrap_or_default();
         if is_refused {
-            self.flags |= flag::REFUSED;
+            self.flags |= flag::UNCACHEABLE;
         }
         if lifetime.is_none() && visit.expires.is_some() {
             let sent = visit
@@ -315,7 +315,7 @@ mod tests {
         let bytes: [u8; ROW_BYTES] = bytes.try_into().expect("80 bytes");
         assert_eq!(Row::read(&bytes), row);
         assert_eq!(row.lifetime, 53);
-        assert!(row.has(flag::WEAK) && row.has(flag::CODED));
+        assert!(row.has(flag::WEAK) && row.has(flag::CODING_SUFFIX));
     }
 
     #[test]

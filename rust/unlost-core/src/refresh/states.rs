@@ -1,4 +1,5 @@
-//! What the headers of two consecutive visits claim: each indicator in one of a few states, which together make a cell.
+//! The states of the headers of two consecutive visits. Each indicator (date, tag, length and others) is in one of a
+//! few states, whose combination is a cell.
 
 use super::row::{ParseCache, Row, flag};
 use super::visit::Visit;
@@ -14,32 +15,32 @@ const MISSING: usize = 2;
 
 /// States of the date beyond these three.
 mod date {
-    /// Changed, and it is the time of the response: it says nothing.
-    pub const NOW: usize = 3;
-    /// Changed to an earlier one.
-    pub const BACK: usize = 4;
+    /// Changed, and equal to the time of the response, so that it carries no information.
+    pub const RESPONSE_TIME: usize = 3;
+    /// Changed to an earlier date.
+    pub const EARLIER: usize = 4;
     /// Present on one visit only.
-    pub const HALF: usize = 5;
+    pub const ONE_SIDED: usize = 5;
 }
 
 /// States of the tag beyond the three.
 mod tag {
-    /// The same, and weak.
+    /// The same weak tag.
     pub const WEAK: usize = 3;
     /// The same except for `W/` or a suffix for the coding.
-    pub const ALIKE: usize = 4;
+    pub const EQUIVALENT: usize = 4;
     /// Present on one visit only.
-    pub const HALF: usize = 5;
+    pub const ONE_SIDED: usize = 5;
 }
 
 /// States of the caching headers.
 mod fresh {
     /// The last response declared to be fresh until after this visit.
     pub const FRESH: usize = 1;
-    /// Not to be stored, or not without revalidation.
-    pub const REFUSED: usize = 2;
+    /// `Cache-Control` forbids storing, or use without revalidation.
+    pub const UNCACHEABLE: usize = 2;
     /// The last response came from a cache.
-    pub const AGED: usize = 3;
+    pub const FROM_CACHE: usize = 3;
 }
 
 /// Which indicators are used; the others count as missing. From the lowest bit on: weak tags and tags that differ only
@@ -53,7 +54,7 @@ impl Fields {
         self.0 & (1 << bit) != 0
     }
 
-    /// The cell of a pair if only these are used.
+    /// The cell of a pair if only these fields are used.
     #[must_use]
     pub fn project(self, cell: usize) -> usize {
         let mut states = States::of(cell);
@@ -123,12 +124,12 @@ pub const GROUPS: usize = 9 * 3 * 2 * 2;
 #[must_use]
 pub fn group_of(cell: usize) -> usize {
     let states = States::of(cell);
-    let tag = if states.tag == tag::ALIKE {
+    let tag = if states.tag == tag::EQUIVALENT {
         SAME
     } else {
         base(states.tag, tag::WEAK)
     };
-    let is_fresh = usize::from(matches!(states.fresh, fresh::FRESH | fresh::AGED));
+    let is_fresh = usize::from(matches!(states.fresh, fresh::FRESH | fresh::FROM_CACHE));
     let nine = base(states.date, usize::MAX) * 3 + tag;
     ((nine * 3 + states.digest) * 2 + is_fresh) * 2 + usize::from(states.length == CHANGED)
 }
@@ -174,7 +175,7 @@ pub(super) fn cell_of(last: &Row, this: &Row) -> usize {
         date: date_state(last, this),
         tag: tag_state(last, this),
         length: plain_state(last, this, flag::LENGTH, last.length == this.length),
-        digest: plain_state(last, this, flag::REPR, last.repr == this.repr),
+        digest: plain_state(last, this, flag::REPR_DIGEST, last.repr == this.repr),
         fresh: fresh_state(last, this),
     }
     .cell()
@@ -184,19 +185,19 @@ fn date_state(last: &Row, this: &Row) -> usize {
     match (last.has(flag::DATE), this.has(flag::DATE)) {
         (false, false) => MISSING,
         (true, true) => {
-            let both_read = last.has(flag::DATE_READ) && this.has(flag::DATE_READ);
-            let same_kind = last.has(flag::DATE_READ) == this.has(flag::DATE_READ);
+            let both_read = last.has(flag::DATE_VALID) && this.has(flag::DATE_VALID);
+            let same_kind = last.has(flag::DATE_VALID) == this.has(flag::DATE_VALID);
             if same_kind && last.date == this.date {
                 SAME
-            } else if this.has(flag::DATE_NOW) {
-                date::NOW
+            } else if this.has(flag::DATE_IS_RESPONSE_TIME) {
+                date::RESPONSE_TIME
             } else if both_read && this.date < last.date {
-                date::BACK
+                date::EARLIER
             } else {
                 CHANGED
             }
         }
-        _ => date::HALF,
+        _ => date::ONE_SIDED,
     }
 }
 
@@ -205,16 +206,16 @@ fn tag_state(last: &Row, this: &Row) -> usize {
         (false, false) => MISSING,
         (true, true) if last.etag != this.etag => CHANGED,
         (true, true) => {
-            let spelled = flag::WEAK | flag::CODED;
+            let spelled = flag::WEAK | flag::CODING_SUFFIX;
             if last.flags & spelled != this.flags & spelled {
-                tag::ALIKE
+                tag::EQUIVALENT
             } else if this.has(flag::WEAK) {
                 tag::WEAK
             } else {
                 SAME
             }
         }
-        _ => tag::HALF,
+        _ => tag::ONE_SIDED,
     }
 }
 
@@ -229,9 +230,9 @@ fn plain_state(last: &Row, this: &Row, presence: u16, same: bool) -> usize {
 fn fresh_state(last: &Row, this: &Row) -> usize {
     let passed = this.time.saturating_sub(last.time) / 1000;
     if this.has(flag::AGE) && i64::from(this.age) > passed {
-        fresh::AGED
-    } else if this.has(flag::REFUSED) {
-        fresh::REFUSED
+        fresh::FROM_CACHE
+    } else if this.has(flag::UNCACHEABLE) {
+        fresh::UNCACHEABLE
     } else if last.has(flag::LIFETIME) && i64::from(last.lifetime) >= passed {
         fresh::FRESH
     } else {

@@ -34,16 +34,16 @@ pub struct VisitStats {
     pub duplicate: u64,
     /// Of the successful ones: after a later one to the same page in the log.
     pub out_of_order: u64,
-    /// Of the successful ones: with a tag, with a date.
+    /// Of the successful ones: with a tag.
     pub tagged: u64,
-    /// See there.
+    /// Of the successful ones: with a date.
     pub dated: u64,
     /// Pages that were visited successfully.
     pub pages: u64,
 }
 
 impl VisitStats {
-    /// Adds what is counted when pairs are made.
+    /// Adds the counts that are made while visits are paired.
     fn add(&mut self, other: &Self) {
         self.duplicate += other.duplicate;
         self.out_of_order += other.out_of_order;
@@ -164,7 +164,7 @@ impl VisitPairer {
         };
         let mut partitions = std::mem::take(&mut self.partitions);
         for partition in &mut partitions {
-            partition.release_memory()?; // before there are pairs: both at once would be the most that is needed
+            partition.release_memory()?; // before pairs are allocated, so that both are not in memory at once
         }
         let counts: Vec<usize> = partitions.iter().map(count).collect();
         let mut pairs = vec![Pair::default(); counts.iter().sum()];
@@ -184,11 +184,11 @@ impl VisitPairer {
                 let Some((number, (partition, part))) = locked(&work).next() else {
                     return Ok(());
                 };
-                let mut found = Paired::new(part);
+                let mut paired = Paired::new(part);
                 rows.read(partition)?;
-                found.pair(&rows);
-                locked(&done)[number] = found.count;
-                locked(&visit_stats).add(&found.visit_stats);
+                paired.pair(&rows);
+                locked(&done)[number] = paired.count;
+                locked(&visit_stats).add(&paired.visit_stats);
             }
         };
         std::thread::scope(|scope| {
@@ -308,7 +308,7 @@ impl<'a> Paired<'a> {
             rows.clear();
             rows.extend(page.iter().map(|&sort_key| partition.row(sort_key)));
             if !rows.is_sorted_by_key(|row: &Row| row.time) {
-                rows.sort_by_key(|row| row.time); // and then as they came
+                rows.sort_by_key(|row| row.time); // stable: equal times stay in input order
             }
             self.pair_page(&rows);
         }

@@ -1,9 +1,9 @@
-//! Why a text is not a URL that has a SURT.
+//! The reasons why a text is not a URL with a SURT.
 
 use std::fmt;
 
-/// What is wrong with a URL. The message is one line and never repeats the URL: the caller knows it, and it may be long
-/// or hostile.
+/// The error of an invalid URL. The message is one line and never repeats the URL: the caller knows it, and it may be
+/// long or hostile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UriError {
     /// Only white space.

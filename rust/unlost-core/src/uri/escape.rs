@@ -27,8 +27,8 @@ pub(super) fn decode_fully(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a byte of a path or query must be escaped: what would end the URL or the line of a file, and everything that
-/// is not ASCII.
+/// Whether a byte of a path or query must be escaped: bytes that would end the URL or the line of a file, and non-ASCII
+/// bytes.
 pub(super) const fn must_escape(byte: u8) -> bool {
     byte <= b' ' || byte >= 0x7f || byte == b'#' || byte == b'%'
 }

@@ -49,7 +49,7 @@ fn write_name(name: &[u8], usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriE
 fn without_www(name: &[u8]) -> &[u8] {
     let end = name.iter().rposition(|&byte| byte != b'.');
     let mut name = &name[..end.map_or(0, |last| last + 1)];
-    // Without final dots, something is left after every dot.
+    // The name has no final dots, so that text follows every dot.
     while let Some(dot) = memchr::memchr(b'.', name) {
         let first = &name[..dot];
         if !(first.is_empty() || is_www(first)) {
@@ -66,7 +66,7 @@ pub(super) fn is_www(label: &[u8]) -> bool {
         .is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
-/// The standard's test for the last label of what must be an IPv4 address or an error.
+/// The "ends in a number checker" of the WHATWG URL standard: such a host must be an IPv4 address.
 pub(super) fn is_number(label: &[u8]) -> bool {
     let hex = label
         .strip_prefix(b"0x")

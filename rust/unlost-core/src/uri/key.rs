@@ -48,7 +48,7 @@ pub fn key_of_row(
     let start = out.len();
     let own = normal_key(key, rules, out);
     if matches!(own, Err(UriError::NotSurt | UriError::NoHost)) {
-        return own.map(|()| false); // damage, and no other spelling of a key
+        return own.map(|()| false); // damage, not another spelling of a key
     }
     let mut of_url = Vec::with_capacity(uri.len());
     let is_repaired = key_of_uri(uri, rules, &mut of_url).is_ok()
@@ -197,7 +197,7 @@ fn unescaped(part: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Host with port, and what follows the `)`, of a text that has the form of a SURT.
+/// Host with port, and the text after the `)`, of a text in the form of a SURT.
 fn split_surt(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = [&b"http://("[..], b"https://(", b"("]
         .into_iter()
@@ -211,7 +211,7 @@ fn split_surt(text: &[u8]) -> Option<(&[u8], &[u8])> {
     is_surt.then(|| (host_and_port, &text[end + 1..]))
 }
 
-/// The port that `OutbackCDX` writes after the host's `)`, with its colon, and what follows it: `com,a):8080/x`.
+/// The port that `OutbackCDX` writes after the host's `)`, with its colon, and the text after it: `com,a):8080/x`.
 fn split_port(path_query: &[u8]) -> (&[u8], &[u8]) {
     let Some(rest) = path_query.strip_prefix(b":") else {
         return (&[], path_query);

@@ -1,4 +1,4 @@
-//! The name of a page while a site is being recovered: the common form of all its spellings.
+//! The name that identifies a page during recovery: the common form of all its spellings.
 //!
 //! A name is a URL without its scheme, `example.com/a/b?x=1`; with `http://` before it, it is a URL that has the same
 //! name. It drops less than a SURT does: letter case and the order of parameters can distinguish pages.
@@ -96,8 +96,8 @@ fn decode(path: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// Calls `take` with each decoded byte, and whether it was escaped. A percent sign that begins no escape counts as
-/// escaped.
+/// Calls `take` with each decoded byte, and whether it was escaped. A percent sign without two hexadecimal digits
+/// counts as escaped.
 fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
     let mut rest = text;
     while let [byte, tail_part @ ..] = rest {
@@ -161,7 +161,7 @@ mod tests {
 
     fn name_of(text: &str) -> String {
         let mut out = Vec::new();
-        let url = WebUrl::read(text.as_bytes()).expect("an address");
+        let url = WebUrl::read(text.as_bytes()).expect("a URL");
         name(&url, &mut out).expect("a name");
         String::from_utf8(out).expect("ascii")
     }

@@ -7,9 +7,9 @@ use super::session;
 use super::web_url::any_pair;
 use super::{RuleSet, UriError};
 
-/// The maximum rounds of session id removal. Each further round needs another nested session id, which only a crafted
-/// URL has: it is rejected, since the result would have another SURT.
-const ROUNDS: usize = 32;
+/// The maximum number of rounds of session id removal. Each further round needs another nested session id, which only
+/// crafted URLs have. Such a URL is rejected, since the SURT of the result would be different.
+const MAX_ROUNDS: usize = 32;
 
 /// The purpose of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl Writer {
         self.lower_case(&mut query);
         // Sorting can join the two halves of a session id, and removing one can leave an empty parameter at the end, or
         // form an escape (`%4sid=…&1`): repeated until nothing changes.
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let dropped = self.rules.drops_session_ids() && session::drop_from_query(&mut query);
             if dropped && memchr::memchr(b'%', &query).is_some() {
                 let joined = std::mem::take(&mut query);
@@ -307,8 +307,8 @@ mod tests {
             let (before, after) = ("%7".repeat(depth), format!("3{id}").repeat(depth));
             format!("/?{before}s{id}{after}z")
         };
-        assert_eq!(path_query(&nested(ROUNDS - 2), RuleSet::Wayback), "/?z");
-        for depth in [ROUNDS, 1 << 13] {
+        assert_eq!(path_query(&nested(MAX_ROUNDS - 2), RuleSet::Wayback), "/?z");
+        for depth in [MAX_ROUNDS, 1 << 13] {
             let query = nested(depth);
             let result = write(
                 query.as_bytes(),

@@ -15,8 +15,9 @@ pub(super) fn may_be_in(query: &[u8]) -> bool {
 
 /// Removes every session id from a lower-case, decoded query; returns whether there was one.
 ///
-/// From left to right: where an `&` or the end completes an id, it is removed with the `&`, and what follows joins what
-/// came before. An id that only appears after the removal of another is thereby found too, in one pass over the query.
+/// From left to right: where an `&` or the end completes an id, it is removed with the `&`, and the rest is appended to
+/// the text before it. An id that only appears after the removal of another is thereby found too, in one pass over the
+/// query.
 pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
     if !may_be_in(query) {
         return false;
@@ -24,21 +25,21 @@ pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
     let mut retained: Vec<u8> = Vec::with_capacity(query.len());
     // The start of each parameter of `retained`.
     let mut starts = vec![0];
-    let mut found = false;
+    let mut has_id = false;
     for (i, parameter) in query.split(|&byte| byte == b'&').enumerate() {
-        if i > 0 && !dropped_at_end(&mut retained, &mut starts, &mut found) {
+        if i > 0 && !dropped_at_end(&mut retained, &mut starts, &mut has_id) {
             retained.push(b'&');
             starts.push(retained.len());
         }
         retained.extend_from_slice(parameter);
     }
-    dropped_at_end(&mut retained, &mut starts, &mut found);
+    dropped_at_end(&mut retained, &mut starts, &mut has_id);
     *query = retained;
-    found
+    has_id
 }
 
 /// Removes a session id that ends here.
-fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
+fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, has_id: &mut bool) -> bool {
     let Some(start) = session_at_end(retained, starts) else {
         return false;
     };
@@ -46,7 +47,7 @@ fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut b
     while starts.last().is_some_and(|&last| last > start) {
         starts.pop();
     }
-    *found = true;
+    *has_id = true;
     true
 }
 
@@ -92,7 +93,8 @@ fn cold_fusion_pair(text: &[u8], starts: &[usize]) -> Option<usize> {
     };
     let value = text[token..].strip_prefix(b"cftoken=")?;
     let id_parameter = &text[id..token - 1];
-    // From the right, since what is left of the last one may be long and is inspected again when more follows it.
+    // Searched from the right: the rest of the last parameter may be long, and is inspected again when more text
+    // follows it.
     let start = memmem::rfind(id_parameter, b"cfid=")?;
     let has_value = start + b"cfid=".len() < id_parameter.len();
     (has_value && !value.is_empty()).then_some(id + start)

@@ -14,7 +14,8 @@ pub enum Section {
     Icann,
 }
 
-/// A host has at most 253 bytes; rules in other scripts take a few more before they are converted to punycode.
+/// The maximum length of a rule. A host has at most 253 bytes (RFC 1035, 2.3.4); rules in other scripts take more
+/// before they are converted to punycode.
 const MAX_RULE_BYTES: usize = 1000;
 
 enum List {

@@ -34,8 +34,8 @@ pub fn canonical(url: &WebUrl<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Appends a URL with the given SURT. SURTs do not distinguish http from https: it is http, except for port 80, which
-/// only https would have shown.
+/// Appends a URL with the given SURT. SURTs do not distinguish http from https. The result is http, except for port 80:
+/// a SURT contains the port only if it is not the scheme's default, so the scheme was https.
 ///
 /// The SURT must be normalized by [`super::surt_of_uri`]. A host that no URL can have is an error.
 pub fn unsurt(surt: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {

@@ -10,7 +10,7 @@ use super::UriError;
 use super::escape::push_escape;
 use super::host::is_www;
 
-/// Longer URLs are rejected. Chromium does not navigate past 2 MB; no archive can have captured more.
+/// The maximum length of a URL: the limit of Chromium (`kMaxURLChars`). Longer ones are rejected.
 pub const MAX_BYTES: usize = 2 << 20;
 
 /// Schemes whose rest may be all digits, so that `tel:1234` is not taken for a host with a port.
@@ -222,7 +222,7 @@ pub(super) fn trim(text: &[u8]) -> &[u8] {
     &text[start..end]
 }
 
-/// The text before the first colon, if it has the form of a scheme, and what follows the colon.
+/// The text before the first colon, if it has the form of a scheme, and the text after the colon.
 fn split_scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if !text.first()?.is_ascii_alphabetic() {
         return None;
@@ -249,7 +249,7 @@ fn starts_with_port(rest: &[u8]) -> bool {
         )
 }
 
-/// Percent-encodes each byte that is not part of a UTF-8 sequence, as a server would have received it.
+/// Percent-encodes each byte that is not part of a UTF-8 sequence, as clients send it.
 fn valid_utf8(text: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(text) {
         return Cow::Borrowed(text);
@@ -329,7 +329,7 @@ mod tests {
             ("www.170.245.7.15", "http://170.245.7.15/"),
         ] {
             let mut out = Vec::new();
-            let url = WebUrl::read(text.as_bytes()).expect("an address");
+            let url = WebUrl::read(text.as_bytes()).expect("a URL");
             canonical(&url, RuleSet::Wayback, &mut out).expect("canonical");
             assert_eq!(out.escape_ascii().to_string(), expected, "{text}");
         }

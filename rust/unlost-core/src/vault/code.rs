@@ -8,7 +8,7 @@ use std::fmt;
 use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
 
-/// The maximum rows of one code: needed and spare ones.
+/// The maximum number of rows of one code, needed and spare ones, as in `docs/vault-format.md`. GF(2^16) allows 65,536.
 pub const MAX_BLOCKS: usize = 30_000;
 
 /// The code processes 32 numbers of two bytes at once.
@@ -17,7 +17,7 @@ const UNIT: usize = 64;
 /// Bytes of all rows that are coded at once: more than twice as fast as rows of 50 KB at once.
 const CACHED: usize = 16 << 20;
 
-/// Why coding failed.
+/// The errors of coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeError {
     /// No row is needed, the count is below the needed rows, or above the maximum.

@@ -13,7 +13,7 @@ pub struct Line {
     pub len: u64,
 }
 
-/// The maximum length of such a line, with room for a long URL.
+/// The maximum length of such a line. Our limit, with room for a long URL.
 pub const MAX_LINE: usize = 1 << 14;
 
 /// Parses a line without its end. Version 1 is `URL IP date type length`, version 2 `URL IP date type status checksum

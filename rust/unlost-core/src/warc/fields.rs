@@ -72,8 +72,8 @@ impl Fields {
 pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     // The line end before the empty line may have been searched already.
     let mut at = from.saturating_sub(2);
-    while let Some(found) = memchr(b'\n', &head[at..]) {
-        at += found + 1;
+    while let Some(line_end) = memchr(b'\n', &head[at..]) {
+        at += line_end + 1;
         match head[at..] {
             [b'\n', ..] => return Some(at + 1),
             [b'\r', b'\n', ..] => return Some(at + 2),
@@ -83,8 +83,8 @@ pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// A URL without its brackets, as safe ASCII: what cannot occur in a line of an index (white space, control characters,
-/// invalid UTF-8) is escaped, which does not change its key.
+/// A URL without its brackets, as safe ASCII: bytes that cannot occur in a line of an index (white space, control
+/// characters, invalid UTF-8) are escaped, which does not change its key.
 pub fn escaped_uri(value: &[u8]) -> String {
     let value = value.trim_ascii();
     let value = value

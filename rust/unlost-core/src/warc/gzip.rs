@@ -6,7 +6,8 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::window::Window;
 
-/// The maximum header of a member: an extra field has at most 64 KiB, names are short.
+/// The maximum length of a member's header. An extra field has at most 64 KiB (RFC 1952, 2.3.1.1); the rest is our
+/// limit for the name and the comment.
 const MAX_HEADER: usize = 1 << 17;
 
 /// Damage of a compressed member.

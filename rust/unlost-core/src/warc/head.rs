@@ -6,10 +6,11 @@ use super::arc;
 use super::fields;
 use super::text::Text;
 
-/// The maximum header of a record: room for the longest URL that has a key, 2 MiB.
+/// The maximum length of a record's header. Our limit, with room for the longest URL that has a key, 2 MiB.
 pub const MAX_HEADER: usize = 3 << 20;
 
-/// The maximum header of an HTTP message; servers and browsers give up at a quarter of it.
+/// The maximum length of an HTTP header. Our limit; Chromium and Firefox reject headers of more than 256 KiB to 384
+/// KiB.
 pub const MAX_HTTP_HEAD: usize = 1 << 20;
 
 /// Bytes that are searched at once for the end of a header: more than most headers have, and few compared with their

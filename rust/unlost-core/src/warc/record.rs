@@ -18,7 +18,7 @@ pub struct Record {
     pub kind: String,
     /// The URL, without brackets, escaped for use in an index.
     pub uri: Option<String>,
-    /// Verbatim: ISO 8601 in WARCs, digits in ARCs, mostly 14.
+    /// The date, verbatim: ISO 8601 in WARCs, digits in ARCs, mostly 14.
     pub date: Option<String>,
     /// Whether it is from an ARC.
     pub is_arc: bool,
@@ -40,13 +40,13 @@ pub struct Record {
     pub id: Option<String>,
     /// Whether the writer marked it as truncated.
     pub is_truncated: bool,
-    /// Whether the block is shorter than the header says.
+    /// Whether the block is shorter than the declared length.
     pub is_short: bool,
     /// Details of pages and their assets, if requested.
     pub details: Option<Box<Details>>,
 }
 
-/// What is known of a page after reading its body.
+/// Details of a page that require its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
     /// The SHA-1 of the decoded body, or of the encoded one if it cannot be decoded; None if the body is incomplete.
@@ -114,7 +114,7 @@ impl Record {
         }
     }
 
-    /// Adds what the header of an HTTP response says, including `details` if there are any.
+    /// Sets the fields from the header of an HTTP response, including `details` if there are any.
     pub(super) fn add_http(&mut self, head: &[u8]) -> bool {
         let end = memchr::memchr(b'\n', head).unwrap_or(head.len());
         let mut words = head[..end]

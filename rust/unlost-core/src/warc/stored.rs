@@ -113,12 +113,12 @@ impl<R: Read + Seek> StoredRecord<R> {
         Ok(bytes)
     }
 
-    /// The rest of the body, decoded if possible: its first `most` bytes, and whether there are more.
-    pub fn read_decoded(&mut self, most: usize) -> Result<(Body, bool)> {
+    /// The rest of the body, decoded if possible: its first `max_bytes` bytes, and whether there are more.
+    pub fn read_decoded(&mut self, max_bytes: usize) -> Result<(Body, bool)> {
         let body_options = BodyOptions {
             with_digest: false,
-            head: most,
-            limit: most as u64,
+            head: max_bytes,
+            limit: max_bytes as u64,
         };
         let head = self.http_head.as_deref().unwrap_or_default();
         let (codings, start) = if self.is_response {
@@ -126,7 +126,7 @@ impl<R: Read + Seek> StoredRecord<R> {
             let fields = Fields::read(&head[end..]);
             (codings_of(|| fields.pairs()), &[][..])
         } else {
-            (Vec::new(), head) // what it has for a head belongs to its body
+            (Vec::new(), head) // bytes parsed as a header belong to the body
         };
         let mut body_decoder = BodyDecoder::new(&codings, body_options);
         body_decoder.feed(start);

@@ -11,11 +11,11 @@ use super::problem::Problem;
 use super::window::{MAX_STEP_BACK, Window};
 use super::zstd::{self, FrameDecoder};
 
-/// Text per step, and the most that can be inspected at once.
+/// Bytes of text per step, and the maximum that can be inspected at once.
 pub const PEEK_BYTES: usize = 1 << 16;
 
-/// How much text decides whether a member begins a record: the longest first line of an ARC record.
-const PROBE: usize = 4096;
+/// Bytes of text that decide whether a member begins a record, enough for the first line of nearly all ARC records.
+const PROBE_BYTES: usize = 4096;
 
 enum Coding {
     Plain,
@@ -190,13 +190,13 @@ impl<R: Read> Text<R> {
             if self.state != State::Over(None) || self.is_plain() {
                 return Ok(false);
             }
-            let found = self.problems.len();
+            let problem_count = self.problems.len();
             self.next_member()?;
-            if self.state == State::End || self.problems.len() > found {
+            if self.state == State::End || self.problems.len() > problem_count {
                 return Ok(false);
             }
             let begins_record = self.begins_record;
-            if begins_record(self.peek(PROBE)?) {
+            if begins_record(self.peek(PROBE_BYTES)?) {
                 return Ok(false);
             }
             // The record that continues here counts for this member.
@@ -319,20 +319,20 @@ impl<R: Read> Text<R> {
             Coding::Gzip(_) => &[0x1f, 0x8b, 8],
             Coding::Zstd(_) => &zstd::MAGIC,
         };
-        let mut text = [0; PROBE];
+        let mut text = [0; PROBE_BYTES];
         loop {
             self.window.retain_from(self.window.offset());
             let bytes = self.window.peek(2 * PEEK_BYTES)?;
             if bytes.is_empty() {
                 return Ok(());
             }
-            let Some(found) = memmem::find(bytes, magic) else {
+            let Some(match_start) = memmem::find(bytes, magic) else {
                 // The magic number may cross the end of the window.
                 let passed = (bytes.len() + 1).saturating_sub(magic.len()).max(1);
                 self.window.consume(passed);
                 continue;
             };
-            self.window.consume(found);
+            self.window.consume(match_start);
             let bytes = self.window.peek(PEEK_BYTES)?;
             let written = match &mut self.coding {
                 Coding::Plain => 0,

@@ -12,7 +12,7 @@ const FIRST_STEP: usize = 1 << 14;
 /// How far the window can be moved back after damage: many times the size of an ordinary record.
 pub const MAX_STEP_BACK: u64 = 1 << 20;
 
-/// Input with its offset. Memory is bounded by [`MAX_STEP_BACK`], a step, and what is requested at once.
+/// Input with its offset. Memory is bounded by [`MAX_STEP_BACK`], a step, and the largest request.
 pub struct Window<R> {
     source: R,
     /// The buffer; the part up to `filled` contains data.
@@ -107,7 +107,7 @@ impl<R: Read> Window<R> {
         self.filled += *read.as_ref().unwrap_or(&0);
         self.ended = match read {
             Ok(count) => count == 0,
-            // No disk returns this error, only a decompressor that provides the input: what it returned before counts.
+            // Only a decompressor that provides the input returns this error; bytes that it returned before are valid.
             Err(error)
                 if matches!(
                     error.kind(),

@@ -7,10 +7,10 @@ use zstd::stream::raw::{DParameter, Decoder, Operation};
 use super::gzip::{Damage, Start, Step};
 use super::window::Window;
 
-/// The magic number of a frame.
+/// The magic number of a frame (RFC 8878, 3.1.1).
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The proposal for `.warc.zst` allows windows and dictionaries of 8 MiB.
+/// The IIPC proposal for `.warc.zst` allows windows and dictionaries of 8 MiB.
 pub const WINDOW_LOG: u32 = 23;
 const MAX_DICTIONARY: usize = 1 << WINDOW_LOG;
 const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
@@ -82,8 +82,8 @@ impl FrameDecoder {
         }
         let input = window.peek(1)?;
         let at_end = input.is_empty();
-        // One block at a time, and none before the text of the last one is returned: on an error, the decoder forgets
-        // what it wrote in the same call.
+        // One block at a time, and only after the text of the last one is returned: on an error, the decoder discards
+        // the output of the same call.
         let requested = match self.hint {
             _ if self.is_full => 0,
             hint if hint > BLOCK_HEADER => hint - BLOCK_HEADER,

@@ -7,33 +7,33 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use unlost_core::mementomap::budget::{self, BudgetOptions, Choice, Prior, RollupPlanner};
+use unlost_core::mementomap::budget::{self, BudgetOptions, Choice, Prior};
 use unlost_core::mementomap::{
-    self, BuildOptions, Compaction, CompactionStats, Curve, HoldingsError, LineStats, MapReader,
+    self, BuildOptions, Compaction, Curve, HoldingsError, LineStats, MapReader,
 };
 
 use super::build::{Progress, open};
-use super::convert::{self, MapShape, PyTally, raise};
+use super::convert::{self, CompactionStats, PyLineStats, raise};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<MapScale>()?;
+    module.add_class::<RollupPlanner>()?;
     module.add_class::<Rollups>()?;
     module.add_function(wrap_pyfunction!(gzip_size, module)?)
 }
 
-/// A weighted map tree: what each roll-up saves and loses.
+/// A weighted map tree: the cost that each roll-up saves, and its loss.
 #[pyclass(frozen, module = "unlost._core")]
-pub struct MapScale {
-    planner: RollupPlanner,
-    tally: Mutex<Option<LineStats>>,
+pub struct RollupPlanner {
+    planner: budget::RollupPlanner,
+    line_stats: Mutex<Option<LineStats>>,
     depths: (usize, usize),
 }
 
 #[pymethods]
-impl MapScale {
+impl RollupPlanner {
     /// Analyses a sorted map, against a map of queries if there is one.
     #[new]
-    #[pyo3(signature = (source, fields, line_limit, *, queries, weighs, depths, protects, forced, prior, memory, progress))]
+    #[pyo3(signature = (source, fields, line_limit, *, queries, by_compressed_size, depths, protect_suffixes, forced_keys, prior, memory, progress))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -41,10 +41,10 @@ impl MapScale {
         fields: usize,
         line_limit: usize,
         queries: Option<PathBuf>,
-        weighs: bool,
+        by_compressed_size: bool,
         depths: (usize, usize),
-        protects: bool,
-        forced: Vec<Vec<u8>>,
+        protect_suffixes: bool,
+        forced_keys: Vec<Vec<u8>>,
         prior: (f64, f64, f64, f64, f64),
         memory: Option<usize>,
         progress: &Progress,
@@ -53,9 +53,9 @@ impl MapScale {
         let options = BudgetOptions {
             host_depth: depths.0,
             path_depth: depths.1,
-            protect_suffixes: protects,
-            forced: forced.into_iter().collect(),
-            by_compressed_size: weighs,
+            protect_suffixes,
+            forced_keys: forced_keys.into_iter().collect(),
+            by_compressed_size,
             prior: Prior {
                 page_discount,
                 host_discount,
@@ -82,23 +82,23 @@ impl MapScale {
             )?;
             Ok((planner, std::mem::take(&mut reader.line_stats)))
         });
-        let (planner, tally) = result.map_err(|error| raise(py, error))?;
+        let (planner, line_stats) = result.map_err(|error| raise(py, error))?;
         Ok(Self {
             planner,
-            tally: Mutex::new(Some(tally)),
+            line_stats: Mutex::new(Some(line_stats)),
             depths,
         })
     }
 
     /// The line statistics of the map, once.
-    fn tally(&self) -> PyResult<PyTally> {
+    fn line_stats(&self) -> PyResult<PyLineStats> {
         let taken = self
-            .tally
+            .line_stats
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         taken
-            .map(convert::tally)
+            .map(convert::line_stats)
             .ok_or_else(|| PyValueError::new_err("was taken already"))
     }
 
@@ -114,23 +114,23 @@ impl MapScale {
     }
 
     #[getter]
-    fn missed(&self) -> u64 {
-        self.planner.missed
+    fn missed_queries(&self) -> u64 {
+        self.planner.missed_queries
     }
 
     #[getter]
-    fn hit(&self) -> u64 {
-        self.planner.hit
+    fn hit_queries(&self) -> u64 {
+        self.planner.hit_queries
     }
 
-    /// Cost and loss with everything rolled up that may be.
+    /// Cost and loss of the smallest map, in which every node that may be rolled up is.
     #[getter]
     fn smallest(&self) -> (f64, f64) {
         self.planner.smallest()
     }
 
-    /// Cost and loss within a limit.
-    fn weigh(&self, py: Python<'_>, limit: f64) -> (f64, f64) {
+    /// Cost and loss of the best map within a limit.
+    fn evaluate(&self, py: Python<'_>, limit: f64) -> (f64, f64) {
         py.detach(|| self.planner.evaluate(limit))
     }
 
@@ -143,7 +143,7 @@ impl MapScale {
     }
 }
 
-/// What is rolled up.
+/// A set of roll-ups.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct Rollups {
     choice: Choice,
@@ -162,10 +162,10 @@ impl Rollups {
         self.choice.loss
     }
 
-    /// Whether nothing is rolled up unnecessarily.
+    /// Whether only forced keys are rolled up.
     #[getter]
-    fn is_all(&self) -> bool {
-        self.choice.is_all
+    fn is_complete(&self) -> bool {
+        self.choice.is_complete
     }
 
     /// The wildcards, in byte order.
@@ -187,7 +187,7 @@ impl Rollups {
         headers: Vec<u8>,
         memory: Option<usize>,
         progress: &Progress,
-    ) -> PyResult<MapShape> {
+    ) -> PyResult<CompactionStats> {
         let never = |depth: usize| Curve {
             a: 1.0,
             k: 0.0,
@@ -197,14 +197,14 @@ impl Rollups {
         let compaction = Compaction {
             host: never(self.depths.0),
             path: never(self.depths.1),
-            forced: self.choice.rollups.clone(),
+            forced_keys: self.choice.rollups.clone(),
         };
         let memory = memory.unwrap_or(BuildOptions::default().memory);
         let result = py.detach(|| {
             let mut reader = MapReader::new(File::open(source)?, fields, line_limit)?;
             let mut out = open(&target)?;
             out.write_all(&headers)?;
-            let shape = mementomap::compact(
+            let stats = mementomap::compact(
                 &mut reader,
                 fields,
                 &compaction,
@@ -213,10 +213,11 @@ impl Rollups {
                 &progress.0,
             )?;
             out.flush()?;
-            Ok(shape)
+            Ok(stats)
         });
-        let shape: CompactionStats = result.map_err(|error: HoldingsError| raise(py, error))?;
-        Ok(shape.into())
+        let stats: mementomap::CompactionStats =
+            result.map_err(|error: HoldingsError| raise(py, error))?;
+        Ok(stats.into())
     }
 }
 

@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use unlost_core::index::Row;
 use unlost_core::mementomap::{self, BuildOptions, Builder, HoldingsError, LineStats, MapReader};
 
-use super::convert::{self, MapShape, PyCompaction, PyTally, raise};
+use super::convert::{self, CompactionStats, PyCompaction, PyLineStats, raise};
 use super::filter::digits;
 use super::take_once::{FileResult, TakeOnce};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
-    module.add_class::<MapShape>()?;
+    module.add_class::<CompactionStats>()?;
     module.add_class::<MapBuilder>()?;
     module.add_function(wrap_pyfunction!(compact_map, module)?)
 }
@@ -23,7 +23,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 const ALREADY_WRITTEN: &str = "the map was written already";
 
 /// The maximum length of a counted key: longer index lines are not read.
-const LONGEST_COUNT: usize = 64 << 20;
+const MAX_COUNT_LINE_BYTES: usize = 64 << 20;
 
 /// The progress of an operation.
 #[pyclass(frozen, module = "unlost._core")]
@@ -118,15 +118,15 @@ impl MapBuilder {
     }
 
     /// Counts rows that were parsed elsewhere: key, URL, date, media type, status.
-    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
-        let tally = self.0.with(py, |builder| {
-            let mut tally = LineStats::default();
+    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyLineStats> {
+        let stats = self.0.with(py, |builder| {
+            let mut stats = LineStats::default();
             for columns in &rows {
-                builder.add_row(&row(columns), &mut tally)?;
+                builder.add_row(&row(columns), &mut stats)?;
             }
-            Ok(tally)
+            Ok(stats)
         })?;
-        Ok(convert::tally(tally))
+        Ok(convert::line_stats(stats))
     }
 
     /// Adds the entries of another map, exclusions only if requested.
@@ -138,21 +138,21 @@ impl MapBuilder {
         line_limit: usize,
         exclusions: bool,
         progress: &Progress,
-    ) -> PyResult<PyTally> {
-        let tally = self.0.with(py, |builder| {
+    ) -> PyResult<PyLineStats> {
+        let stats = self.0.with(py, |builder| {
             let mut reader =
                 MapReader::with_progress(File::open(path)?, fields, line_limit, &progress.0)?;
             reader.any_order = true;
             builder.add_map(&mut reader, exclusions, &progress.0)?;
             Ok(std::mem::take(&mut reader.line_stats))
         })?;
-        Ok(convert::tally(tally))
+        Ok(convert::line_stats(stats))
     }
 
     /// Adds the output of `write_counts` of another builder, or whole lines of it.
     fn add_counts(&self, py: Python<'_>, text: Vec<u8>, fields: usize) -> PyResult<()> {
         self.0.with(py, |builder| {
-            let mut reader = MapReader::new(Cursor::new(text), fields, LONGEST_COUNT)?;
+            let mut reader = MapReader::new(Cursor::new(text), fields, MAX_COUNT_LINE_BYTES)?;
             builder.add_counts(&mut reader)
         })
     }
@@ -168,17 +168,23 @@ impl MapBuilder {
         result.map_err(|error| raise(py, error))
     }
 
-    /// Starts writing the map to an existing file while its lines are being counted; `end` completes it. Returns false,
-    /// and does nothing, for devices and pipes. `headers` should be as long as those passed to `end`, and `size` is the
-    /// total input size; both affect only speed.
-    fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, size: u64) -> PyResult<bool> {
+    /// Starts writing the map to an existing file while its lines are being counted; `finish_streaming` completes it.
+    /// Returns false, and does nothing, for devices and pipes. `headers` should be as long as those passed to
+    /// `finish_streaming`, and `size` is the total input size; both affect only speed.
+    fn start_streaming(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        headers: Vec<u8>,
+        size: u64,
+    ) -> PyResult<bool> {
         self.0.with(py, |builder| {
             if !path.metadata()?.is_file() {
                 return Ok(false);
             }
             let mut file = OpenOptions::new().read(true).write(true).open(path)?;
             file.write_all(&headers)?;
-            builder.begin(file, size);
+            builder.start_streaming(file, size);
             Ok(true)
         })
     }
@@ -188,10 +194,15 @@ impl MapBuilder {
         self.0.with(py, |builder| Ok(digits(builder.dates())))
     }
 
-    /// Completes what `begin` started, with the final headers.
-    fn end(&self, py: Python<'_>, headers: &[u8], progress: &Progress) -> PyResult<()> {
+    /// Completes the map that `start_streaming` started, with the final headers.
+    fn finish_streaming(
+        &self,
+        py: Python<'_>,
+        headers: &[u8],
+        progress: &Progress,
+    ) -> PyResult<()> {
         let builder = self.0.take()?;
-        py.detach(|| builder.end(headers, &progress.0))
+        py.detach(|| builder.finish_streaming(headers, &progress.0))
             .map_err(|error| raise(py, error))
     }
 
@@ -203,21 +214,21 @@ impl MapBuilder {
         headers: Vec<u8>,
         compaction: Option<PyCompaction>,
         progress: &Progress,
-    ) -> PyResult<Option<MapShape>> {
+    ) -> PyResult<Option<CompactionStats>> {
         let compaction = compaction.map(convert::compaction);
         let builder = self.0.take()?;
-        let shape = py.detach(|| {
+        let stats = py.detach(|| {
             let mut out = open(&path)?;
             out.write_all(&headers)?;
-            let shape =
+            let stats =
                 builder
                     .finish(&progress.0)?
                     .write(compaction.as_ref(), &mut out, &progress.0)?;
             out.flush()?;
-            Ok(shape)
+            Ok(stats)
         });
-        let shape = shape.map_err(|error| raise(py, error))?;
-        Ok(shape.map(MapShape::from))
+        let stats = stats.map_err(|error| raise(py, error))?;
+        Ok(stats.map(CompactionStats::from))
     }
 }
 
@@ -240,7 +251,7 @@ fn compact_map(
     compaction: PyCompaction,
     memory: Option<usize>,
     progress: &Progress,
-) -> PyResult<(MapShape, PyTally)> {
+) -> PyResult<(CompactionStats, PyLineStats)> {
     let compaction = convert::compaction(compaction);
     let memory = memory.unwrap_or(BuildOptions::default().memory);
     let result = py.detach(|| {
@@ -248,7 +259,7 @@ fn compact_map(
             MapReader::with_progress(File::open(source)?, fields, line_limit, &progress.0)?;
         let mut out = open(&target)?;
         out.write_all(&headers)?;
-        let shape = mementomap::compact(
+        let stats = mementomap::compact(
             &mut reader,
             fields,
             &compaction,
@@ -257,9 +268,9 @@ fn compact_map(
             &progress.0,
         )?;
         out.flush()?;
-        Ok((shape, std::mem::take(&mut reader.line_stats)))
+        Ok((stats, std::mem::take(&mut reader.line_stats)))
     });
-    let (shape, tally): (mementomap::CompactionStats, LineStats) =
+    let (compaction_stats, line_stats): (mementomap::CompactionStats, LineStats) =
         result.map_err(|error| raise(py, error))?;
-    Ok((shape.into(), convert::tally(tally)))
+    Ok((compaction_stats.into(), convert::line_stats(line_stats)))
 }

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use unlost_core::mementomap::{
-    BuildOptions, Compaction, CompactionStats, Curve, Excluded, HoldingsError, LineStats, RowFilter,
+    self, BuildOptions, Compaction, Curve, Excluded, HoldingsError, LineStats, RowFilter,
 };
 use unlost_core::uri::RuleSet;
 
@@ -67,17 +67,17 @@ pub fn build_options(
     memory: Option<usize>,
     block: Option<usize>,
 ) -> BuildOptions {
-    let usual = BuildOptions::default();
+    let defaults = BuildOptions::default();
     BuildOptions {
-        threads: threads.unwrap_or(usual.threads),
-        memory: memory.unwrap_or(usual.memory),
+        threads: threads.unwrap_or(defaults.threads),
+        memory: memory.unwrap_or(defaults.memory),
         line_limit,
-        block_bytes: block.unwrap_or(usual.block_bytes).max(1),
+        block_bytes: block.unwrap_or(defaults.block_bytes).max(1),
     }
 }
 
 /// Lines, counted, foreign, filtered, repaired; then kind, count, line, offset and example of each problem.
-pub type PyTally = (
+pub type PyLineStats = (
     u64,
     u64,
     u64,
@@ -86,26 +86,26 @@ pub type PyTally = (
     Vec<(&'static str, u64, u64, u64, Vec<u8>)>,
 );
 
-pub fn tally(tally: LineStats) -> PyTally {
-    let problems = tally
+pub fn line_stats(stats: LineStats) -> PyLineStats {
+    let problems = stats
         .problems
         .into_iter()
-        .map(|(kind, trouble)| {
+        .map(|(kind, problem)| {
             (
                 kind,
-                trouble.count,
-                trouble.line,
-                trouble.offset,
-                trouble.example,
+                problem.count,
+                problem.line,
+                problem.offset,
+                problem.example,
             )
         })
         .collect();
     (
-        tally.lines,
-        tally.counted,
-        tally.foreign,
-        tally.filtered,
-        tally.repaired,
+        stats.lines,
+        stats.counted,
+        stats.foreign,
+        stats.filtered,
+        stats.repaired,
         problems,
     )
 }
@@ -113,7 +113,7 @@ pub fn tally(tally: LineStats) -> PyTally {
 /// a, k, weight and depth of hosts and of paths, and the keys that are always rolled up.
 pub type PyCompaction = ((f64, f64, f64, usize), (f64, f64, f64, usize), Vec<Vec<u8>>);
 
-pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
+pub fn compaction((host, path, forced_keys): PyCompaction) -> Compaction {
     let curve = |(a, k, weight, depth): (f64, f64, f64, usize)| Curve {
         a,
         k,
@@ -123,13 +123,13 @@ pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
     Compaction {
         host: curve(host),
         path: curve(path),
-        forced: forced.into_iter().collect(),
+        forced_keys: forced_keys.into_iter().collect(),
     }
 }
 
 /// Statistics of a map's tree and of its compaction.
 #[pyclass(frozen, get_all, module = "unlost._core")]
-pub struct MapShape {
+pub struct CompactionStats {
     parents: Vec<u64>,
     children: Vec<u64>,
     rollups: Vec<u64>,
@@ -139,16 +139,16 @@ pub struct MapShape {
     trace: Vec<(u64, u64)>,
 }
 
-impl From<CompactionStats> for MapShape {
-    fn from(shape: CompactionStats) -> Self {
+impl From<mementomap::CompactionStats> for CompactionStats {
+    fn from(stats: mementomap::CompactionStats) -> Self {
         Self {
-            parents: shape.parents,
-            children: shape.children,
-            rollups: shape.rollups,
-            host_levels: shape.host_levels,
-            lines_in: shape.lines_in,
-            lines_out: shape.lines_out,
-            trace: shape.trace,
+            parents: stats.parents,
+            children: stats.children,
+            rollups: stats.rollups,
+            host_levels: stats.host_levels,
+            lines_in: stats.lines_in,
+            lines_out: stats.lines_out,
+            trace: stats.trace,
         }
     }
 }

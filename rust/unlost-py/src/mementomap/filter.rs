@@ -59,7 +59,7 @@ pub struct FilterFile(pub(super) filter::Filter<Bytes>);
 
 /// The bytes of a filter.
 pub(super) enum Bytes {
-    /// Mapped from the file.
+    /// Memory-mapped.
     Mapped(Mapping),
     /// In memory.
     Loaded(Vec<u8>),
@@ -151,17 +151,17 @@ impl FilterFile {
         let mut texts = StringArena::default();
         for_each_text(uris, |text| texts.push(text))?;
         let queries: Vec<&[u8]> = texts.iter().collect();
-        let answers = py
+        let query_results = py
             .detach(|| contains_each_uri(&self.0, &queries, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;
-        let found = PyList::empty(py);
-        for answer in answers {
-            match answer {
-                Ok(held) => found.append(PyBool::new(py, held))?,
-                Err(error) => found.append(uri_error(py, &error)?)?,
+        let results = PyList::empty(py);
+        for result in query_results {
+            match result {
+                Ok(held) => results.append(PyBool::new(py, held))?,
+                Err(error) => results.append(uri_error(py, &error)?)?,
             }
         }
-        Ok(found)
+        Ok(results)
     }
 
     fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -185,10 +185,10 @@ impl FilterFile {
         let kind = self.0.kind();
         let mut hashes = Vec::new();
         for_each_text(keys, |key| hashes.push(kind.hash_key(key)))?;
-        let answers = py
+        let query_results = py
             .detach(|| contains_each(&self.0, &hashes, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;
-        PyList::new(py, answers)
+        PyList::new(py, query_results)
     }
 
     /// For keys in one text, one per line.
@@ -199,9 +199,9 @@ impl FilterFile {
         lines: &[u8],
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let answers = py
+        let query_results = py
             .detach(|| contains_each_line(&self.0, lines, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;
-        PyList::new(py, answers)
+        PyList::new(py, query_results)
     }
 }

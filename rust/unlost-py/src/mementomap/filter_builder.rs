@@ -9,7 +9,7 @@ use unlost_core::mementomap::filter::{self, DateRange, Header, KeyKind};
 use unlost_core::mementomap::{LineStats, MapReader};
 
 use super::build::{Progress, RowColumns, open, row};
-use super::convert::{self, PyTally, raise};
+use super::convert::{self, PyLineStats, raise};
 use super::filter::{FilterFile, digits};
 use super::take_once::{FileResult, TakeOnce};
 use crate::errors::{raise_input, raise_usage};
@@ -18,7 +18,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterBuilder>()?;
     module.add_function(wrap_pyfunction!(filter_partitions_of, module)?)?;
     module.add_function(wrap_pyfunction!(make_filter_partitions, module)?)?;
-    module.add_function(wrap_pyfunction!(filter_head, module)?)
+    module.add_function(wrap_pyfunction!(filter_header, module)?)
 }
 
 /// The number of partitions for this many keys.
@@ -44,15 +44,15 @@ fn make_filter_partitions(
 /// The data before the partitions of a filter with `bytes` bytes.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-fn filter_head(
+fn filter_header(
     py: Python<'_>,
     rules: &str,
     queries: bool,
     bits: u8,
     keys: u64,
     dates: Option<(String, String)>,
-    made: Option<String>,
-    chosen: [Option<String>; 3],
+    created: Option<String>,
+    selection: [Option<String>; 3],
     directory: &[u8],
     bytes: u64,
 ) -> PyResult<Vec<u8>> {
@@ -70,10 +70,10 @@ fn filter_head(
         bits,
         keys,
         dates: dates.unwrap_or_default(),
-        created: made.map(String::into_bytes),
-        selection: chosen,
+        created: created.map(String::into_bytes),
+        selection,
     };
-    Ok(filter::filter_head(&header, directory, bytes))
+    Ok(filter::filter_header(&header, directory, bytes))
 }
 
 /// Collects the keys of indexes, then writes a filter of them, once. Same interface as MapBuilder.
@@ -129,15 +129,15 @@ impl FilterBuilder {
     }
 
     /// Takes rows that were parsed elsewhere.
-    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
-        let tally = self.builder.with(py, |builder| {
-            let mut tally = LineStats::default();
+    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyLineStats> {
+        let stats = self.builder.with(py, |builder| {
+            let mut stats = LineStats::default();
             for columns in &rows {
-                builder.add_row(&row(columns), &mut tally)?;
+                builder.add_row(&row(columns), &mut stats)?;
             }
-            Ok(tally)
+            Ok(stats)
         })?;
-        Ok(convert::tally(tally))
+        Ok(convert::line_stats(stats))
     }
 
     /// Takes the keys of a map that are held; exclusions are always skipped.
@@ -149,20 +149,20 @@ impl FilterBuilder {
         line_limit: usize,
         _exclusions: bool,
         progress: &Progress,
-    ) -> PyResult<PyTally> {
+    ) -> PyResult<PyLineStats> {
         if self.has_queries {
             let message =
                 "the keys of a map have no queries: ask for --key hxpx, or give the index";
             return Err(raise_input(py, message.to_owned()));
         }
-        let tally = self.builder.with(py, |builder| {
+        let stats = self.builder.with(py, |builder| {
             let mut reader =
                 MapReader::with_progress(File::open(path)?, fields, line_limit, &progress.0)?;
             reader.any_order = true;
             builder.add_map(&mut reader, &progress.0)?;
             Ok(std::mem::take(&mut reader.line_stats))
         })?;
-        Ok(convert::tally(tally))
+        Ok(convert::line_stats(stats))
     }
 
     /// Takes the output of `write_hashes` of another builder, or a part of it.
@@ -181,9 +181,9 @@ impl FilterBuilder {
         let builder = self.builder.take()?;
         let result = py.detach(|| {
             let mut out = open(&path)?;
-            let found = builder.write_hashes(&mut out, &progress.0)?;
+            let summary = builder.write_hashes(&mut out, &progress.0)?;
             out.flush()?;
-            Ok(found)
+            Ok(summary)
         });
         let (count, dates) = result.map_err(|error| raise(py, error))?;
         Ok((count, digits(&dates)))
@@ -197,16 +197,16 @@ impl FilterBuilder {
         py: Python<'_>,
         path: PathBuf,
         bits: u8,
-        made: Option<String>,
-        chosen: [Option<String>; 3],
+        created: Option<String>,
+        selection: [Option<String>; 3],
         base: Option<&FilterFile>,
         progress: &Progress,
     ) -> PyResult<(u64, u64)> {
         let builder = self.builder.take()?;
         let header = Header {
             bits,
-            created: made.map(String::into_bytes),
-            selection: chosen,
+            created: created.map(String::into_bytes),
+            selection,
             ..Header::default()
         };
         py.detach(|| {

@@ -22,8 +22,8 @@ use unlost_core::mementomap::lookup::{
 use unlost_core::mementomap::wrong_row_bytes;
 use unlost_core::string_arena::StringArena;
 
-use super::answer::Answer;
-use super::answers::Answers;
+use super::lookup_result::LookupResult;
+use super::lookup_results::LookupResults;
 use crate::errors::{raise_input, raise_uri, raise_usage};
 use crate::texts::{next_texts, text};
 use crate::uri::rule_set;
@@ -39,14 +39,14 @@ enum Opened {
     Streamed {
         lines: Box<Lines>,
         first: Option<(u64, Vec<u8>)>,
-        most: u64,
+        max_bytes: u64,
     },
 }
 
 /// The message about a map whose rows have another size than its header declares.
 #[pyfunction(name = "wrong_row_bytes")]
-fn py_wrong_row_bytes(declared: u64, found: u64) -> String {
-    wrong_row_bytes(declared, found)
+fn py_wrong_row_bytes(declared: u64, actual: u64) -> String {
+    wrong_row_bytes(declared, actual)
 }
 
 /// A map with its header: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it, up to a maximum
@@ -102,7 +102,7 @@ impl MapSource {
     #[staticmethod]
     #[pyo3(signature = (path, limit, max_bytes=None))]
     fn load(py: Python<'_>, path: PathBuf, limit: usize, max_bytes: Option<u64>) -> PyResult<Self> {
-        let most = max_bytes.unwrap_or(u64::MAX);
+        let max_bytes = max_bytes.unwrap_or(u64::MAX);
         let file = File::open(path)?;
         let end = end_of(&file)?;
         let source = Source::new(file)?;
@@ -112,8 +112,8 @@ impl MapSource {
         let mut first = None;
         while let Some(line) = lines.next_line()? {
             let end = header_end(line.text);
-            if exceeds_limit(most, line.offset, line.text) {
-                return Err(raise_input(py, TooLarge(most).to_string()));
+            if exceeds_limit(max_bytes, line.offset, line.text) {
+                return Err(raise_input(py, TooLarge(max_bytes).to_string()));
             }
             if end < line.text.len() {
                 first = Some((line.offset, line.text[end..].to_vec()));
@@ -132,7 +132,11 @@ impl MapSource {
             .map_or_else(|| lines.offset(), |&(offset, _)| offset);
         let row_bytes = end.map(|(size, _)| size.saturating_sub(start));
         let has_line_end = end.is_none_or(|(_, has_line_end)| has_line_end);
-        let opened = Opened::Streamed { lines, first, most };
+        let opened = Opened::Streamed {
+            lines,
+            first,
+            max_bytes,
+        };
         Ok(Self::new(header, row_bytes, has_line_end, opened))
     }
 
@@ -143,17 +147,17 @@ impl MapSource {
 
     /// The rows, once; `frequency` is the number of that field, the key being 0. `row_bytes` is the declared size,
     /// which is checked for streams.
-    #[pyo3(signature = (frequency, rolled_up, row_bytes=None))]
+    #[pyo3(signature = (frequency, is_rolled_up, row_bytes=None))]
     fn rows(
         &self,
         py: Python<'_>,
         frequency: Option<usize>,
-        rolled_up: bool,
+        is_rolled_up: bool,
         row_bytes: Option<u64>,
     ) -> PyResult<MapRows> {
         let layout = Layout {
             frequency,
-            rolled_up,
+            is_rolled_up,
         };
         let opened = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,18 +169,18 @@ impl MapSource {
             Some(Opened::Streamed {
                 mut lines,
                 first,
-                most,
+                max_bytes,
             }) => {
                 let mut builder = MemoryMapBuilder::new(layout);
                 let start = first
                     .as_ref()
                     .map_or_else(|| lines.offset(), |&(offset, _)| offset);
-                py.detach(|| push_all(&mut builder, first, &mut lines, most))?
+                py.detach(|| push_all(&mut builder, first, &mut lines, max_bytes))?
                     .map_err(|problem| raise_input(py, problem))?;
                 check_damage(py, &lines)?;
-                let found = lines.offset() - start;
-                if let Some(declared) = row_bytes.filter(|&declared| declared != found) {
-                    return Err(raise_input(py, wrong_row_bytes(declared, found)));
+                let actual = lines.offset() - start;
+                if let Some(declared) = row_bytes.filter(|&declared| declared != actual) {
+                    return Err(raise_input(py, wrong_row_bytes(declared, actual)));
                 }
                 SearchableMap::Memory(py.detach(|| builder.finish()))
             }
@@ -203,7 +207,7 @@ fn push_all(
     builder: &mut MemoryMapBuilder,
     first: Option<(u64, Vec<u8>)>,
     lines: &mut Lines,
-    most: u64,
+    max_bytes: u64,
 ) -> std::io::Result<Result<(), String>> {
     if let Some((offset, row)) = first {
         if let Err(error) = builder.push(&row, offset) {
@@ -211,8 +215,8 @@ fn push_all(
         }
     }
     while let Some(line) = lines.next_line()? {
-        if exceeds_limit(most, line.offset, line.text) {
-            return Ok(Err(TooLarge(most).to_string()));
+        if exceeds_limit(max_bytes, line.offset, line.text) {
+            return Ok(Err(TooLarge(max_bytes).to_string()));
         }
         if let Err(error) = builder.push(line.text, line.offset) {
             return Ok(Err(error.to_string()));
@@ -222,8 +226,8 @@ fn push_all(
 }
 
 /// Whether an uncompressed line ends after the last allowed byte.
-fn exceeds_limit(most: u64, offset: u64, text: &[u8]) -> bool {
-    offset.saturating_add(text.len() as u64) > most
+fn exceeds_limit(max_bytes: u64, offset: u64, text: &[u8]) -> bool {
+    offset.saturating_add(text.len() as u64) > max_bytes
 }
 
 /// The map exceeds the maximum text size: compressed files may be of any size.
@@ -256,9 +260,9 @@ impl MapRows {
     /// Whether the row that matches a normalized key is held, and is a wildcard; the inner `None` means no match, the
     /// outer one unsorted rows.
     pub fn find(&self, key: &[u8]) -> Option<Option<(bool, bool)>> {
-        let answers = query_one(&self.form, key, QueryKind::Keys).ok()?;
-        let answer = answers.get(0).ok()?;
-        let found = answer.matched;
+        let results = query_one(&self.form, key, QueryKind::Keys).ok()?;
+        let result = results.get(0).ok()?;
+        let found = result.matched;
         Some(found.map(|(matched, frequency)| (frequency.is_held(), matched.ends_with(b"*"))))
     }
 
@@ -268,20 +272,20 @@ impl MapRows {
         kind: QueryKind,
         threads: Option<usize>,
         mut queries: impl FnMut(usize) -> PyResult<StringArena>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         with_workers(&self.form, kind, threads, |mut pool| {
             loop {
-                let most = pool.block();
-                let block = queries(most)?;
-                let is_last = block.len() < most;
+                let count = pool.block();
+                let block = queries(count)?;
+                let is_last = block.len() < count;
                 py.detach(|| pool.submit(block));
                 if is_last {
                     break;
                 }
             }
             py.detach(|| pool.finish())
-                .map(Answers::new)
+                .map(LookupResults::new)
                 .map_err(|error| raise_input(py, error.to_string()))
         })
     }
@@ -289,26 +293,26 @@ impl MapRows {
 
 #[pymethods]
 impl MapRows {
-    fn lookup(&self, uri: &Bound<'_, PyAny>, rules: &str) -> PyResult<Answer> {
+    fn lookup(&self, uri: &Bound<'_, PyAny>, rules: &str) -> PyResult<LookupResult> {
         let py = uri.py();
         let kind = QueryKind::Uris(rule_set(py, rules)?);
         let query = text(uri)?;
-        let answers = py
+        let results = py
             .detach(|| query_one(&self.form, &query, kind))
             .map_err(|error| raise_input(py, error.to_string()))?;
-        Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
+        LookupResult::of(&Arc::new(results), 0).map_err(|error| raise_uri(py, error))
     }
 
     /// For one normalized key. In memory that takes less time than releasing the GIL.
-    fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Answer> {
+    fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<LookupResult> {
         let py = key.py();
         let query = text(key)?;
-        let answers = match &self.form {
+        let results = match &self.form {
             SearchableMap::Memory(_) => query_one(&self.form, &query, QueryKind::Keys),
             SearchableMap::Text(_) => py.detach(|| query_one(&self.form, &query, QueryKind::Keys)),
         }
         .map_err(|error| raise_input(py, error.to_string()))?;
-        Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
+        LookupResult::of(&Arc::new(results), 0).map_err(|error| raise_uri(py, error))
     }
 
     #[pyo3(signature = (uris, rules, threads=None))]
@@ -317,11 +321,11 @@ impl MapRows {
         uris: &Bound<'_, PyAny>,
         rules: &str,
         threads: Option<usize>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let rules = rule_set(uris.py(), rules)?;
         let mut uris = uris.try_iter()?;
-        self.query_many(uris.py(), QueryKind::Uris(rules), threads, |most| {
-            next_texts(&mut uris, most)
+        self.query_many(uris.py(), QueryKind::Uris(rules), threads, |count| {
+            next_texts(&mut uris, count)
         })
     }
 
@@ -330,10 +334,10 @@ impl MapRows {
         &self,
         keys: &Bound<'_, PyAny>,
         threads: Option<usize>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let mut keys = keys.try_iter()?;
-        self.query_many(keys.py(), QueryKind::Keys, threads, |most| {
-            next_texts(&mut keys, most)
+        self.query_many(keys.py(), QueryKind::Keys, threads, |count| {
+            next_texts(&mut keys, count)
         })
     }
 
@@ -344,10 +348,10 @@ impl MapRows {
         py: Python<'_>,
         lines: &[u8],
         threads: Option<usize>,
-    ) -> PyResult<Answers> {
+    ) -> PyResult<LookupResults> {
         let mut keys = key_lines(lines);
-        self.query_many(py, QueryKind::Keys, threads, |most| {
-            Ok(keys.by_ref().take(most).collect())
+        self.query_many(py, QueryKind::Keys, threads, |count| {
+            Ok(keys.by_ref().take(count).collect())
         })
     }
 }

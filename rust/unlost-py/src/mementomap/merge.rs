@@ -15,7 +15,7 @@ use unlost_core::mementomap::{
 };
 
 use super::build::{Progress, open};
-use super::convert::{self, PyTally, raise};
+use super::convert::{self, PyLineStats, raise};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merge_maps, module)?)
@@ -68,13 +68,13 @@ fn merge_maps(
     target: PathBuf,
     headers: Vec<u8>,
     progress: &Progress,
-) -> PyResult<(u64, u64, Vec<PyTally>)> {
+) -> PyResult<(u64, u64, Vec<PyLineStats>)> {
     let result = py.detach(|| {
         let mut opened = Vec::with_capacity(sources.len());
-        for (path, rolled_up) in &sources {
+        for (path, is_rolled_up) in &sources {
             let layout = Layout {
                 frequency: Some(fields),
-                rolled_up: *rolled_up,
+                is_rolled_up: *is_rolled_up,
             };
             opened.push(Source {
                 name: path.to_string_lossy().into_owned(),
@@ -99,6 +99,10 @@ fn merge_maps(
         Ok(merged)
     });
     let merged: mementomap::Merged = result.map_err(|error| raise(py, error))?;
-    let tallies = merged.tallies.into_iter().map(convert::tally).collect();
+    let tallies = merged
+        .tallies
+        .into_iter()
+        .map(convert::line_stats)
+        .collect();
     Ok((merged.lines, merged.dropped, tallies))
 }

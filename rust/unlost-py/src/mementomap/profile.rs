@@ -10,12 +10,12 @@ use unlost_core::mementomap::{self, BuildOptions, HoldingsError, ProfileForm, Pr
 use unlost_core::uri::{Policy, RuleSet};
 
 use super::build::{MapBuilder, Progress, open};
-use super::convert::{self, PyTally, raise};
+use super::convert::{self, PyLineStats, raise};
 use crate::errors::raise_usage;
 use crate::uri::SuffixList;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<SeenKeys>()?;
+    module.add_class::<KeyPresence>()?;
     module.add_function(wrap_pyfunction!(write_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(merge_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profiles_to_map, module)?)?;
@@ -24,22 +24,22 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Keys to search in profiles.
 #[pyclass(module = "unlost._core")]
-struct SeenKeys(mementomap::SeenKeys);
+struct KeyPresence(mementomap::KeyPresence);
 
 #[pymethods]
-impl SeenKeys {
+impl KeyPresence {
     #[new]
     fn new(keys: &Bound<'_, PyAny>) -> PyResult<Self> {
         let keys: Vec<Bound<'_, PyString>> = keys.extract()?;
         let texts = keys.iter().map(|key| key.to_str());
         let texts = texts.collect::<PyResult<Vec<_>>>()?;
         let bytes = texts.into_iter().map(str::as_bytes);
-        Ok(Self(mementomap::SeenKeys::new(bytes)))
+        Ok(Self(mementomap::KeyPresence::new(bytes)))
     }
 
     /// Reads whole rows, and returns their number.
-    fn see(&mut self, py: Python<'_>, rows: &[u8]) -> usize {
-        py.detach(|| self.0.see(rows))
+    fn scan(&mut self, py: Python<'_>, rows: &[u8]) -> usize {
+        py.detach(|| self.0.scan(rows))
     }
 
     /// For each given key in order, whether it was seen.
@@ -167,7 +167,7 @@ fn check_profile(
     suffixes: &SuffixList,
     line_limit: usize,
     progress: &Progress,
-) -> PyResult<(u64, Option<u64>, u64, PyTally)> {
+) -> PyResult<(u64, Option<u64>, u64, PyLineStats)> {
     let policy = policy(py, policy_name)?;
     let rules: RuleSet = rules
         .parse()
@@ -178,6 +178,6 @@ fn check_profile(
         mementomap::check_profile(&mut reader, policy, rules, suffixes)
     });
     let report = report.map_err(|error| raise(py, error))?;
-    let tally = convert::tally(report.line_stats);
-    Ok((report.keys, report.frequency, report.spread, tally))
+    let stats = convert::line_stats(report.line_stats);
+    Ok((report.keys, report.frequency, report.spread, stats))
 }

@@ -22,13 +22,13 @@ impl FrequentTexts {
     }
 
     #[pyo3(signature = (text, times=1))]
-    fn see(&self, text: String, times: u64) {
+    fn add(&self, text: String, times: u64) {
         self.lock().add(text, times);
     }
 
     /// Texts, with lower and upper bounds of their counts.
-    fn first(&self, most: usize) -> Vec<(String, u64, u64)> {
-        self.lock().first(most)
+    fn first(&self, count: usize) -> Vec<(String, u64, u64)> {
+        self.lock().first(count)
     }
 
     #[getter]
@@ -55,7 +55,7 @@ impl DistinctTexts {
         Self::default()
     }
 
-    fn see(&self, text: &str) {
+    fn add(&self, text: &str) {
         self.lock().add_text(text.as_bytes());
     }
 

@@ -7,35 +7,33 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use unlost_core::mementomap::HoldingsError;
-use unlost_core::mementomap::stats::{
-    self, Estimator, HostCounter, RunCounter, Statistics, StatisticsCollector,
-};
+use unlost_core::mementomap::stats::{self, Estimator, HostCounter, RunCounter, Statistics};
 
 use super::build::{Progress, RowColumns, row};
-use super::convert::{self, PyTally, raise};
+use super::convert::{self, PyLineStats, raise};
 use super::stats_to_py::{estimated_to_py, exact_to_py};
 use super::take_once::{FileResult, TakeOnce};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<StatisticsGatherer>()?;
+    module.add_class::<StatisticsCollector>()?;
     module.add_class::<StatisticsPart>()?;
     module.add_class::<StatisticsHosts>()?;
-    module.add_function(wrap_pyfunction!(sample_lot, module)?)
+    module.add_function(wrap_pyfunction!(sample_priority, module)?)
 }
 
 /// Collects statistics of indexes, then returns them once: exact for sorted ones, estimated for others.
 #[pyclass(frozen, module = "unlost._core")]
-struct StatisticsGatherer(TakeOnce<Work>);
+struct StatisticsCollector(TakeOnce<Work>);
 
 enum Work {
-    Exact(Box<StatisticsCollector>),
+    Exact(Box<stats::StatisticsCollector>),
     Estimated(Box<Estimator>),
 }
 
 const ALREADY_TAKEN: &str = "the statistics were given already";
 
 #[pymethods]
-impl StatisticsGatherer {
+impl StatisticsCollector {
     #[new]
     #[pyo3(signature = (*, rules, line_limit, is_estimated=false, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), threads=None, memory=None, block=None, sampled=None))]
     #[allow(clippy::too_many_arguments)]
@@ -56,7 +54,7 @@ impl StatisticsGatherer {
         let work = if is_estimated {
             Work::Estimated(Box::new(Estimator::new(row_filter, build_options, sampled)))
         } else {
-            Work::Exact(Box::new(StatisticsCollector::new(
+            Work::Exact(Box::new(stats::StatisticsCollector::new(
                 row_filter,
                 build_options,
             )))
@@ -82,29 +80,29 @@ impl StatisticsGatherer {
     }
 
     /// Takes rows that were parsed elsewhere: key, URL, date, media type, status.
-    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
-        let tally = self.0.with(py, |work| match work {
+    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyLineStats> {
+        let stats = self.0.with(py, |work| match work {
             Work::Exact(work) => work.add_rows(rows.iter().map(row)),
             Work::Estimated(work) => work.add_rows(rows.iter().map(row)),
         })?;
-        Ok(convert::tally(tally))
+        Ok(convert::line_stats(stats))
     }
 
     /// All statistics.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         match self.0.take()? {
             Work::Exact(work) => {
-                let found = py
+                let statistics = py
                     .detach(|| work.finish())
                     .map_err(|error| raise(py, error))?;
-                exact_to_py(py, &found)
+                exact_to_py(py, &statistics)
             }
             Work::Estimated(work) => estimated_to_py(py, &work.finish()),
         }
     }
 }
 
-/// The counts of one of many machines: rows, and runs made here or by others.
+/// The counts of one of many machines: rows, and runs that this or other machines made.
 #[pyclass(frozen, module = "unlost._core")]
 struct StatisticsPart(TakeOnce<RunCounter>);
 
@@ -153,7 +151,7 @@ impl StatisticsPart {
     }
 
     /// Writes the hosts to a file; returns their statistics.
-    fn gather<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    fn count_paths<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
         self.write_to(py, path, RunCounter::count_paths)
     }
 }
@@ -166,19 +164,19 @@ impl StatisticsPart {
         end: fn(RunCounter, &mut BufWriter<File>) -> Result<Statistics, HoldingsError>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let work = self.0.take()?;
-        let found = py
+        let statistics = py
             .detach(|| {
                 let mut file = BufWriter::new(File::create(path)?);
-                let found = end(work, &mut file)?;
+                let statistics = end(work, &mut file)?;
                 file.flush()?;
-                Ok(found)
+                Ok(statistics)
             })
             .map_err(|error| raise(py, error))?;
-        exact_to_py(py, &found)
+        exact_to_py(py, &statistics)
     }
 }
 
-/// Host statistics of whole domains, from sorted lines of `StatisticsPart.gather`.
+/// Host statistics of whole domains, from sorted lines of `StatisticsPart.count_paths`.
 #[pyclass(frozen, module = "unlost._core")]
 struct StatisticsHosts(TakeOnce<HostCounter>);
 
@@ -200,6 +198,6 @@ impl StatisticsHosts {
 
 /// The sampling priority of a row.
 #[pyfunction]
-fn sample_lot(date: u64, url: &[u8]) -> u64 {
+fn sample_priority(date: u64, url: &[u8]) -> u64 {
     stats::sample_priority(date, url)
 }

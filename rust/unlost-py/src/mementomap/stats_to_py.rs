@@ -18,40 +18,40 @@ fn domain(domain: &Domain) -> (u64, u64, u64, u64, u64) {
 }
 
 /// Exact statistics as a dictionary.
-pub fn exact_to_py<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'py, PyDict>> {
+pub fn exact_to_py<'py>(py: Python<'py>, statistics: &Statistics) -> PyResult<Bound<'py, PyDict>> {
     let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
     let out = PyDict::new(py);
-    set_rows(&out, &found.rows)?;
+    set_rows(&out, &statistics.rows)?;
     for (name, number) in [
-        ("uris", found.uris),
-        ("pages", found.pages),
-        ("hosts", found.hosts),
+        ("uris", statistics.uris),
+        ("pages", statistics.pages),
+        ("hosts", statistics.hosts),
     ] {
         out.set_item(name, number)?;
     }
-    let years: Vec<_> = with_years(found.year_uris()).collect();
+    let years: Vec<_> = with_years(statistics.year_uris()).collect();
     out.set_item("year_uris", years)?;
-    let new: Vec<_> = with_months(found.new_uris()).collect();
+    let new: Vec<_> = with_months(statistics.new_uris()).collect();
     out.set_item("new_uris", new)?;
-    out.set_item("captures_by_uri", found.captures().counts())?;
-    out.set_item("path_query", found.path_query())?;
-    out.set_item("page_depths", found.page_depths())?;
-    out.set_item("hosts_by_depth", &found.hosts_by_depth)?;
-    out.set_item("pages_by_host_depth", &found.pages_by_host_depth)?;
-    out.set_item("ip", domain(&found.ip))?;
-    let domains: Vec<_> = found
+    out.set_item("captures_by_uri", statistics.captures().counts())?;
+    out.set_item("path_query", statistics.path_query())?;
+    out.set_item("page_depths", statistics.page_depths())?;
+    out.set_item("hosts_by_depth", &statistics.hosts_by_depth)?;
+    out.set_item("pages_by_host_depth", &statistics.pages_by_host_depth)?;
+    out.set_item("ip", domain(&statistics.ip))?;
+    let domains: Vec<_> = statistics
         .domains()
         .into_iter()
         .map(|each| (bytes(&each.name), domain(each)))
         .collect();
     out.set_item("domains", domains)?;
-    let levels: Vec<_> = found
+    let levels: Vec<_> = statistics
         .levels()
         .into_iter()
         .map(|level| (level.name, level.prefixes.counts(), level.children.counts()))
         .collect();
     out.set_item("levels", levels)?;
-    let pages: Vec<_> = found
+    let pages: Vec<_> = statistics
         .busy_pages()
         .into_iter()
         .map(|page| {
@@ -64,7 +64,7 @@ pub fn exact_to_py<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'
         })
         .collect();
     out.set_item("busy_pages", pages)?;
-    let hosts: Vec<_> = found
+    let hosts: Vec<_> = statistics
         .busy_hosts()
         .into_iter()
         .map(|host| (bytes(&host.host), host.captures, host.uris))
@@ -74,35 +74,38 @@ pub fn exact_to_py<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'
 }
 
 /// Estimated statistics as a dictionary.
-pub fn estimated_to_py<'py>(py: Python<'py>, found: &Estimates) -> PyResult<Bound<'py, PyDict>> {
+pub fn estimated_to_py<'py>(
+    py: Python<'py>,
+    statistics: &Estimates,
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
-    set_rows(&out, &found.rows)?;
+    set_rows(&out, &statistics.rows)?;
     for (name, sketch) in [
-        ("uris", &found.uris),
-        ("pages", &found.pages),
-        ("hosts", &found.hosts),
-        ("ips", &found.ips),
+        ("uris", &statistics.uris),
+        ("pages", &statistics.pages),
+        ("hosts", &statistics.hosts),
+        ("ips", &statistics.ips),
     ] {
         out.set_item(name, sketch.estimate())?;
     }
-    out.set_item("ip_captures", found.ip_captures)?;
-    let domains: Vec<_> = found
+    out.set_item("ip_captures", statistics.ip_captures)?;
+    let domains: Vec<_> = statistics
         .domains
         .iter()
         .map(|(name, captures)| (PyBytes::new(py, name), *captures))
         .collect();
     out.set_item("domains", domains)?;
-    out.set_item("path_query", &found.path_query[..])?;
-    let uris: Vec<_> = found
+    out.set_item("path_query", &statistics.path_query[..])?;
+    let uris: Vec<_> = statistics
         .busy_uris()
         .into_iter()
         .map(|uri| (uri.key, uri.captures, uri.others, uri.others_captures))
         .collect();
     out.set_item("busy_pages", uris)?;
-    out.set_item("busy_hosts", found.busy_hosts())?;
-    out.set_item("busy_pages_error", found.top_uris.error())?;
-    out.set_item("busy_hosts_error", found.top_hosts.error())?;
-    let levels: Vec<_> = found
+    out.set_item("busy_hosts", statistics.busy_hosts())?;
+    out.set_item("busy_pages_error", statistics.top_uris.error())?;
+    out.set_item("busy_hosts_error", statistics.top_hosts.error())?;
+    let levels: Vec<_> = statistics
         .depths
         .levels()
         .into_iter()
@@ -119,16 +122,16 @@ pub fn estimated_to_py<'py>(py: Python<'py>, found: &Estimates) -> PyResult<Boun
         })
         .collect();
     out.set_item("levels", levels)?;
-    let (hosts, pages) = (found.hosts.estimate().0, found.pages.estimate().0);
+    let (hosts, pages) = (statistics.hosts.estimate().0, statistics.pages.estimate().0);
     let names = ["hosts_by_depth", "pages_by_host_depth", "page_depths"];
-    for (name, counts) in names.into_iter().zip(found.depths.exact(hosts, pages)) {
+    for (name, counts) in names.into_iter().zip(statistics.depths.exact(hosts, pages)) {
         out.set_item(name, counts)?;
     }
-    out.set_item("sampled_pages", found.depths.share())?;
-    out.set_item("sampled", found.sample.share())?;
+    out.set_item("sampled_pages", statistics.depths.share())?;
+    out.set_item("sampled", statistics.sample.share())?;
     let mut by_captures = Histogram::default();
     let (mut years, mut new) = (vec![0; YEARS], vec![0; MONTHS]);
-    for uri in found.sample.values() {
+    for uri in statistics.sample.values() {
         by_captures.add(uri.captures, 1);
         for (year, count) in years.iter_mut().enumerate() {
             *count += uri.years >> year & 1;
@@ -153,7 +156,7 @@ fn set_rows(out: &Bound<'_, PyDict>, rows: &RowCounts) -> PyResult<()> {
         ("sized", rows.sized),
         ("first", rows.first),
         ("last", rows.last),
-        ("odd_dates", rows.invalid_dates),
+        ("invalid_dates", rows.invalid_dates),
         ("further_kinds", rows.further_kinds),
     ] {
         out.set_item(name, number)?;

@@ -31,7 +31,7 @@ impl SynthUrls {
     }
 
     #[getter]
-    fn refused(&self) -> Vec<(&'static str, u64, u64, u64, String)> {
+    fn rejected(&self) -> Vec<(&'static str, u64, u64, u64, String)> {
         let row = |each: &RejectedLines| {
             let message = each.message.clone();
             (each.kind, each.count, each.number, each.offset, message)

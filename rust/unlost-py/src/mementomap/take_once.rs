@@ -10,10 +10,10 @@ use unlost_core::index::Layout;
 use unlost_core::input::Damage;
 use unlost_core::mementomap::{HoldingsError, LineStats};
 
-use super::convert::{self, PyTally, raise};
+use super::convert::{self, PyLineStats, raise};
 
 /// The line statistics of a file, and its damage.
-pub type FileResult = (PyTally, Option<&'static str>);
+pub type FileResult = (PyLineStats, Option<&'static str>);
 
 /// An accumulator that several threads may add to, until one takes it.
 pub struct TakeOnce<T> {
@@ -34,7 +34,7 @@ impl<T: Send> TakeOnce<T> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to it with the GIL released.
+    /// Calls `add` with the accumulator, with the GIL released.
     pub fn with<O: Send>(
         &self,
         py: Python<'_>,
@@ -61,11 +61,11 @@ impl<T: Send> TakeOnce<T> {
         + Send,
     ) -> PyResult<FileResult> {
         let layout = urls.then_some(Layout::Urls { column });
-        let (tally, damage) = self.with(py, |work| add(work, File::open(path)?, layout))?;
-        Ok((convert::tally(tally), damage.map(Damage::kind)))
+        let (stats, damage) = self.with(py, |work| add(work, File::open(path)?, layout))?;
+        Ok((convert::line_stats(stats), damage.map(Damage::kind)))
     }
 
-    /// Takes it.
+    /// Takes the accumulator; later calls fail.
     pub fn take(&self) -> PyResult<T> {
         let work = self.lock().take();
         work.ok_or_else(|| PyValueError::new_err(self.already_taken))

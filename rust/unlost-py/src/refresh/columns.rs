@@ -28,29 +28,29 @@ pub struct Taken {
 
 impl Taken {
     pub fn of(row: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let mut taken = Self {
+        let mut visit_row = Self {
             texts: Default::default(),
             numbers: [None; NUMBERS],
         };
         if row.len() != TEXTS + NUMBERS {
             return Err(PyValueError::new_err("expected a value for each field"));
         }
-        for (place, value) in row.iter().enumerate() {
+        for (index, value) in row.iter().enumerate() {
             if value.is_none() {
                 continue;
             }
-            match taken.numbers.get_mut(place.wrapping_sub(TEXTS)) {
+            match visit_row.numbers.get_mut(index.wrapping_sub(TEXTS)) {
                 Some(number) => *number = Some(value.extract()?),
-                None => taken.texts[place] = Some(text(&value)?.into_owned()),
+                None => visit_row.texts[index] = Some(text(&value)?.into_owned()),
             }
         }
-        Ok(taken)
+        Ok(visit_row)
     }
 
     pub fn visit(&self) -> Visit<'_> {
         visit_of(
-            |place| self.texts[place].as_deref(),
-            |place| self.numbers[place],
+            |index| self.texts[index].as_deref(),
+            |index| self.numbers[index],
         )
     }
 }
@@ -101,12 +101,12 @@ impl<'a> Texts<'a> {
         if !is_valid(self.valid, row) {
             return None;
         }
-        let place = match self.places {
+        let index = match self.places {
             Some(places) => number(places, row)?,
             None => row,
         };
         self.bytes
-            .get(number(self.ends, place)?..number(self.ends, place.checked_add(1)?)?)
+            .get(number(self.ends, index)?..number(self.ends, index.checked_add(1)?)?)
     }
 }
 
@@ -134,8 +134,8 @@ impl<'a> Numbers<'a> {
 }
 
 /// A non-negative 32-bit number.
-fn number(numbers: &[u8], place: usize) -> Option<usize> {
-    let first = place.checked_mul(4)?;
+fn number(numbers: &[u8], index: usize) -> Option<usize> {
+    let first = index.checked_mul(4)?;
     let bytes = numbers.get(first..first.checked_add(4)?)?;
     usize::try_from(i32::from_le_bytes(bytes.try_into().ok()?)).ok()
 }

@@ -12,7 +12,7 @@ type ResampledFields = (f64, f64, f64, f64, f64, u32, (f64, f64));
 type HostFields = (String, u32, u32, u32, Option<String>, Vec<CellCount>);
 
 /// Name; then group, changed and all pairs of each group.
-type HostSeen = (String, Vec<(usize, (u64, u64))>);
+type HostGroups = (String, Vec<(usize, (u64, u64))>);
 
 /// All pairs of a log.
 #[pyclass(frozen, module = "unlost._core")]
@@ -21,19 +21,19 @@ pub struct VisitHistory(pub History);
 #[pymethods]
 impl VisitHistory {
     /// The visit statistics, by name.
-    fn tally(&self) -> Vec<(&'static str, u64)> {
-        let tally = self.0.visit_stats();
+    fn visit_stats(&self) -> Vec<(&'static str, u64)> {
+        let stats = self.0.visit_stats();
         vec![
-            ("successful", tally.successful),
-            ("not_modified", tally.not_modified),
-            ("failed", tally.failed),
-            ("without_digest", tally.without_digest),
-            ("without_host", tally.without_host),
-            ("duplicate", tally.duplicate),
-            ("out_of_order", tally.out_of_order),
-            ("tagged", tally.tagged),
-            ("dated", tally.dated),
-            ("pages", tally.pages),
+            ("successful", stats.successful),
+            ("not_modified", stats.not_modified),
+            ("failed", stats.failed),
+            ("without_digest", stats.without_digest),
+            ("without_host", stats.without_host),
+            ("duplicate", stats.duplicate),
+            ("out_of_order", stats.out_of_order),
+            ("tagged", stats.tagged),
+            ("dated", stats.dated),
+            ("pages", stats.pages),
             ("pairs", self.0.len() as u64),
             ("hosts", self.0.hosts().len() as u64),
         ]
@@ -66,14 +66,14 @@ impl VisitHistory {
     }
 
     /// A range of hosts with their groups.
-    fn seen(
+    fn host_groups(
         &self,
         first: usize,
         end: usize,
         by_text: bool,
         fields: u8,
         since: u32,
-    ) -> Vec<HostSeen> {
+    ) -> Vec<HostGroups> {
         let all = self.0.hosts();
         let end = end.min(all.len());
         let first = first.min(end);
@@ -92,8 +92,8 @@ impl VisitHistory {
     }
 
     /// Hosts with pages that changed under an unchanged date or tag: date lies, date claims, tag lies, tag claims.
-    fn lying(&self, py: Python<'_>, by_text: bool) -> Vec<(String, [u64; 4])> {
-        py.detach(|| self.0.lying(by_text))
+    fn lying_hosts(&self, py: Python<'_>, by_text: bool) -> Vec<(String, [u64; 4])> {
+        py.detach(|| self.0.lying_hosts(by_text))
     }
 
     fn bytes_and_text(&self) -> [u64; 4] {
@@ -123,8 +123,8 @@ impl VisitHistory {
         times: usize,
         seed: u64,
     ) -> Vec<ResampledFields> {
-        let found = py.detach(|| self.0.resample(by_text, &schemes, times, seed));
-        let fields = found.into_iter().map(|one| {
+        let results = py.detach(|| self.0.resample(by_text, &schemes, times, seed));
+        let fields = results.into_iter().map(|one| {
             (
                 one.missed,
                 one.changed,
@@ -209,14 +209,14 @@ impl VisitHistory {
     fn tags_by_server(&self) -> Vec<(Option<String>, [u64; 3])> {
         let mut counts = vec![[0; 3]; self.0.servers().len() + 1];
         for host in self.0.hosts().iter().filter(|host| host.visits > 0) {
-            let place = match host.tags() {
+            let index = match host.tags() {
                 Presence::Always => 0,
                 Presence::Sometimes => 1,
                 Presence::Never => 2,
             };
             counts[host
                 .server
-                .map_or(self.0.servers().len(), |server| server as usize)][place] += 1;
+                .map_or(self.0.servers().len(), |server| server as usize)][index] += 1;
         }
         let names = self
             .0

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use unlost_core::refresh::{Fields, VisitPairer, base_cell, cell_of_visits, group_of};
+use unlost_core::refresh::{self, Fields, base_cell, cell_of_visits, group_of};
 
 use columns::{NUMBERS, NumberColumn, Numbers, TEXTS, Taken, TextColumn, Texts, visit_of};
 use history::VisitHistory;
@@ -12,7 +12,7 @@ mod columns;
 mod history;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<VisitPairing>()?;
+    module.add_class::<VisitPairer>()?;
     module.add_class::<VisitHistory>()?;
     module.add_function(wrap_pyfunction!(project_cell, module)?)?;
     module.add_function(wrap_pyfunction!(visit_cell, module)?)
@@ -20,16 +20,17 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Takes visits; `finish` returns their history.
 #[pyclass(module = "unlost._core")]
-struct VisitPairing(Option<VisitPairer>);
+struct VisitPairer(Option<refresh::VisitPairer>);
 
 #[pymethods]
-impl VisitPairing {
+impl VisitPairer {
     #[new]
-    #[pyo3(signature = (heap_bytes = None))]
-    fn new(heap_bytes: Option<usize>) -> Self {
-        Self(Some(
-            heap_bytes.map_or_else(VisitPairer::default, VisitPairer::new),
-        ))
+    #[pyo3(signature = (partition_bytes = None))]
+    fn new(partition_bytes: Option<usize>) -> Self {
+        Self(Some(partition_bytes.map_or_else(
+            refresh::VisitPairer::default,
+            refresh::VisitPairer::new,
+        )))
     }
 
     /// Takes tuples with the fields of `unlost.refresh.visit.FIELDS` in order.
@@ -83,8 +84,8 @@ impl VisitPairing {
     }
 }
 
-impl VisitPairing {
-    fn open(&mut self) -> PyResult<&mut VisitPairer> {
+impl VisitPairer {
+    fn open(&mut self) -> PyResult<&mut refresh::VisitPairer> {
         self.0.as_mut().ok_or_else(already_finished)
     }
 }
@@ -93,7 +94,7 @@ fn already_finished() -> PyErr {
     PyRuntimeError::new_err("it is finished")
 }
 
-/// The cell of a cell under these fields, its cell of the nine, and its group.
+/// Projects a cell to these fields: returns the projected cell, its base cell (of the nine), and its group.
 #[pyfunction]
 fn project_cell(cell: usize, fields: u8) -> (usize, usize, usize) {
     let projected = Fields(fields).project(cell);

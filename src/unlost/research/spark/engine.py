@@ -33,7 +33,7 @@ from unlost.text_lines import MAX_LINE_BYTES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from unlost._core import Tally
+    from unlost._core import LineStats
 
 
 CutLevel = Literal["page", "host", "domain"]
@@ -164,7 +164,7 @@ class LineCutter:
 
     def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
         """Yield the lines of a row for each part."""
-        for part, lines in _core.cut_lines(row.data, self.bounds, self.pages):
+        for part, lines in _core.split_lines(row.data, self.bounds, self.pages):
             yield PartialRow(part, row.source, row.place, lines)
 
 
@@ -351,7 +351,7 @@ def check_split_order(task_reports: Sequence[TaskReport], files: SparkFiles, *, 
 class _FileCounter(Protocol):
     def add_file(
         self, path: str | PathLike[str], progress: Progress, urls: bool = False, column: int | None = None
-    ) -> "tuple[Tally, str | None]": ...
+    ) -> "tuple[LineStats, str | None]": ...
 
 
 def read_inputs(
@@ -377,7 +377,7 @@ def count_split(
     *,
     is_only: bool,
     map_headers: list[str] | None = None,
-) -> "Tally":
+) -> "LineStats":
     """Count the rows of a split and return their tally.
 
     Args:
@@ -413,7 +413,7 @@ def merge_capture_dates(task_reports: Iterable[TaskReport]) -> tuple[str, str] |
     return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
 
 
-def count_split_rows(split: Split, builder: _FileCounter, options: InputOptions) -> "Tally":
+def count_split_rows(split: Split, builder: _FileCounter, options: InputOptions) -> "LineStats":
     """Count the rows of a split of an index or a URL list."""
     column = None if options.column is None else options.column - 1
     try:

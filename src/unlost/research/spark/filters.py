@@ -215,7 +215,7 @@ def build_filter(
                     else:
                         directory.append(row.data)
             size = body.stat().st_size
-            header = _core.filter_head(
+            header = _core.filter_header(
                 options.rules,
                 options.key == "urir",
                 options.effective_bits(),

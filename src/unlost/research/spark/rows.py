@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unlost.errors import InputError, UnlostError
 
 if TYPE_CHECKING:
-    from unlost._core import Tally
+    from unlost._core import LineStats
 
 
 ROW_SCHEMA = "part int, source int, place long, data binary"
@@ -71,7 +71,7 @@ class TaskReport:
         failure: Class name and message of an error of the input, which a retry cannot fix.
     """
 
-    tallies: "list[tuple[int, int, int, int, Tally]]" = field(default_factory=list)
+    tallies: "list[tuple[int, int, int, int, LineStats]]" = field(default_factory=list)
     samples: list[tuple[bytes, int]] = field(default_factory=list)
     edges: list[SplitEdges] = field(default_factory=list)
     stated: dict[int, bytes] = field(default_factory=dict)

@@ -96,7 +96,7 @@ class CountHostPaths:
             counter.add_runs(row.data)
         with task_directory() as folder:
             path = create_empty_file(Path(folder, "hosts"))
-            raw = counter.gather(path)
+            raw = counter.count_paths(path)
             task_report = TaskReport(samples=sample_keys(path))
             for number, text in enumerate(read_line_chunks(path)):
                 # Keep the order of parts for the next stage.

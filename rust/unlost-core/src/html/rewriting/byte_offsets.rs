@@ -1,6 +1,6 @@
 //! Maps offsets in a text to offsets in its encoded bytes.
 //!
-//! In every encoding that contains ASCII, except for ISO-2022-JP, some bytes are never part of a multi-byte letter:
+//! In every encoding that contains ASCII, except for ISO-2022-JP, some bytes are never part of a multi-byte character:
 //! those below `0x40` except digits, such as blanks, quotes, brackets and commas. The text therefore contains these
 //! marks in the same number and order as the bytes, even if the bytes are invalid. Every URL has such a mark before or
 //! after it, with only ASCII in between.
@@ -53,10 +53,10 @@ fn is_mark(byte: u8) -> bool {
 pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usize>> {
     let bytes = text.as_bytes();
     let (mut in_text, mut in_raw) = (Marks::new(bytes), Marks::new(raw));
-    let mut found = Vec::with_capacity(offsets.len());
-    for &place in offsets {
+    let mut mapped = Vec::with_capacity(offsets.len());
+    for &offset in offsets {
         // Offsets are not far from the beginning of their tag, and tags are found faster.
-        let between = &bytes[in_text.after_last..place];
+        let between = &bytes[in_text.after_last..offset];
         if let Some(last) = memchr::memrchr(TAG, between) {
             let nth = memchr::memchr_iter(TAG, between).count() - 1;
             let tag_start = memchr::memchr_iter(TAG, &raw[in_raw.after_last..]).nth(nth);
@@ -65,13 +65,13 @@ pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usi
                 tag_start.map_or(raw.len() - 1, |tag_start| in_raw.after_last + tag_start),
             );
         }
-        while in_text.next < place {
+        while in_text.next < offset {
             in_text.pass();
             in_raw.pass();
         }
-        let before = &bytes[in_text.after_last..place];
-        let after = &bytes[place..in_text.next];
-        found.push(if before.is_ascii() {
+        let before = &bytes[in_text.after_last..offset];
+        let after = &bytes[offset..in_text.next];
+        mapped.push(if before.is_ascii() {
             Some(in_raw.after_last + before.len())
         } else if after.is_ascii() {
             in_raw.next.checked_sub(after.len())
@@ -79,7 +79,7 @@ pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usi
             None
         });
     }
-    found
+    mapped
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// All encodings but those in which any byte may be part of a letter.
+    /// All encodings except those in which any byte may be part of a multi-byte character.
     const LABELS: [&str; 36] = [
         "utf-8",
         "ibm866",
@@ -156,7 +156,7 @@ mod tests {
                     check(encoding, &[first, second, b'"', b'x', first, b'<', second]);
                 }
             }
-            // Letters of three and four bytes, valid and invalid.
+            // Characters of three and four bytes, valid and invalid.
             for first in (0x80..=255_u8).step_by(3) {
                 for second in [b'0', b'9', b'<', b'&', 0x41, 0x80, 0x8f, 0xa1, 0xbf, 0xfe] {
                     for third in [b'0', b'"', b'A', 0x81, 0x8e, 0xa1, 0xfe, 0xff] {

@@ -20,7 +20,7 @@ enum Target {
 /// A URL of one kind, with its replacement.
 struct Entry {
     uri: Range<usize>,
-    purpose: LinkKind,
+    kind: LinkKind,
     target: Target,
     group: u8,
 }
@@ -31,7 +31,7 @@ pub struct Directory {
     /// All texts, concatenated.
     text: String,
     /// The maximum size in bytes.
-    most: usize,
+    max_bytes: usize,
 }
 
 /// The replacement of a link on a page.
@@ -46,27 +46,27 @@ pub enum RelativeLink {
 impl Directory {
     /// An empty one with a maximum size in bytes: the first entries are retained.
     #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub fn new(max_bytes: usize) -> Self {
         Self {
             entries: Distinct::default(),
             text: String::new(),
-            most,
+            max_bytes,
         }
     }
 
     /// Adds the replacement of a URL for all pages: that of a file, relative to the top of the site, or unchanged.
     /// Returns `false` if it is not a valid URL to write. The first entry of a URL counts.
-    pub fn add(&mut self, uri: &str, purpose: LinkKind, url: Option<&str>, group: u8) -> bool {
+    pub fn add(&mut self, uri: &str, kind: LinkKind, url: Option<&str>, group: u8) -> bool {
         let spelled =
             url.map(|url| SpellingFlags::of(url).filter(|of| of.replacement(url).is_some()));
         if spelled.is_some_and(|spelled| spelled.is_none()) {
             return false;
         }
         let length = uri.len() + url.map_or(0, str::len);
-        if self.size() + length > self.most {
+        if self.size() + length > self.max_bytes {
             return true;
         }
-        let Err(hash) = self.index_of(uri, purpose) else {
+        let Err(hash) = self.index_of(uri, kind) else {
             return true;
         };
         let uri = self.append_text(uri);
@@ -76,7 +76,7 @@ impl Directory {
         };
         let entry = Entry {
             uri,
-            purpose,
+            kind,
             target,
             group,
         };
@@ -94,9 +94,9 @@ impl Directory {
         start..self.text.len()
     }
 
-    fn index_of(&self, uri: &str, purpose: LinkKind) -> Result<usize, u64> {
+    fn index_of(&self, uri: &str, kind: LinkKind) -> Result<usize, u64> {
         self.entries.index_of(uri, |entry| {
-            self.text.as_bytes()[entry.uri.clone()] == *uri.as_bytes() && entry.purpose == purpose
+            self.text.as_bytes()[entry.uri.clone()] == *uri.as_bytes() && entry.kind == kind
         })
     }
 
@@ -104,11 +104,11 @@ impl Directory {
     /// ends with a slash, and is relative to the top of the site. A new URL is appended to `out`.
     pub fn relative_url(
         &self,
-        (uri, purpose): (&str, LinkKind),
+        (uri, kind): (&str, LinkKind),
         folder: &str,
         out: &mut String,
     ) -> Option<(RelativeLink, u8)> {
-        let entry = &self.entries.all()[self.index_of(uri, purpose).ok()?];
+        let entry = &self.entries.all()[self.index_of(uri, kind).ok()?];
         let Target::File(url, spelled) = &entry.target else {
             return Some((RelativeLink::Unchanged, entry.group));
         };
@@ -163,8 +163,11 @@ mod tests {
     fn relative_urls_resolve_to_the_target() {
         let mut rng = test_rng(5);
         let names = ["a/", "b/", "ab/", "u/", "a.b/"];
-        let mut path =
-            |most: usize| -> String { (0..rng(most)).map(|_| names[rng(names.len())]).collect() };
+        let mut path = |max_bytes: usize| -> String {
+            (0..rng(max_bytes))
+                .map(|_| names[rng(names.len())])
+                .collect()
+        };
         for nth in 0..2_000 {
             let (folder, mut url) = (path(5), path(5));
             if nth % 8 > 0 || url.is_empty() {
@@ -176,8 +179,8 @@ mod tests {
             let page = base.join(&folder).expect("a page");
             let relative = link_text(&directory, "http://h/", &folder).expect("known");
             assert!(!relative.is_empty());
-            let resolved = page.join(&relative).expect("an address");
-            let expected = base.join(&url).expect("an address");
+            let resolved = page.join(&relative).expect("a URL");
+            let expected = base.join(&url).expect("a URL");
             assert_eq!(resolved, expected, "{folder} {url} {relative}");
         }
     }
@@ -196,9 +199,9 @@ mod tests {
         );
         assert_eq!(link_text(&directory, "http://h/0", ""), None);
         assert_eq!(link_text(&directory, "http://h/2", ""), None);
-        let groups = [LinkKind::Page, LinkKind::Requisite].map(|purpose| {
-            let found = directory.relative_url(("http://h/1", purpose), "", &mut String::new());
-            found.map(|(_, group)| group)
+        let groups = [LinkKind::Page, LinkKind::Requisite].map(|kind| {
+            let entry = directory.relative_url(("http://h/1", kind), "", &mut String::new());
+            entry.map(|(_, group)| group)
         });
         assert_eq!(groups, [Some(3), Some(5)]);
     }

@@ -27,7 +27,7 @@ pub use link_directory::{Directory, RelativeLink};
 pub use splicing::{EditPlan, Spliced};
 pub use url_writer::{ReplacementUrl, SpellingFlags};
 
-/// Further changes to a page that is moved elsewhere.
+/// Options: further changes to a page that moves to another URL.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
@@ -60,7 +60,7 @@ pub struct ParsedDocument {
     pub transcoded: bool,
     /// Whether the body is compressed; the result is not.
     pub unpacked: bool,
-    /// Whether it is longer than what is rewritten, or damaged.
+    /// Whether only the beginning of the body is rewritten, or it is damaged.
     pub cut: bool,
 }
 
@@ -172,7 +172,7 @@ impl UrlOccurrences {
     /// the bytes are the text.
     fn map_to_body_offsets(&mut self, body: &[u8], mark: usize, text: Option<&str>) {
         let mut offsets: Vec<usize> = Vec::new();
-        let mut found = Vec::new();
+        let mut mapped = Vec::new();
         if let Some(text) = text {
             let occurrences = self.written.iter();
             offsets.extend(
@@ -183,7 +183,7 @@ impl UrlOccurrences {
             offsets.extend(self.guards.iter().map(|guard| at(guard.name_at)));
             offsets.sort_unstable();
             offsets.dedup();
-            found = byte_offsets::body_offsets(text, &body[mark..], &offsets);
+            mapped = byte_offsets::body_offsets(text, &body[mark..], &offsets);
         }
         let offset = |in_text: u32| {
             let offset = match text {
@@ -191,7 +191,7 @@ impl UrlOccurrences {
                 Some(_) => offsets
                     .binary_search(&at(in_text))
                     .ok()
-                    .and_then(|nth| found[nth]),
+                    .and_then(|nth| mapped[nth]),
             };
             offset.and_then(|offset| u32::try_from(offset + mark).ok())
         };

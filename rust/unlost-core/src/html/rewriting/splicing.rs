@@ -9,7 +9,7 @@ use super::{ParsedDocument, at};
 use crate::html::references::{Reference, References};
 use crate::html::resolved_links::ResolvedReferences;
 
-/// The maximum growth of a document: callers may provide long URLs.
+/// The maximum growth of a document. Our limit, since callers may provide long URLs.
 const MAX_GROWTH: usize = 128 << 20;
 
 /// The byte-order mark of UTF-8, which overrides what the server or the document declares.
@@ -141,7 +141,7 @@ impl ParsedDocument {
         *replacements.get(at(link))?
     }
 
-    /// Renames attributes that must have no effect any more. Returns the occurrences whose codebase is one of them.
+    /// Renames attributes so that they have no effect. Returns the occurrences whose codebase is one of them.
     fn disable_attributes(
         &self,
         replaced: &[bool],
@@ -323,7 +323,7 @@ impl WrittenUrl {
     #[inline]
     fn edit<'a>(&self, replacement: ReplacementUrl<'a>) -> Edit<'a> {
         let is_plain = replacement.is_plain && !replacement.has_fragment;
-        // Most need no escaping, and fragments mostly stay in place.
+        // Most URLs need no escaping, and most fragments are unchanged.
         if is_plain && self.fragment.is_none() && self.semicolons == 0 {
             return (at(self.start)..at(self.end), Cow::Borrowed(replacement.url));
         }
@@ -378,8 +378,8 @@ impl<'s> RelocationCache<'s> {
     }
 
     fn is_moved(&mut self, occurrence: &WrittenUrl, is_free: bool) -> bool {
-        let place = usize::from(occurrence.list == ReferenceList::Links) * 2 + usize::from(is_free);
-        let known = &mut self.known[place];
+        let slot = usize::from(occurrence.list == ReferenceList::Links) * 2 + usize::from(is_free);
+        let known = &mut self.known[slot];
         if known.is_empty() {
             known.resize(self.document.of(occurrence).0.len(), None);
         }

@@ -13,7 +13,7 @@ use crate::html::scripts;
 /// The maximum number of URLs of a body, each of some ten bytes in memory: ten times that of distinct links.
 const MAX_URL_OCCURRENCES: usize = 10 * crate::html::MAX_LINKS;
 
-/// The average bytes of a page per URL: 160 on real pages.
+/// The average bytes of a page per URL, for allocation. Measured on real pages: 160.
 const BYTES_PER_URL_OCCURRENCE: usize = 96;
 
 /// A URL in a document. Offsets are initially those of the text, finally those of the bytes.
@@ -101,12 +101,12 @@ impl UrlOccurrences {
     fn note(
         &mut self,
         occurrence: &UrlOccurrence<'_>,
-        meant: (&str, Span),
+        unescaped: (&str, Span),
         reference: usize,
         list: ReferenceList,
     ) {
         let written = (self.written.len() < MAX_URL_OCCURRENCES)
-            .then(|| locate(occurrence, meant, reference, list))
+            .then(|| locate(occurrence, unescaped, reference, list))
             .flatten();
         match written {
             Some(written) => self.written.push(written),
@@ -172,13 +172,13 @@ impl LinkSink for UrlOccurrences {
         &mut self,
         occurrence: UrlOccurrence<'_>,
         written: &str,
-        purpose: LinkKind,
+        kind: LinkKind,
         within: Option<&str>,
     ) {
         let span = Span::of(written);
-        if let Some(reference) =
-            self.links
-                .index_of(span.without_fragment(written), purpose, within)
+        if let Some(reference) = self
+            .links
+            .index_of(span.without_fragment(written), kind, within)
         {
             self.note(
                 &occurrence,
@@ -252,9 +252,9 @@ impl LinkSink for UrlOccurrences {
     }
 
     fn end(&mut self, element: &Element<'_, '_>) {
-        let mut found = 0_u8;
+        let mut present = 0_u8;
         for attribute in element.attributes {
-            // Most names are none of these, which their lengths show.
+            // The length excludes most names.
             let nth = match attribute.name.len() {
                 8 => 0,
                 9 => 1,
@@ -263,11 +263,11 @@ impl LinkSink for UrlOccurrences {
                 _ => continue,
             };
             let name = GUARDS[nth].0.as_bytes();
-            found |= u8::from(attribute.name.eq_ignore_ascii_case(name)) << nth;
+            present |= u8::from(attribute.name.eq_ignore_ascii_case(name)) << nth;
         }
-        if found != 0 {
+        if present != 0 {
             for (nth, &(name, what)) in GUARDS.iter().enumerate() {
-                let is_there = found >> nth & 1 == 1;
+                let is_there = present >> nth & 1 == 1;
                 if is_there && (what != GuardEffect::Policy || is_policy(element)) {
                     self.guard(element, name, what);
                 }
@@ -285,7 +285,7 @@ fn is_policy(element: &Element<'_, '_>) -> bool {
 /// deeply nested.
 fn locate(
     occurrence: &UrlOccurrence<'_>,
-    (meant, mut inside): (&str, Span),
+    (unescaped, mut inside): (&str, Span),
     reference: usize,
     list: ReferenceList,
 ) -> Option<WrittenUrl> {
@@ -300,8 +300,8 @@ fn locate(
             inside = Span::of(&occurrence.context.text[start..start + token.span.len()]);
         } else {
             // The position of the fragment among escapes is not known, but its text is.
-            fragment =
-                (inside.end < inside.whole_end).then(|| meant[inside.end..inside.whole_end].into());
+            fragment = (inside.end < inside.whole_end)
+                .then(|| unescaped[inside.end..inside.whole_end].into());
             let end = token.span.len();
             (inside.start, inside.end, inside.whole_end) = (0, end, end);
         }

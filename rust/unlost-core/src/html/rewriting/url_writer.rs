@@ -75,10 +75,10 @@ const NEVER: u8 = 4;
 
 const KINDS: [u8; 256] = {
     let mut kinds = [NEVER; 256];
-    let mut letter = b'!';
-    while letter <= b'~' {
-        kinds[letter as usize] = 0;
-        letter += 1;
+    let mut character = b'!';
+    while character <= b'~' {
+        kinds[character as usize] = 0;
+        character += 1;
     }
     let spelled = b"&<>\"'()\\,";
     let mut nth = 0;
@@ -136,9 +136,9 @@ impl UrlSyntax {
         match self {
             Self::Nothing => Cow::Borrowed(url),
             Self::Candidates => candidate(url),
-            Self::List => replaced(url, |letter| (letter == ',').then_some("%2C")),
+            Self::List => replaced(url, |character| (character == ',').then_some("%2C")),
             Self::Refresh(named) => {
-                let text = replaced(url, |letter| match letter {
+                let text = replaced(url, |character| match character {
                     '"' => Some("%22"),
                     '\'' => Some("%27"),
                     _ => None,
@@ -151,14 +151,14 @@ impl UrlSyntax {
                 }
                 text
             }
-            Self::Brackets => replaced(url, |letter| match letter {
+            Self::Brackets => replaced(url, |character| match character {
                 '"' => Some("\\\""),
                 '\'' => Some("\\'"),
                 '(' => Some("\\("),
                 ')' => Some("\\)"),
                 other => in_css(other),
             }),
-            Self::Script(quote) => replaced(url, |letter| match letter {
+            Self::Script(quote) => replaced(url, |character| match character {
                 '\\' => Some("\\\\"),
                 '"' if quote == Quote::Double => Some("\\\""),
                 '\'' if quote != Quote::Double => Some("\\'"),
@@ -167,11 +167,11 @@ impl UrlSyntax {
                 '>' => Some("\\x3e"),
                 _ => None,
             }),
-            Self::String(Quote::Double) => replaced(url, |letter| match letter {
+            Self::String(Quote::Double) => replaced(url, |character| match character {
                 '"' => Some("\\\""),
                 other => in_css(other),
             }),
-            Self::String(_) => replaced(url, |letter| match letter {
+            Self::String(_) => replaced(url, |character| match character {
                 '\'' => Some("\\'"),
                 other => in_css(other),
             }),
@@ -179,9 +179,9 @@ impl UrlSyntax {
     }
 }
 
-/// Escapes what would end the style sheet, not only the URL.
-fn in_css(letter: char) -> Option<&'static str> {
-    match letter {
+/// Also escapes characters that would end the style sheet.
+fn in_css(character: char) -> Option<&'static str> {
+    match character {
         '\\' => Some("\\\\"),
         '<' => Some("\\3c "),
         '>' => Some("\\3e "),
@@ -203,18 +203,20 @@ fn candidate(url: &str) -> Cow<'_, str> {
 impl EscapeLayer {
     fn escape(self, text: &str) -> Cow<'_, str> {
         match self {
-            Self::Value(quote) | Self::XmlValue(quote) => replaced(text, |letter| match letter {
-                '&' => Some("&amp;"),
-                '<' => Some("&lt;"),
-                '"' if quote != Quote::Single => Some("&quot;"),
-                '\'' if quote != Quote::Double => Some("&#39;"),
-                // What ends an unquoted value, and what browsers report as an error in one.
-                '>' if quote == Quote::None => Some("&gt;"),
-                ' ' if quote == Quote::None => Some("&#32;"),
-                '=' if quote == Quote::None && text.starts_with('=') => Some("&#61;"),
-                _ => None,
-            }),
-            Self::XmlText => replaced(text, |letter| match letter {
+            Self::Value(quote) | Self::XmlValue(quote) => {
+                replaced(text, |character| match character {
+                    '&' => Some("&amp;"),
+                    '<' => Some("&lt;"),
+                    '"' if quote != Quote::Single => Some("&quot;"),
+                    '\'' if quote != Quote::Double => Some("&#39;"),
+                    // Characters that end an unquoted value, or are a parse error in one.
+                    '>' if quote == Quote::None => Some("&gt;"),
+                    ' ' if quote == Quote::None => Some("&#32;"),
+                    '=' if quote == Quote::None && text.starts_with('=') => Some("&#61;"),
+                    _ => None,
+                })
+            }
+            Self::XmlText => replaced(text, |character| match character {
                 '&' => Some("&amp;"),
                 '<' => Some("&lt;"),
                 '>' => Some("&gt;"),

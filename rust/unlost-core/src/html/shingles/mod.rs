@@ -52,10 +52,10 @@ fn into_runs(hashes: &mut Vec<u64>, size: usize) {
 /// Crafted ones are sorted there like any others.
 fn sorted(hashes: &[u64]) -> Vec<u64> {
     let bits = hashes.len().max(2).ilog2();
-    let place = |hash: u64| usize::try_from(hash >> (64 - bits)).unwrap_or_default();
+    let bucket = |hash: u64| usize::try_from(hash >> (64 - bits)).unwrap_or_default();
     let mut ends = vec![0_usize; (1 << bits) + 1];
     for &hash in hashes {
-        ends[place(hash) + 1] += 1;
+        ends[bucket(hash) + 1] += 1;
     }
     for at in 1..ends.len() {
         ends[at] += ends[at - 1];
@@ -63,7 +63,7 @@ fn sorted(hashes: &[u64]) -> Vec<u64> {
     let mut sorted = vec![0; hashes.len()];
     // Each entry moves from the start of its bucket to its end, which is the start of the next one.
     for &hash in hashes {
-        let end = &mut ends[place(hash)];
+        let end = &mut ends[bucket(hash)];
         sorted[*end] = hash;
         *end += 1;
     }

@@ -1,13 +1,13 @@
 //! The words of a text.
 //!
-//! A word is a run of letters and digits, in lower case. In scripts without spaces, each letter is a word.
+//! A word is a run of letters and digits, in lower case. In scripts without spaces, each character is a word.
 
 use std::sync::LazyLock;
 
 /// The hashes of a text's words, in order.
 pub fn hashes(text: &str) -> Vec<u64> {
     let bytes = text.as_bytes();
-    let mut found = Vec::with_capacity(text.len() / 8);
+    let mut hashes = Vec::with_capacity(text.len() / 8);
     let mut lower = String::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -20,15 +20,15 @@ pub fn hashes(text: &str) -> Vec<u64> {
             }
         };
         if class == OTHER {
-            at = other_word(text, start, &mut lower, &mut found);
+            at = other_word(text, start, &mut lower, &mut hashes);
             continue;
         }
         if at > start {
-            found.push(hash_of_ascii(bytes, start, at));
+            hashes.push(hash_of_ascii(bytes, start, at));
         }
         at += 1;
     }
-    found
+    hashes
 }
 
 /// Classes of bytes: ASCII letters and digits, or one of these.
@@ -59,9 +59,10 @@ const fn classes() -> [u8; 256] {
 /// For most alphabets, letters and digits in lower case; zero for other characters, or those with a complex mapping.
 static SIMPLE: LazyLock<[char; 0x800]> = LazyLock::new(|| {
     std::array::from_fn(|code| {
-        let letter = u32::try_from(code).ok().and_then(char::from_u32);
-        let letter = letter.filter(|&letter| letter.is_alphanumeric() && letter != 'Σ');
-        let mut lower = letter.into_iter().flat_map(char::to_lowercase);
+        let character = u32::try_from(code).ok().and_then(char::from_u32);
+        let character =
+            character.filter(|&character| character.is_alphanumeric() && character != 'Σ');
+        let mut lower = character.into_iter().flat_map(char::to_lowercase);
         match (lower.next(), lower.next()) {
             (Some(only), None) => only,
             _ => '\0',
@@ -70,50 +71,52 @@ static SIMPLE: LazyLock<[char; 0x800]> = LazyLock::new(|| {
 });
 
 /// Adds the hash of the non-ASCII word that begins at `start`, if there is one; returns its end.
-fn other_word(text: &str, start: usize, lower: &mut String, found: &mut Vec<u64>) -> usize {
+fn other_word(text: &str, start: usize, lower: &mut String, hashes: &mut Vec<u64>) -> usize {
     lower.clear();
     let simple = &*SIMPLE;
     let mut has_sigma = false;
     let mut end = text.len();
     let mut alone = None;
-    for (offset, letter) in text[start..].char_indices() {
-        let after = start + offset + letter.len_utf8();
-        if let Some(&small) = simple.get(letter as usize)
+    for (offset, character) in text[start..].char_indices() {
+        let after = start + offset + character.len_utf8();
+        if let Some(&small) = simple.get(character as usize)
             && small != '\0'
         {
             lower.push(small);
-        } else if is_unspaced(letter) {
-            alone = letter.is_alphanumeric().then_some(letter);
+        } else if is_unspaced(character) {
+            alone = character.is_alphanumeric().then_some(character);
             end = after;
             break;
-        } else if letter.is_alphanumeric() {
-            has_sigma |= letter == 'Σ';
-            lower.extend(letter.to_lowercase());
+        } else if character.is_alphanumeric() {
+            has_sigma |= character == 'Σ';
+            lower.extend(character.to_lowercase());
         } else {
             end = after;
             break;
         }
     }
     if has_sigma {
-        // It has another form at the end of a word.
+        // Sigma has another form at the end of a word.
         *lower = text[start..end]
-            .trim_end_matches(|letter: char| is_unspaced(letter) || !letter.is_alphanumeric())
+            .trim_end_matches(|character: char| {
+                is_unspaced(character) || !character.is_alphanumeric()
+            })
             .to_lowercase();
     }
     if !lower.is_empty() {
-        found.push(hash_of(lower));
+        hashes.push(hash_of(lower));
     }
-    if let Some(letter) = alone {
-        found.push(hash_of(letter.encode_utf8(&mut [0; 4])));
+    if let Some(character) = alone {
+        hashes.push(hash_of(character.encode_utf8(&mut [0; 4])));
     }
     end
 }
 
 /// Whether a character is Han, Hiragana, Katakana, Thai, Lao, Khmer or Myanmar, by Unicode block. None of them has
 /// capitals.
-fn is_unspaced(letter: char) -> bool {
+fn is_unspaced(character: char) -> bool {
     matches!(
-        u32::from(letter),
+        u32::from(character),
         0x0e00..=0x0eff // Thai, Lao
         | 0x1000..=0x109f // Myanmar
         | 0x1780..=0x17ff // Khmer

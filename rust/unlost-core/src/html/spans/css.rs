@@ -6,7 +6,7 @@ use cssparser::{BasicParseErrorKind, CowRcStr, ParseError, Parser, ParserInput, 
 
 use super::css_words;
 
-/// The maximum nesting of blocks, each of which costs some stack.
+/// The maximum nesting of blocks. Our limit, since each level uses stack.
 const MAX_DEPTH: usize = 100;
 
 /// A URL in CSS.
@@ -60,7 +60,7 @@ fn block<'t>(
         let token = match parser.next_including_whitespace_and_comments() {
             Ok(token) => token.clone(),
             Err(error) if matches!(error.kind, BasicParseErrorKind::EndOfInput) => return,
-            // An invalid token was consumed; what follows may be valid.
+            // An invalid token was consumed; the next one may be valid.
             Err(_) => continue,
         };
         let span = start..parser.position().byte_index();

@@ -14,15 +14,16 @@ const CLASSES: [u8; 256] = {
     let mut byte = 0;
     while byte < 128_usize {
         #[expect(clippy::cast_possible_truncation, reason = "it is less than 128")]
-        let letter = byte as u8;
-        if letter.is_ascii_graphic() && !matches!(letter, b'"' | b'\'' | b'(' | b')' | b'\\') {
+        let character = byte as u8;
+        if character.is_ascii_graphic() && !matches!(character, b'"' | b'\'' | b'(' | b')' | b'\\')
+        {
             classes[byte] |= URL;
         }
         let is_between = matches!(
-            letter,
+            character,
             b'-' | b'_' | b'.' | b'#' | b'%' | b'!' | b',' | b':' | b';' | b'/'
         );
-        if letter.is_ascii_alphanumeric() || is_blank(letter) || is_between {
+        if character.is_ascii_alphanumeric() || is_blank(character) || is_between {
             classes[byte] |= SIMPLE;
         }
         byte += 1;

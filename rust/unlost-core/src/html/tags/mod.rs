@@ -13,7 +13,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::elements::{Attribute, Quote};
-use super::foreign_content::{self, Content, ForeignContentStack, letters};
+use super::foreign_content::{self, Content, ForeignContentStack, name_bytes};
 use super::simd_scanner::SimdByteScanner;
 use super::source::Source;
 use super::{attribute_names, byte_scan};
@@ -40,12 +40,12 @@ pub struct Tags<'t> {
     /// The offset of the next `<`, if it is near.
     ahead: Option<usize>,
     attributes: Vec<Attribute<'t>>,
-    /// Whether to report tags without attributes that matter, and all attributes of the others.
+    /// Whether to report all tags and all attributes, also those that do not matter for links.
     include_all: bool,
     /// Whether to report scripts, and attributes that they read.
     for_scripts: bool,
     spaces: ForeignContentStack,
-    /// What follows the last reported tag.
+    /// How the content after the last reported tag is tokenized.
     next: Content,
     /// Whether the text between tags is that of a `<style>` in SVG.
     in_style: bool,
@@ -99,7 +99,7 @@ impl<'t> Tags<'t> {
             Content::Markup => return None,
             Content::Rest => rest.len(),
             Content::Script => raw_text::script_end(rest),
-            Content::Text(name) => raw_text::text_end(rest, letters(&name)),
+            Content::Text(name) => raw_text::text_end(rest, name_bytes(&name)),
         };
         self.at = start + length;
         match content {
@@ -107,9 +107,11 @@ impl<'t> Tags<'t> {
             Content::Script if self.for_scripts && 0 < length && self.at < self.bytes.len() => {
                 Some(Piece::Script(start..self.at))
             }
-            Content::Text(name) if letters(&name) == b"style" => Some(Piece::Style(start..self.at)),
+            Content::Text(name) if name_bytes(&name) == b"style" => {
+                Some(Piece::Style(start..self.at))
+            }
             Content::Text(name)
-                if matches!(letters(&name), b"noscript" | b"noframes" | b"noembed") =>
+                if matches!(name_bytes(&name), b"noscript" | b"noframes" | b"noembed") =>
             {
                 Some(Piece::Fallback(start..self.at))
             }
@@ -117,7 +119,7 @@ impl<'t> Tags<'t> {
         }
     }
 
-    /// Skips what begins with `<!` or `<?`, or is an end tag without a name.
+    /// Skips markup that begins with `<!` or `<?`, and end tags without a name.
     fn declaration(&mut self) {
         let rest = self.rest();
         self.at += if rest.starts_with(b"<!--") {

@@ -47,7 +47,8 @@ pub fn text_end(rest: &[u8], name: &[u8]) -> usize {
         .unwrap_or(rest.len())
 }
 
-/// The offset of the end tag of a script. Within what looks like a comment, a script may contain a script.
+/// The offset of the end tag of a script. After `<!--`, a script may contain `<script>` elements (HTML standard,
+/// "script data escaped state").
 pub fn script_end(rest: &[u8]) -> usize {
     let (mut commented, mut inner) = (false, false);
     let mut at = 0;

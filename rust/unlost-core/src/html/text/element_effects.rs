@@ -2,7 +2,8 @@
 
 use super::text_flow::{Gap, TextFlow};
 
-/// Elements whose content is hidden: what browsers never show, and fallback content for audio, video and drawings.
+/// Elements whose content is hidden: content that browsers never render, and fallback content of audio, video and
+/// drawings.
 pub const HIDING: [&[u8]; 9] = [
     b"script",
     b"style",
@@ -20,26 +21,26 @@ pub const HIDING: [&[u8]; 9] = [
 pub struct Hiding(u8);
 
 impl Hiding {
-    pub fn place(self) -> usize {
+    pub fn index(self) -> usize {
         self.0.into()
     }
 
     /// Whether a self-closing tag of it is empty; not in HTML, but these are then in SVG.
     fn may_be_empty(self) -> bool {
         !matches!(
-            HIDING[self.place()],
+            HIDING[self.index()],
             b"template" | b"audio" | b"canvas" | b"datalist" | b"video"
         )
     }
 }
 
-/// The maximum length of names that matter.
+/// The length of the longest name with an effect.
 const MAX_NAME_LEN: usize = 10;
 
 enum ElementEffect {
-    /// Stands within words.
+    /// Has no effect: words may continue across its tags.
     Inline,
-    /// Stands between words.
+    /// Separates words.
     Parts(Gap),
     Hides(Hiding),
 }

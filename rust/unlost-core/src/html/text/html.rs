@@ -14,8 +14,8 @@ use super::element_effects;
 use super::tags::Tags;
 use super::text_flow::TextFlow;
 
-/// The memory limit of the parser besides unterminated tags or comments, which it buffers; enough for a tag with a
-/// million attributes.
+/// The memory limit of the parser, in addition to the unterminated tag or comment that it buffers. Enough for a tag
+/// with a million attributes.
 const MAX_MEMORY_BYTES: usize = 64 << 20;
 
 /// The minimum length of tags with too many attributes: each takes 48 bytes in the parser, and at least two in the
@@ -65,10 +65,10 @@ fn parse(rest: &str, take: impl FnMut(Range<usize>, TextType)) -> bool {
 struct Reader<'t, 'f> {
     page: &'t str,
     text_flow: &'f mut TextFlow,
-    /// The end of what was processed.
+    /// The end of the processed part.
     at: usize,
     text: Option<(Range<usize>, TextType)>,
-    /// Whether the next raw text is visible.
+    /// Whether the raw text that follows is visible.
     shows_raw: bool,
 }
 

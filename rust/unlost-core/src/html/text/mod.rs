@@ -15,7 +15,7 @@ use text_flow::TextFlow;
 pub struct Text {
     /// Its content.
     pub text: String,
-    /// Whether the body is longer than what was read.
+    /// Whether only the beginning of the body was read.
     pub cut: bool,
 }
 

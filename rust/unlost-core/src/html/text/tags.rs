@@ -41,18 +41,18 @@ impl<'t> Tags<'t> {
     /// Skips past the next such byte, or to the end.
     fn skip_past(&mut self, mark: u8) {
         let rest = self.rest();
-        self.at += memchr(mark, rest).map_or(rest.len(), |place| place + 1);
+        self.at += memchr(mark, rest).map_or(rest.len(), |position| position + 1);
     }
 
     /// Skips past `-->` or `--!>`; the end of `<!-->` overlaps its beginning.
     fn skip_comment(&mut self) {
         self.at += 2;
         let rest = self.rest();
-        let end = memchr_iter(b'>', rest).find(|&place| {
-            let before = &rest[..place];
-            before.ends_with(b"--") || (place > 4 && before.ends_with(b"--!"))
+        let end = memchr_iter(b'>', rest).find(|&position| {
+            let before = &rest[..position];
+            before.ends_with(b"--") || (position > 4 && before.ends_with(b"--!"))
         });
-        self.at += end.map_or(rest.len(), |place| place + 1);
+        self.at += end.map_or(rest.len(), |position| position + 1);
     }
 
     /// Reads attributes and the end of the tag; returns whether it is self-closing.

@@ -1,4 +1,4 @@
-//! Assembles text from what is between tags.
+//! Assembles the visible text from the pieces between tags.
 
 use super::super::spans::is_blank;
 use super::element_effects::{HIDING, Hiding};
@@ -48,7 +48,7 @@ impl TextFlow {
         }
     }
 
-    /// Separates what follows from what precedes.
+    /// Separates the next text from the previous one.
     pub fn part(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
@@ -72,16 +72,16 @@ impl TextFlow {
             gap: self.gap,
         };
         self.open.push((element, mark));
-        self.of_each[element.place()] += 1;
+        self.of_each[element.index()] += 1;
     }
 
-    /// Ends the last such element of this name, and removes what was added since it began.
+    /// Ends the last such element of this name, and removes the text that was added since it began.
     pub fn end_hiding(&mut self, element: Hiding) {
-        if self.of_each[element.place()] == 0 {
+        if self.of_each[element.index()] == 0 {
             return;
         }
         while let Some((each, mark)) = self.open.pop() {
-            self.of_each[each.place()] -= 1;
+            self.of_each[each.index()] -= 1;
             if each == element {
                 self.text.truncate(mark.length);
                 self.gap = mark.gap;

@@ -38,8 +38,8 @@ impl<'a> EntryText<'a> {
         self.end = from + last.unwrap_or(0) + 1;
     }
 
-    /// Extends the text if the value at its end has an open quote that closes later. Returns the value and what follows
-    /// it.
+    /// Extends the text if the value at its end has an open quote that closes later. Returns the value and the text
+    /// after it.
     fn extend(&mut self, value: &[u8]) -> Option<&'a [u8]> {
         let begin = self.end - value.len();
         let value = &self.text[begin..];
@@ -111,7 +111,7 @@ impl<'a> Parameters<'a> {
         mut rest: &'a [u8],
         mut extended: impl FnMut(&'a [u8]) -> Option<&'a [u8]>,
     ) -> Result<Self, Fault> {
-        let mut found = Self::default();
+        let mut parameters = Self::default();
         // Each iteration begins at a semicolon.
         while let Some(after) = rest.strip_prefix(b";") {
             let after = after.trim_ascii_start();
@@ -129,21 +129,21 @@ impl<'a> Parameters<'a> {
                     }
                 }
             };
-            let place = match name {
-                _ if name.eq_ignore_ascii_case(b"rel") => &mut found.rel,
-                _ if name.eq_ignore_ascii_case(b"datetime") => &mut found.datetime,
-                _ if name.eq_ignore_ascii_case(b"type") => &mut found.media_type,
-                _ if name.eq_ignore_ascii_case(b"from") => &mut found.from,
-                _ if name.eq_ignore_ascii_case(b"until") => &mut found.until,
+            let field = match name {
+                _ if name.eq_ignore_ascii_case(b"rel") => &mut parameters.rel,
+                _ if name.eq_ignore_ascii_case(b"datetime") => &mut parameters.datetime,
+                _ if name.eq_ignore_ascii_case(b"type") => &mut parameters.media_type,
+                _ if name.eq_ignore_ascii_case(b"from") => &mut parameters.from,
+                _ if name.eq_ignore_ascii_case(b"until") => &mut parameters.until,
                 _ => continue,
             };
-            place.get_or_insert(value);
+            field.get_or_insert(value);
         }
-        Ok(found)
+        Ok(parameters)
     }
 }
 
-/// Splits a value, quoted or not, from what follows: a semicolon or nothing.
+/// Splits a value, quoted or not, from the text after it, which begins with a semicolon or is empty.
 fn split_value<'a>(text: &'a [u8], rest: &mut &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
     if !is_quoted(text) {
         let end = memchr(b';', text).unwrap_or(text.len());
@@ -209,20 +209,20 @@ pub(super) struct Relations {
 
 impl Relations {
     pub(super) fn of(value: &[u8]) -> Self {
-        let mut found = Self::default();
+        let mut relations = Self::default();
         for word in value.split(u8::is_ascii_whitespace) {
             let flag = match word {
-                _ if word.eq_ignore_ascii_case(b"memento") => &mut found.memento,
-                _ if word.eq_ignore_ascii_case(b"first") => &mut found.first,
-                _ if word.eq_ignore_ascii_case(b"last") => &mut found.last,
-                _ if word.eq_ignore_ascii_case(b"original") => &mut found.original,
-                _ if word.eq_ignore_ascii_case(b"timegate") => &mut found.timegate,
-                _ if word.eq_ignore_ascii_case(b"timemap") => &mut found.timemap,
-                _ if word.eq_ignore_ascii_case(b"self") => &mut found.self_link,
+                _ if word.eq_ignore_ascii_case(b"memento") => &mut relations.memento,
+                _ if word.eq_ignore_ascii_case(b"first") => &mut relations.first,
+                _ if word.eq_ignore_ascii_case(b"last") => &mut relations.last,
+                _ if word.eq_ignore_ascii_case(b"original") => &mut relations.original,
+                _ if word.eq_ignore_ascii_case(b"timegate") => &mut relations.timegate,
+                _ if word.eq_ignore_ascii_case(b"timemap") => &mut relations.timemap,
+                _ if word.eq_ignore_ascii_case(b"self") => &mut relations.self_link,
                 _ => continue,
             };
             *flag = true;
         }
-        found
+        relations
     }
 }

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use super::Mementos;
 use super::url::without_scheme;
 
-/// The mementos seen so far, eight bytes each.
+/// Hashes of the mementos so far, eight bytes each.
 #[derive(Debug, Default)]
 pub struct DedupSet {
     // Keyed with a secret of the process: among a million mementos, collisions occur neither by accident nor by intent.

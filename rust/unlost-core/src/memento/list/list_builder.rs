@@ -8,7 +8,7 @@ use super::patterns::PatternCollector;
 use super::url::{sanitize, without_scheme};
 use super::{Digits, Mementos, Row, number};
 
-/// More text than offsets can address: four gigabytes.
+/// More text than 32-bit offsets allow: four gigabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -46,7 +46,7 @@ impl<'a> MementoListBuilder<'a> {
     /// The number of an archive, for `add`.
     pub fn archive(&mut self, name: &str) -> u32 {
         if let Some(&id) = self.ids.get(name) {
-            return id; // as it is: what is in there is harmless
+            return id; // a known name needs no sanitizing
         }
         let sanitize = sanitize(Cow::Borrowed(name.as_bytes()));
         if let Some(&id) = self.ids.get(&*sanitize) {

@@ -6,8 +6,8 @@ use super::url::{has_web_host, resolve};
 use super::{MementoListBuilder, Mementos};
 use crate::memento::link_format::{self, Fault, Memento, MementoSink, TimeMap};
 
-/// The total length of the URLs of one `TimeMap`. Relative links can expand a small text to a large one; mementos beyond
-/// the limit are dropped and counted.
+/// The maximum total length of the URLs of one `TimeMap`. Our limit, since relative links can expand a small text to a
+/// large one. Mementos beyond it are dropped and counted.
 pub const MAX_TEXT_BYTES: usize = 1 << 27;
 
 struct Listing<'a, 'b> {
@@ -42,7 +42,7 @@ impl<'a> MementoSink<'a> for Listing<'a, '_> {
 pub fn read<'a>(text: &'a [u8], archive: &str, base: &str) -> TimeMap<'a, Mementos> {
     let mut builder = MementoListBuilder::default();
     let archive = builder.archive(archive);
-    let found = link_format::read_into(
+    let timemap = link_format::read_into(
         text,
         Listing {
             builder,
@@ -51,12 +51,12 @@ pub fn read<'a>(text: &'a [u8], archive: &str, base: &str) -> TimeMap<'a, Mement
         },
     );
     TimeMap {
-        original: found.original,
-        self_link: found.self_link,
-        timegate: found.timegate,
-        timemaps: found.timemaps,
-        mementos: found.mementos.builder.finish(),
-        other_links: found.other_links,
-        faults: found.faults,
+        original: timemap.original,
+        self_link: timemap.self_link,
+        timegate: timemap.timegate,
+        timemaps: timemap.timemaps,
+        mementos: timemap.mementos.builder.finish(),
+        other_links: timemap.other_links,
+        faults: timemap.faults,
     }
 }

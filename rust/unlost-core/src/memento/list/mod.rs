@@ -341,12 +341,12 @@ mod tests {
             (b"20140101000000", "b", "https://a/1"),
             (b"20140101000000", "c", "http://a/1"),
         ]);
-        let found: Vec<_> = mementos
+        let rows: Vec<_> = mementos
             .iter()
             .map(|memento| (memento.archive, memento.uri.into_owned()))
             .collect();
         assert_eq!(
-            found,
+            rows,
             [
                 ("c", "http://a/1".to_owned()),
                 ("z", "http://z/2".to_owned())

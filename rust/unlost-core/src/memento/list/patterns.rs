@@ -1,4 +1,4 @@
-//! Compact storage for URLs of mementos: most contain their date and differ in nothing else.
+//! Compact storage for URLs of mementos: most URLs of one archive differ only in the date that they contain.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use memchr::{memchr, memmem};
 use super::rendering::TextSink;
 use super::{Digits, digits};
 
-/// Stands for the date in a pattern. No URL contains it.
+/// The placeholder of the date in a pattern: a byte that no URL contains.
 const DATE: u8 = 1;
 
-/// The number of patterns that are looked up. With more, URLs differ in more than their dates.
+/// The maximum number of patterns that are looked up. If there are more, the URLs do not follow a pattern.
 const MAX_KNOWN: usize = 1 << 10;
 
 /// Concatenated patterns.

@@ -20,7 +20,7 @@ impl TextSink for LengthCounter {
     }
 }
 
-/// The rest of a buffer of known length; what does not fit is dropped.
+/// The rest of a buffer of known length; text that does not fit is dropped.
 #[derive(Debug)]
 pub struct SliceWriter<'a>(pub &'a mut [u8]);
 
@@ -125,7 +125,7 @@ impl Mementos {
     }
 }
 
-/// URLs contain no quotes and no control characters: of what JSON escapes, only the backslash is left.
+/// URLs contain no quotes and no control characters, so the backslash is the only character to escape in JSON.
 fn push_json<T: TextSink>(out: &mut T, text: &str) {
     for (index, part) in text.split('\\').enumerate() {
         if index > 0 {

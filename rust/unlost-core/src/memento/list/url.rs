@@ -16,7 +16,7 @@ pub(super) fn needs_no_escape(text: &[u8]) -> bool {
         .fold(false, |bad, &byte| bad | !is_unescaped(byte))
 }
 
-/// Escapes everything but visible ASCII, and what could end the URL in the formats that it is written to.
+/// Escapes everything but visible ASCII, and the characters that end the URL in an output format.
 pub(super) fn sanitize(text: Cow<'_, [u8]>) -> Cow<'_, str> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     if needs_no_escape(&text) {
@@ -42,7 +42,7 @@ pub(super) fn sanitize(text: Cow<'_, [u8]>) -> Cow<'_, str> {
 /// The part after `://`, if there is a scheme: archives list the same memento under both schemes.
 pub(super) fn without_scheme(url: &str) -> &str {
     if let Some(rest) = url.strip_prefix("https://") {
-        return rest; // what almost all have
+        return rest; // the form of almost all URLs
     }
     match scheme(url.as_bytes()) {
         Some(end) => url[end + 1..].strip_prefix("//").unwrap_or(url),
@@ -129,7 +129,7 @@ fn site_end(base: &[u8]) -> usize {
     host + memchr3(b'/', b'?', b'#', &base[host..]).unwrap_or(base.len() - host)
 }
 
-/// The path, and the query with its question mark; both without the fragment.
+/// The path, and the query with its question mark, without the fragment.
 fn path_and_query(text: &[u8]) -> (&[u8], &[u8]) {
     let text = &text[..memchr(b'#', text).unwrap_or(text.len())];
     text.split_at(memchr(b'?', text).unwrap_or(text.len()))
@@ -189,8 +189,8 @@ mod tests {
             ("http:g", "http://a/b/c/g"),
             ("ftp:g", "ftp:g"),
         ] {
-            let found = resolve(b"http://a/b/c/d;p?q", link.as_bytes());
-            assert_eq!(String::from_utf8_lossy(&found), expected, "{link}");
+            let resolved = resolve(b"http://a/b/c/d;p?q", link.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&resolved), expected, "{link}");
         }
         assert_eq!(resolve(b"http://a", b"g"), b"http://a/g");
         assert_eq!(resolve(b"http://a?x", b"../g"), b"http://a/g");

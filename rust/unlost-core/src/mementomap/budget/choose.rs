@@ -6,7 +6,7 @@ use super::nodes::{NONE, Node, Nodes, Traits};
 use super::prune::{CostLoss, prices};
 use super::query_prior::{Prior, query_priors};
 
-/// What is rolled up, and its cost and loss.
+/// A set of roll-ups, with the cost and the loss of the resulting map.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// The keys of the wildcards.
@@ -15,35 +15,40 @@ pub struct Choice {
     pub cost: f64,
     /// The share of misses that get a wrong result.
     pub loss: f64,
-    /// Whether everything that can be written out is.
-    pub is_all: bool,
+    /// Whether only forced keys are rolled up.
+    pub is_complete: bool,
 }
 
-/// A weighted map tree: what each roll-up saves and loses.
+/// A weighted map tree: the cost that each roll-up saves, and its loss.
 pub struct RollupPlanner {
     nodes: Nodes,
-    /// With everything rolled up that may be.
+    /// The state in which every node that may be rolled up is rolled up.
     minimum: CostLoss,
-    /// What is written out instead of a wildcard, best first: the node, its additional cost, and the loss that it
+    /// The nodes to write out instead of a wildcard, best first: the node, its additional cost, and the loss that it
     /// avoids. Steps that are only worthwhile together are adjacent.
     steps: Vec<(u32, CostLoss)>,
-    /// By node: the node of the last step at or above it. Nodes below a wildcard are written out after it.
+    /// For each node, the node of the last step at or above it. Nodes below a wildcard are written out after it.
     expansion_roots: Vec<u32>,
     /// Keys with holdings.
     pub keys: u64,
     /// Nodes whose whole subtree the map declares as held.
     pub wildcards: u64,
     /// Queries for pages that no line of the map covers.
-    pub missed: u64,
+    pub missed_queries: u64,
     /// Queries for pages that are lines of the map.
-    pub hit: u64,
+    pub hit_queries: u64,
 }
 
 impl RollupPlanner {
-    pub(super) fn new((nodes, hosts): (Nodes, u64), prior: &Prior, missed: u64, hit: u64) -> Self {
+    pub(super) fn new(
+        (nodes, hosts): (Nodes, u64),
+        prior: &Prior,
+        missed_queries: u64,
+        hit_queries: u64,
+    ) -> Self {
         // Exact for all realistic numbers of queries.
         #[allow(clippy::cast_precision_loss)]
-        let query_priors = query_priors(&nodes, hosts, prior, missed as f64);
+        let query_priors = query_priors(&nodes, hosts, prior, missed_queries as f64);
         let (rolled_cost, own) = points(&nodes, &query_priors);
         drop(query_priors);
         let prices = prices(&nodes, &rolled_cost, &own);
@@ -64,25 +69,25 @@ impl RollupPlanner {
             expansion_roots,
             keys,
             wildcards,
-            missed,
-            hit,
+            missed_queries,
+            hit_queries,
         }
     }
 
-    /// Cost and loss with everything rolled up that may be.
+    /// Cost and loss of the smallest map, in which every node that may be rolled up is.
     #[must_use]
     pub fn smallest(&self) -> (f64, f64) {
         (self.minimum.cost, self.minimum.loss)
     }
 
-    /// Cost and loss within a limit.
+    /// Cost and loss of the best map within a limit.
     #[must_use]
     pub fn evaluate(&self, limit: f64) -> (f64, f64) {
         let (point, _) = self.expand(limit);
         (point.cost, point.loss)
     }
 
-    /// The roll-ups with the least loss. What cannot be rolled up may exceed the limit.
+    /// The roll-ups with the least loss. Lines that cannot be rolled up may exceed the limit.
     #[must_use]
     pub fn choose(&self, limit: f64) -> Choice {
         let (point, expanded) = self.expand(limit);
@@ -90,7 +95,7 @@ impl RollupPlanner {
         let mut choice = Choice {
             cost: point.cost,
             loss: point.loss,
-            is_all: true,
+            is_complete: true,
             ..Choice::default()
         };
         for (at, node) in self.nodes.all.iter().enumerate() {
@@ -103,7 +108,7 @@ impl RollupPlanner {
                 parent => self.expansion_roots[parent as usize],
             };
             if is_open(above) {
-                choice.is_all &= node.traits.has(Traits::FORCED);
+                choice.is_complete &= node.traits.has(Traits::FORCED);
                 choice.rollups.insert(self.nodes.wildcard(head));
             }
         }

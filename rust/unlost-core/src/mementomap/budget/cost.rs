@@ -1,20 +1,20 @@
-//! Estimates what a line costs in a file that is published compressed.
+//! Estimates the size of a line in a compressed file.
 //!
-//! Deflate writes text that occurred within the last 32 KiB as a reference, and everything else byte by byte. A
-//! simplified version, without the search for the best reference and without entropy codes, shows well enough which
-//! lines are expensive.
+//! Deflate (RFC 1951) writes text that occurred within the last 32 KiB as a reference, and everything else byte by
+//! byte. This simplified model, without the search for the best reference and without entropy codes, is accurate enough
+//! to rank lines.
 
 use super::super::tree_key::common_len;
 
-/// How far back deflate searches, and the maximum length of a reference.
+/// The window of deflate and the maximum length of a reference (RFC 1951, 2).
 const WINDOW: usize = 32 << 10;
 const MAX_MATCH: usize = 258;
 /// Text is collected up to this size, then trimmed to the window.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 const HASH_BITS: u32 = 15;
 
-/// In bits, fitted to gzip on the maps of both real URL lists: a literal byte, a reference without its distance, and
-/// each doubling of the distance.
+/// In bits, fitted to the output of gzip for maps of two real URL lists: a literal byte, a reference without its
+/// distance, and each doubling of the distance.
 const LITERAL_BITS: f32 = 6.0;
 const REFERENCE_BITS: f32 = 5.0;
 const DOUBLING_BITS: f32 = 1.0;

@@ -25,7 +25,7 @@ use super::tree_order::{Entries, Ordered, order_in_thread};
 use super::{HoldingsError, Progress};
 use tree_builder::{TreeBuilder, TreeOptions};
 
-/// What may be rolled up, and how it is weighted.
+/// Options: which nodes may be rolled up, and how they are weighted.
 #[derive(Debug, Clone)]
 pub struct BudgetOptions {
     /// The number of host and path levels; deeper parts count as one segment.
@@ -35,10 +35,10 @@ pub struct BudgetOptions {
     /// Whether public suffixes are never rolled up.
     pub protect_suffixes: bool,
     /// Wildcard keys that are always rolled up.
-    pub forced: HashSet<Vec<u8>>,
+    pub forced_keys: HashSet<Vec<u8>>,
     /// Whether bits of compressed text are counted instead of lines.
     pub by_compressed_size: bool,
-    /// Where misses are expected.
+    /// The expected distribution of misses.
     pub prior: Prior,
 }
 
@@ -48,20 +48,20 @@ pub fn analyse_tree(
     entries: &mut (impl Entries + Send),
     query_entries: Option<&mut (impl Entries + Send)>,
     fields: usize,
-    terms: &BudgetOptions,
+    options: &BudgetOptions,
     memory: usize,
     progress: &Progress,
 ) -> Result<RollupPlanner, HoldingsError> {
     let mut tree_builder = TreeBuilder::new(TreeOptions {
-        host_depth: terms.host_depth,
+        host_depth: options.host_depth,
         // With one level nothing has children; the walk still needs the root separate from its pages.
-        path_depth: terms.path_depth.max(2),
+        path_depth: options.path_depth.max(2),
         fields,
-        protect_suffixes: terms.protect_suffixes,
-        forced: &terms.forced,
-        by_compressed_size: terms.by_compressed_size,
+        protect_suffixes: options.protect_suffixes,
+        forced_keys: &options.forced_keys,
+        by_compressed_size: options.by_compressed_size,
     });
-    let (mut missed, mut hit) = (0, 0);
+    let (mut missed_queries, mut hit_queries) = (0, 0);
     thread::scope(|scope| {
         let mut lines = order_in_thread(scope, entries, memory, progress);
         let mut queries = query_entries
@@ -87,9 +87,9 @@ pub fn analyse_tree(
                     is_more = lines.advance()?;
                     continue;
                 }
-                Some(line) if line == query_entries.key => hit += count,
+                Some(line) if line == query_entries.key => hit_queries += count,
                 _ => {
-                    missed += count;
+                    missed_queries += count;
                     tree_builder.add_query(query_entries.key, count);
                 }
             }
@@ -99,9 +99,9 @@ pub fn analyse_tree(
     })?;
     Ok(RollupPlanner::new(
         tree_builder.finish(),
-        &terms.prior,
-        missed,
-        hit,
+        &options.prior,
+        missed_queries,
+        hit_queries,
     ))
 }
 

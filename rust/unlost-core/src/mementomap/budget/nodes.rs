@@ -5,16 +5,16 @@ use super::super::tree_key::restore_key;
 /// No node: the parent of the top-level domains.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The kind of a node, and what the map says about its subtree.
+/// The kind of a node, and properties of its subtree, as bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traits(u8);
 
 impl Traits {
     /// A host label; otherwise a path segment, or the root of a path.
     pub(super) const HOST: u8 = 1;
-    /// It may be rolled up.
+    /// The node may be rolled up.
     pub(super) const COLLAPSIBLE: u8 = 2;
-    /// It is always rolled up.
+    /// The node is always rolled up.
     pub(super) const FORCED: u8 = 4;
     /// A wildcard of the map declares the subtree as held.
     pub(super) const COVERED: u8 = 8;
@@ -96,14 +96,14 @@ impl Nodes {
 
     /// The key of the wildcard that may replace a node.
     pub(super) fn wildcard(&self, node: u32) -> Vec<u8> {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut next = node;
         while next != NONE {
-            way.push(next);
+            path.push(next);
             next = self.all[next as usize].parent;
         }
         let mut key = Vec::new();
-        for &part in way.iter().rev() {
+        for &part in path.iter().rev() {
             key.extend_from_slice(self.label(part));
         }
         restore_key(&mut key);

@@ -62,14 +62,14 @@ pub(super) fn prices(nodes: &Nodes, rolled_cost: &[CostLoss], own: &[CostLoss]) 
     prices
 }
 
-/// For each node, a skew heap of what is rolled up below it, the most expensive on top.
+/// For each node, a skew heap of the roll-ups below it, the most expensive on top.
 struct Heaps {
     /// The top of each node's heap.
     tops: Vec<u32>,
     left: Vec<u32>,
     right: Vec<u32>,
     prices: Vec<f64>,
-    /// The cost that it saves, and the loss.
+    /// The cost that the roll-up saves, and its loss.
     steps: Vec<CostLoss>,
 }
 

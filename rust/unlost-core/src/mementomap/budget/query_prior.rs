@@ -10,8 +10,8 @@ pub struct Prior {
     pub page_discount: f64,
     /// The same for nodes of n hosts with a single page.
     pub host_discount: f64,
-    /// The weight of such a host where unknown hosts are expected, relative to the average holdings of a host of this
-    /// map.
+    /// The weight of a host with a single page where unknown hosts are expected, relative to the average holdings of a
+    /// host of this map.
     pub host: f64,
     /// The number of expected unknown hosts, in keys, per key of known hosts.
     pub extra_hosts: f64,
@@ -50,7 +50,7 @@ pub(super) fn query_priors(nodes: &Nodes, hosts: u64, prior: &Prior, query_count
     let everywhere: f64 = tops().map(|(at, _)| expected[at]).sum();
     let mut query_priors: Vec<f64> = Vec::with_capacity(all.len());
     for (node, &share) in all.iter().zip(&expected) {
-        let (mass, whole, queries) = match all.get(node.parent as usize) {
+        let (parent_share, whole, queries) = match all.get(node.parent as usize) {
             None => (1.0, everywhere, query_count),
             Some(parent) => (
                 query_priors[node.parent as usize],
@@ -59,8 +59,9 @@ pub(super) fn query_priors(nodes: &Nodes, hosts: u64, prior: &Prior, query_count
             ),
         };
         let share = if whole > 0.0 { share / whole } else { 0.0 };
-        query_priors
-            .push(mass * (node.query_count + prior.strength * share) / (queries + prior.strength));
+        query_priors.push(
+            parent_share * (node.query_count + prior.strength * share) / (queries + prior.strength),
+        );
     }
     query_priors
 }

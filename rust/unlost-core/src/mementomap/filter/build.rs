@@ -22,7 +22,7 @@ use crate::index::Row;
 use crate::input::Damage;
 use crate::input::Input;
 
-/// The average maximum of keys per partition. A partition of this size is built in a few megabytes, which fit a
+/// The maximum average number of keys per partition. A partition of this size is built in a few megabytes, which fit a
 /// processor's cache, and needs hardly more slots per key than a larger one.
 const PARTITION_KEYS: u64 = 1 << 18;
 
@@ -83,9 +83,9 @@ impl FilterBuilder {
         progress: &Progress,
     ) -> Result<(LineStats, Option<Damage>), HoldingsError> {
         let (row_filter, build_options) = (self.row_filter.clone(), self.build_options.clone());
-        let take = |found: &mut HashedKeys| {
-            self.dates.append(&found.dates);
-            self.hashes.append(&found.hashes)
+        let take = |block_keys: &mut HashedKeys| {
+            self.dates.append(&block_keys.dates);
+            self.hashes.append(&block_keys.hashes)
         };
         process_file(file, layout, (&row_filter, &build_options), progress, take)
     }
@@ -101,11 +101,11 @@ impl FilterBuilder {
             row_filter: &self.row_filter,
             line_limit: self.build_options.line_limit,
         };
-        let mut found = HashedKeys::default();
+        let mut block_keys = HashedKeys::default();
         line_stats.lines += 1;
-        scanner.row(row, line_stats, &mut found)?;
-        self.dates.append(&found.dates);
-        self.hashes.append(&found.hashes)
+        scanner.row(row, line_stats, &mut block_keys)?;
+        self.dates.append(&block_keys.dates);
+        self.hashes.append(&block_keys.hashes)
     }
 
     /// Takes the normalized keys of a map that are held: exclusions are counted as filtered. A wildcard covers unknown
@@ -116,13 +116,13 @@ impl FilterBuilder {
         progress: &Progress,
     ) -> Result<(), HoldingsError> {
         let mut key = Vec::new();
-        let mut left_out = 0;
+        let mut filtered = 0;
         while let Some(entry) = reader.next_entry()? {
             if entry.key == b"*" {
                 continue;
             }
             if !entry.frequency.is_held() {
-                left_out += 1;
+                filtered += 1;
                 continue;
             }
             if entry.key.ends_with(b"*") {
@@ -132,14 +132,14 @@ impl FilterBuilder {
             }
             key.clear();
             if !entry.write_normal_key(self.row_filter.rules, &mut key) {
-                // Verbatim: the key may be looked up verbatim.
+                // An invalid key is retained verbatim, since it may be looked up verbatim.
                 key.extend_from_slice(entry.key);
             }
             self.hashes.append(&[xxh64(&key)])?;
             progress.check_cancelled()?;
         }
-        reader.line_stats.counted -= left_out;
-        reader.line_stats.filtered += left_out;
+        reader.line_stats.counted -= filtered;
+        reader.line_stats.filtered += filtered;
         Ok(())
     }
 
@@ -167,8 +167,8 @@ impl FilterBuilder {
 
     /// Writes the filter. With a base, writes it unchanged, followed by a layer of the keys that it does not contain.
     ///
-    /// Of the header, the kind and number of keys and the dates are set here. Returns that number, and the bytes
-    /// written.
+    /// Sets the kind and number of keys and the dates in the header. Returns the number of keys in the new layer, and
+    /// the bytes written.
     pub fn write<B: AsRef<[u8]> + Sync>(
         self,
         header: Header,
@@ -213,7 +213,7 @@ impl FilterBuilder {
             dates: self.dates,
             ..header
         };
-        let head = filter_head(&header, &directory, body.len());
+        let head = filter_header(&header, &directory, body.len());
         let before = base.map_or(&b""[..], Filter::bytes);
         let written = (before.len() + head.len()) as u64 + body.len();
         out.write_all(before)?;
@@ -270,7 +270,7 @@ pub fn make_partitions(
 
 /// The data before the partitions of a layer with `bytes` bytes: its header, its directory and their checksum.
 #[must_use]
-pub fn filter_head(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
+pub fn filter_header(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
     let extent = Extent {
         partitions: directory.len() / ENTRY_BYTES,
         bytes,

@@ -8,34 +8,34 @@ use super::hash::xxh64;
 use super::header::{CHECKSUM_BYTES, ENTRY_BYTES, Header, KeyKind, MAGIC, Partition};
 use crate::uri::RuleSet;
 
-/// Why a filter cannot be queried.
+/// The reasons why a filter cannot be queried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilterError {
-    /// It has another magic number, and seems to be this.
+    /// The magic number is not that of a filter; the file appears to be of this kind.
     NotAFilter(&'static str),
-    /// It has an unknown version.
+    /// The version is unknown.
     OtherVersion(String),
-    /// It was made with an unknown rule set.
+    /// The rule set is unknown.
     OtherRules(String),
-    /// Its header is malformed.
+    /// The header is malformed.
     BadHeader,
-    /// The checksum of its header does not match.
+    /// The checksum of the header does not match.
     HeaderChecksum,
-    /// The checksum of its fingerprints does not match.
+    /// The checksum of a partition's fingerprints does not match.
     Checksum {
         /// The partition, from 0.
         partition: usize,
         /// The layer, from 1.
         layer: usize,
     },
-    /// It is truncated.
+    /// The file is truncated.
     Truncated,
-    /// It is followed by something other than a layer.
+    /// The last layer is followed by bytes that are not a layer.
     Trailing {
         /// The offset.
         offset: usize,
     },
-    /// Its layers are incompatible.
+    /// The layers are incompatible.
     Mixed,
 }
 
@@ -108,7 +108,7 @@ struct PartitionRange {
 }
 
 impl<B: AsRef<[u8]>> Filter<B> {
-    /// Reads the headers of all layers, and nothing else.
+    /// Reads only the headers of all layers.
     pub fn open(bytes: B) -> Result<Self, FilterError> {
         let all = bytes.as_ref();
         let mut layers: Vec<Layer> = Vec::new();

@@ -117,7 +117,7 @@ fn mix(hash: u64, seed: u32) -> u64 {
     mixed ^ (mixed >> 33)
 }
 
-/// Whether the fuse with these fingerprints contains a hash. `bytes` must be as long as its shape says.
+/// Whether the fuse with these fingerprints contains a hash. The length of `bytes` must be that of the shape.
 #[inline]
 pub(super) fn has(bytes: &[u8], shape: FuseShape, seed: u32, bits: u8, hash: u64) -> bool {
     if shape.starts == 0 {
@@ -165,7 +165,7 @@ impl Fuse {
 /// share all their slots under it, and under any number of further seeds.
 fn first_seed(hashes: &[u64]) -> u32 {
     let digest = hashes.iter().fold(0, |digest, hash| mix(digest ^ hash, 1));
-    // Any half of it works.
+    // Either half of the hash works.
     #[allow(clippy::cast_possible_truncation)]
     let seed = digest as u32;
     seed

@@ -237,7 +237,7 @@ impl Spilled {
     }
 }
 
-/// The result of a thread. A panic in it is a bug, and is passed on.
+/// The result of a thread. A panic in the thread is a bug, and is propagated.
 pub(super) fn joined<T>(worker: thread::ScopedJoinHandle<'_, T>) -> T {
     match worker.join() {
         Ok(result) => result,

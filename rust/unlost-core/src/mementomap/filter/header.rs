@@ -13,7 +13,7 @@ use crate::uri::RuleSet;
 pub(super) const MAGIC: &[u8] = b"unlost-filter ";
 const VERSION: &str = "1";
 
-/// The maximum header: no filter needs a thousand media types.
+/// The maximum length of the header text. Our limit, enough for a thousand media types.
 const MAX_TEXT: usize = 64 << 10;
 
 /// The sizes of a directory entry and of the checksum after the directory.
@@ -62,13 +62,13 @@ pub struct Header {
     pub keys: u64,
     /// The date range of the captures.
     pub dates: DateRange,
-    /// When it was made, as 14 digits, if known.
+    /// The creation date as 14 digits, if known.
     pub created: Option<Vec<u8>>,
     /// The row selection: statuses, media types, excluded pages, separated by commas.
     pub selection: [Option<String>; 3],
 }
 
-/// What the header says about the data after it.
+/// The layout of the data after the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) partitions: usize,
@@ -114,8 +114,8 @@ impl Header {
             .split(|&byte| byte == b'\n')
             .next();
         if version != Some(VERSION.as_bytes()) {
-            let found = String::from_utf8_lossy(version.unwrap_or_default());
-            return Err(FilterError::OtherVersion(found.into_owned()));
+            let version_text = String::from_utf8_lossy(version.unwrap_or_default());
+            return Err(FilterError::OtherVersion(version_text.into_owned()));
         }
         let head = &bytes[..bytes.len().min(MAX_TEXT)];
         let length = memchr::memmem::find(head, b"\n\n").ok_or(FilterError::Truncated)? + 2;
@@ -173,7 +173,7 @@ impl Header {
     }
 }
 
-/// What a file that is not a filter seems to be.
+/// The likely kind of a file that is not a filter.
 fn describe_contents(bytes: &[u8]) -> &'static str {
     match bytes {
         [] => "nothing: it is empty",

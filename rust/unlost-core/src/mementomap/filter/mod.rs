@@ -16,7 +16,7 @@ mod hashes;
 mod header;
 mod query;
 
-pub use build::{FilterBuilder, filter_head, make_partitions, partitions_of};
+pub use build::{FilterBuilder, filter_header, make_partitions, partitions_of};
 pub use dates::DateRange;
 pub use file::{Filter, FilterError};
 pub use hash::xxh64;

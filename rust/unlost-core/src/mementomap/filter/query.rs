@@ -9,13 +9,13 @@ use super::header::KeyKind;
 use crate::mementomap::key_lines::{key_lines, shares};
 use crate::uri::{RuleSet, UriError, alternative_keys, key_of_uri};
 
-/// Starting a thread costs as much as some thousand hashes: fewer do not justify one.
+/// The minimum number of hashes per thread: starting a thread costs as much as some thousand of them.
 const MIN_HASHES: usize = 16_384;
 
 /// Bytes of keys that correspond to that many hashes.
 const MIN_BYTES: usize = MIN_HASHES * 32;
 
-/// Fewer URLs do not justify a thread either.
+/// The minimum number of URLs per thread.
 const MIN_URIS: usize = 512;
 
 impl KeyKind {
@@ -46,8 +46,8 @@ impl KeyKind {
     }
 }
 
-/// Whether a filter contains the page of a URL, by its own key or by one that other tools derive; the inner error says
-/// what is wrong with the URL. `key_buffer` is reused memory.
+/// Whether a filter contains the page of a URL, by its own key or by one that other tools derive. The error is that of
+/// an invalid URL. `key_buffer` is reused memory.
 pub fn contains_uri<B: AsRef<[u8]>>(
     filter: &Filter<B>,
     uri: &[u8],
@@ -78,7 +78,7 @@ pub fn contains_each<B: AsRef<[u8]> + Sync>(
     if hashes.len() <= share {
         return query(hashes);
     }
-    in_order(hashes.chunks(share).map(|part| move || query(part)))
+    concat_results(hashes.chunks(share).map(|part| move || query(part)))
 }
 
 /// One result per line of a text, which begins with a normalized key, in order.
@@ -97,10 +97,10 @@ pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
     if text.len() <= share {
         return query(text);
     }
-    in_order(shares(text, share).map(|part| move || query(part)))
+    concat_results(shares(text, share).map(|part| move || query(part)))
 }
 
-/// One result per URL, or what is wrong with it, in order.
+/// One result per URL, or the error of an invalid one, in order.
 pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
     queries: &[Q],
@@ -116,11 +116,11 @@ pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     if queries.len() <= share {
         return query(queries);
     }
-    in_order(queries.chunks(share).map(|part| move || query(part)))
+    concat_results(queries.chunks(share).map(|part| move || query(part)))
 }
 
 /// Concatenates the results of all tasks; each has a thread.
-fn in_order<T: Send>(
+fn concat_results<T: Send>(
     pieces: impl Iterator<Item = impl FnOnce() -> Result<Vec<T>, FilterError> + Send>,
 ) -> Result<Vec<T>, FilterError> {
     thread::scope(|scope| {

@@ -12,15 +12,15 @@ use crate::string_arena::StringArena;
 use crate::uri::alternative_keys;
 
 /// Results per group. All groups of a batch but the last are full.
-pub const GROUP: usize = 64;
+pub const GROUP_SIZE: usize = 64;
 
 /// The initial block size in queries: starting a thread costs as much as some hundred look-ups.
-const MIN_BLOCK: usize = 16 * GROUP;
+const MIN_BLOCK: usize = 16 * GROUP_SIZE;
 
-/// The maximum block size. The keys of a block are sorted and looked up together: in larger blocks neighbours would be
-/// closer in the map, smaller ones fit the processor's cache better. Measured: 4,096 take a third longer, 131,072 as
-/// long.
-const MAX_BLOCK: usize = 512 * GROUP;
+/// The maximum block size in queries. The keys of a block are sorted and looked up together: in larger blocks,
+/// neighbours are closer in the map; smaller ones fit the processor's cache better. Measured: blocks of 4,096 take a
+/// third longer, blocks of 131,072 as long.
+const MAX_BLOCK: usize = 512 * GROUP_SIZE;
 
 /// A map in either form.
 pub enum SearchableMap<B> {
@@ -43,7 +43,7 @@ pub fn query_one<B: AsRef<[u8]>>(
     Ok(results)
 }
 
-/// Starts worker threads, which answer queries while `work` submits more.
+/// Starts worker threads, which look up queries while `work` submits more.
 pub fn with_workers<B: AsRef<[u8]> + Sync, T>(
     map: &SearchableMap<B>,
     kind: QueryKind,
@@ -69,8 +69,8 @@ pub fn with_workers<B: AsRef<[u8]> + Sync, T>(
 type Block = (usize, StringArena);
 type Done = (usize, Result<Vec<LookupResults>, NotSorted>);
 
-/// Threads that answer queries. None is started for a single block, nor if only one thread is allowed: then the
-/// submitting thread answers.
+/// Threads that look up queries. For a single block, or if only one thread is allowed, the submitting thread looks them
+/// up.
 pub struct LookupPool<'scope, 'env: 'scope, B> {
     scope: &'scope Scope<'scope, 'env>,
     map: &'env SearchableMap<B>,
@@ -91,7 +91,7 @@ struct WorkChannels {
     closed: CloseOnDrop,
 }
 
-/// Tells the threads to stop when dropped.
+/// Stops the threads when dropped.
 struct CloseOnDrop(Arc<AtomicBool>);
 
 impl Drop for CloseOnDrop {
@@ -199,9 +199,9 @@ fn look_up_block<B: AsRef<[u8]>>(
     buffers: &mut Buffers,
 ) -> Result<Vec<LookupResults>, NotSorted> {
     let mut rest = queries.iter();
-    let mut groups = Vec::with_capacity(queries.len().div_ceil(GROUP));
+    let mut groups = Vec::with_capacity(queries.len().div_ceil(GROUP_SIZE));
     while rest.len() > 0 {
-        groups.push(LookupResults::read(rest.by_ref().take(GROUP), kind));
+        groups.push(LookupResults::read(rest.by_ref().take(GROUP_SIZE), kind));
     }
     find(map, &mut groups, buffers)?;
     find_alternatives(map, queries.iter(), kind, &mut groups)?;
@@ -219,7 +219,7 @@ fn find_alternatives<'a, B: AsRef<[u8]>>(
         return Ok(());
     };
     for (index, query) in queries.enumerate() {
-        let (group, i) = (&mut groups[index / GROUP], index % GROUP);
+        let (group, i) = (&mut groups[index / GROUP_SIZE], index % GROUP_SIZE);
         if group.is_held(i) {
             continue;
         }
@@ -295,11 +295,15 @@ fn find_sorted<B: AsRef<[u8]>>(
     order.clear();
     for (g, group) in groups.iter().enumerate() {
         let keys = (0..group.len()).filter_map(|i| Some((i, group.key(i)?)));
-        order.extend(keys.map(|(i, key)| (KeyPrefix::of(key), g * GROUP + i)));
+        order.extend(keys.map(|(i, key)| (KeyPrefix::of(key), g * GROUP_SIZE + i)));
     }
-    let key = |index: usize| groups[index / GROUP].key(index % GROUP).unwrap_or(b"");
+    let key = |index: usize| {
+        groups[index / GROUP_SIZE]
+            .key(index % GROUP_SIZE)
+            .unwrap_or(b"")
+    };
     order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
-    // Copies keys in query order, so that they are in the cache when they are needed.
+    // Copies keys in query order, so that they are in the cache when they are read again.
     sorted.clear();
     ends.clear();
     for &(_, index) in order.iter() {
@@ -311,7 +315,7 @@ fn find_sorted<B: AsRef<[u8]>>(
     for (&(_, index), &end) in order.iter().zip(ends.iter()) {
         matched.clear();
         if let Some(frequency) = seeker.seek(&sorted[start..end], matched)? {
-            groups[index / GROUP].set_found(index % GROUP, matched, frequency);
+            groups[index / GROUP_SIZE].set_found(index % GROUP_SIZE, matched, frequency);
         }
         start = end;
     }

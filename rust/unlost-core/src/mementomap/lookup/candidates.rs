@@ -23,7 +23,7 @@ impl Candidate {
 /// the match.
 ///
 /// Maps of other tools end keys in `/` or not, so both spellings are included.
-pub(super) fn list(key: &[u8], rolled_up: bool, out: &mut Vec<Candidate>) {
+pub(super) fn list(key: &[u8], is_rolled_up: bool, out: &mut Vec<Candidate>) {
     let wildcard = |stem, tail| Candidate {
         stem,
         tail,
@@ -35,7 +35,7 @@ pub(super) fn list(key: &[u8], rolled_up: bool, out: &mut Vec<Candidate>) {
         is_own: true,
     };
     out.clear();
-    if rolled_up {
+    if is_rolled_up {
         out.push(wildcard(0, b"*"));
     }
     let segments = Segments::of(key);
@@ -55,12 +55,12 @@ pub(super) fn list(key: &[u8], rolled_up: bool, out: &mut Vec<Candidate>) {
         out.push(wildcard(key.len(), b"/"));
     }
     // A lone `*` is the map's total, not a page.
-    if rolled_up || key != b"*" {
+    if is_rolled_up || key != b"*" {
         out.push(wildcard(key.len(), b""));
     }
 }
 
-/// The key of a page on an IP address as other tools write it: not reversed, without brackets.
+/// The key of a page on an IP address in the form of other tools: not reversed, without brackets.
 pub(super) fn other_spelling(key: &[u8]) -> Option<Vec<u8>> {
     let segments = Segments::of(key);
     if !segments.is_ip() {

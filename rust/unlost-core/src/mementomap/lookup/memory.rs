@@ -14,7 +14,7 @@ use crate::index::without_bom;
 #[derive(Debug)]
 pub struct MemoryMap {
     rows: Rows,
-    rolled_up: bool,
+    is_rolled_up: bool,
 }
 
 /// Reused memory of a search.
@@ -101,7 +101,7 @@ impl MemoryMap {
             digits,
             hashes,
         } = buffers;
-        list(key, self.rolled_up, candidates);
+        list(key, self.is_rolled_up, candidates);
         self.rows.hasher.hash_all(key, candidates, digits, hashes);
         for (candidate, &hash) in candidates.iter().zip(hashes.iter()).rev() {
             if let Some(frequency) = self.rows.get(key, candidate, hash) {
@@ -174,7 +174,7 @@ impl MemoryMapBuilder {
         self.add_last();
         MemoryMap {
             rows: self.rows,
-            rolled_up: self.layout.rolled_up,
+            is_rolled_up: self.layout.is_rolled_up,
         }
     }
 }

@@ -21,7 +21,7 @@ use std::fmt;
 
 use super::Frequency;
 
-pub use batch::{GROUP, LookupPool, SearchableMap, query_one, with_workers};
+pub use batch::{GROUP_SIZE, LookupPool, SearchableMap, query_one, with_workers};
 pub use memory::{MemoryMap, MemoryMapBuilder};
 pub use results::{LookupResult, LookupResults, QueryKind};
 pub use row::{Layout, NotAMap, check_first_row, header_end};

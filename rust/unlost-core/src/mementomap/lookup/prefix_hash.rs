@@ -120,8 +120,8 @@ mod tests {
         let of_keys = Hasher::new(7);
         let (mut candidates, mut digits, mut hashes) = (Vec::new(), Vec::new(), Vec::new());
         for key in keys {
-            for rolled_up in [false, true] {
-                list(key.as_bytes(), rolled_up, &mut candidates);
+            for is_rolled_up in [false, true] {
+                list(key.as_bytes(), is_rolled_up, &mut candidates);
                 of_keys.hash_all(key.as_bytes(), &candidates, &mut digits, &mut hashes);
                 assert_eq!(candidates.len(), hashes.len());
                 for (candidate, hash) in candidates.iter().zip(&hashes) {

@@ -4,7 +4,7 @@ use super::super::Frequency;
 use crate::uri::{RuleSet, Segments, UriError, page_of_uri};
 
 /// Bytes of text per result: its key and the matched key. Few groups need more.
-const TEXT: usize = 96;
+const TEXT_BYTES: usize = 96;
 
 /// The kind of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl LookupResults {
         kind: QueryKind,
     ) -> Self {
         let mut results = Self {
-            text: Vec::with_capacity(queries.len() * TEXT),
+            text: Vec::with_capacity(queries.len() * TEXT_BYTES),
             results: Vec::with_capacity(queries.len()),
         };
         for query in queries {

@@ -5,26 +5,26 @@ use std::fmt;
 use super::super::{Count, Frequency};
 use crate::index::without_bom;
 
-/// Held, in an unknown number.
+/// The frequency of a row without a valid one: held, in an unknown number.
 pub(super) const UNKNOWN: Frequency = Frequency {
     mementos: Count::UNKNOWN,
     resources: Count::UNKNOWN,
 };
 
-/// What the header of a map says about its rows.
+/// The layout of a map's rows, from its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// The field number of the frequency, the key being 0; `None` if rows have none.
     pub frequency: Option<usize>,
     /// Whether everything was rolled up into the `*` row, which is otherwise only the total.
-    pub rolled_up: bool,
+    pub is_rolled_up: bool,
 }
 
 impl Default for Layout {
     fn default() -> Self {
         Self {
             frequency: Some(1),
-            rolled_up: false,
+            is_rolled_up: false,
         }
     }
 }
@@ -46,8 +46,8 @@ pub(super) fn key(row: &[u8]) -> &[u8] {
     &row[..end.unwrap_or(row.len())]
 }
 
-/// The frequency of a row; `rest` is what follows its key. An invalid one is held, in an unknown number: a map must not
-/// lose keys.
+/// The frequency of a row; `rest` is the text after its key. An invalid one is held, in an unknown number: a map must
+/// not lose keys.
 pub(super) fn frequency(rest: &[u8], layout: Layout) -> Frequency {
     let field = layout.frequency.and_then(|field| {
         rest.split(|&byte| ends_field(byte))
@@ -85,7 +85,7 @@ pub fn header_end(text: &[u8]) -> usize {
     start
 }
 
-/// Why a file is not a map, as far as its first lines show.
+/// The reasons why a file is not a map, detected from its first lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAMap {
     /// Neither headers nor rows.
@@ -96,7 +96,7 @@ pub enum NotAMap {
     Profile,
     /// It has the magic text of a filter.
     Filter,
-    /// Its first row is something else.
+    /// Its first row is of another kind.
     Else,
 }
 
@@ -134,9 +134,9 @@ pub fn check_first_row(headers: &[u8], row: Option<&[u8]>) -> Result<(), NotAMap
     let mut fields = row.split(|&byte| ends_field(byte)).skip(1);
     let is_date = |field: &[u8]| field.len() == 14 && field.iter().all(u8::is_ascii_digit);
     // Fourteen digits may also be a count, if the headers name the fields.
-    let is_told = memchr::memmem::find(headers, b"!fields").is_some();
+    let names_fields = memchr::memmem::find(headers, b"!fields").is_some();
     let is_row = fields.next().is_some_and(is_date) && fields.next().is_some();
-    if key == b"CDX" || is_row && !is_told {
+    if key == b"CDX" || is_row && !names_fields {
         return Err(NotAMap::Index);
     }
     if key.ends_with(b"*") || key.contains(&b')') {

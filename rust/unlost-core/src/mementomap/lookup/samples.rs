@@ -6,7 +6,7 @@ use super::row::{key, key_start, line_at, line_start};
 /// The distance of samples in bytes: some dozen rows, which are within one or two pages of memory.
 const STEP: usize = 2048;
 
-/// More would not fit a processor's cache; larger maps are sampled more sparsely.
+/// The maximum number of samples. More would not fit a processor's cache; larger maps are sampled more sparsely.
 const MAX_SAMPLES: usize = 1 << 14;
 
 /// The first bytes of a key as numbers, in key order: enough for most comparisons.

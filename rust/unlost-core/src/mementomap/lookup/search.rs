@@ -8,7 +8,7 @@ use super::row::{ends_field, key_start, line_at, line_start};
 use super::samples::{KeyPrefix, Samples};
 use crate::mementomap::tree_key::common_len;
 
-/// What is known about a candidate.
+/// The state of the search for a candidate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CandidatePosition {
     /// All rows that begin before have smaller keys.
@@ -87,8 +87,8 @@ impl Search<'_> {
                     here += 1;
                 }
             }
-            let (found, rest) = open.split_at_mut(here);
-            self.bisect(Span::new(range.start, range.end), found)?;
+            let (in_range, rest) = open.split_at_mut(here);
+            self.bisect(Span::new(range.start, range.end), in_range)?;
             open = rest;
         }
         Ok(())

@@ -19,7 +19,7 @@ fn look_up(text: &str, layout: Layout, key: &str) -> Option<(String, String)> {
     let mut matched = Vec::new();
     let by_text = TextMap::new(text, layout)
         .seeker(1)
-        .expect("not asked often")
+        .expect("not queried often")
         .seek(key.as_bytes(), &mut matched)
         .expect("sorted");
     let mut also_matched = Vec::new();
@@ -59,11 +59,11 @@ fn sample_map_of_the_paper_is_looked_up() {
     ] {
         assert_lookup(SAMPLE, Layout::default(), key, expected);
     }
-    let rolled_up = Layout {
-        rolled_up: true,
+    let is_rolled_up = Layout {
+        is_rolled_up: true,
         ..Layout::default()
     };
-    assert_lookup(SAMPLE, rolled_up, "de)/", Some(("*", "54321/20000")));
+    assert_lookup(SAMPLE, is_rolled_up, "de)/", Some(("*", "54321/20000")));
     assert_lookup(SAMPLE, Layout::default(), "*", None);
 }
 
@@ -71,7 +71,7 @@ fn sample_map_of_the_paper_is_looked_up() {
 fn rows_after_the_total_are_found_in_a_later_lookup() {
     // The total is not a page and is not searched, but pages between it and `*/` are.
     let map = TextMap::new("* 3\n*!a 1\n*,b)/ 2\n", Layout::default());
-    let mut seeker = map.seeker(3).expect("not asked often");
+    let mut seeker = map.seeker(3).expect("not queried often");
     let mut matched = Vec::new();
     for (key, expected) in [("*", false), ("*!a", true), ("*,b)/", true)] {
         let found = seeker.seek(key.as_bytes(), &mut matched).expect("sorted");
@@ -83,7 +83,7 @@ fn rows_after_the_total_are_found_in_a_later_lookup() {
 fn rows_of_one_key_are_summed() {
     let layout = Layout {
         frequency: Some(2),
-        rolled_up: false,
+        is_rolled_up: false,
     };
     let text =
         "com,a)/ 2001 0\ncom,a)/ 2002 3/1\n\ncom,a)/ 2003 4/1 {}\ncom,b)/ 2001 x\ncom,c)/ 2001";
@@ -194,7 +194,7 @@ fn order_of_queries_does_not_matter() {
                 .expect("sorted");
             let fresh = map
                 .seeker(1)
-                .expect("not asked often")
+                .expect("not queried often")
                 .seek(second.as_bytes(), &mut inline_results)
                 .expect("sorted");
             assert_eq!(
@@ -272,7 +272,7 @@ fn frequently_queried_map_is_loaded_with_equal_results() {
                 .iter()
                 .rev()
                 .skip(1)
-                .all(|group| group.len() == GROUP)
+                .all(|group| group.len() == GROUP_SIZE)
         );
         let of_group = |group: &LookupResults| {
             let each = (0..group.len()).map(|i| format!("{:?}", group.get(i)));

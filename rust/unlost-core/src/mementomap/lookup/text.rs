@@ -10,15 +10,15 @@ use super::search::{CandidatePosition, Search, Span};
 use super::{Frequency, MemoryMap, MemoryMapBuilder, NotSorted, add};
 use crate::mementomap::tree_key::common_len;
 
-/// The number of queries after which sampling pays off: it costs about as much as this many searches.
+/// The number of queries after which the map is sampled. Sampling costs about as much as this number of searches.
 const SAMPLING_THRESHOLD: usize = 1000;
 
-/// The maximum size of a map that is loaded once it was queried for as many pages as it has rows. Loading costs as much
-/// as looking up some of them did, and halves the time of further queries.
+/// The maximum size of a map that is loaded into memory after as many queries as it has rows. Loading costs as much as
+/// some of these look-ups, and halves the time of further queries.
 const MAX_LOADED: usize = 64 << 20;
 
-/// The average bytes per row of a map.
-const ROW: usize = 64;
+/// The assumed average bytes per row of a map.
+const BYTES_PER_ROW: usize = 64;
 
 /// A map's text after its headers, sorted by the bytes of its keys.
 #[derive(Debug)]
@@ -55,7 +55,9 @@ impl<B: AsRef<[u8]>> TextMap<B> {
         }
         let rows = &self.text.as_ref()[self.rows..];
         let query_count = self.query_count.load(atomic::Ordering::Relaxed) + count;
-        if rows.len() > MAX_LOADED || query_count < SAMPLING_THRESHOLD.max(rows.len() / ROW) {
+        if rows.len() > MAX_LOADED
+            || query_count < SAMPLING_THRESHOLD.max(rows.len() / BYTES_PER_ROW)
+        {
             return None;
         }
         let load = || {
@@ -123,13 +125,13 @@ impl TextSeeker<'_> {
         key: &[u8],
         matched: &mut Vec<u8>,
     ) -> Result<Option<Frequency>, NotSorted> {
-        let found = self.seek_spelling(key, matched)?;
-        match found {
+        let frequency = self.seek_spelling(key, matched)?;
+        match frequency {
             None => match other_spelling(key) {
                 Some(other) => self.seek_spelling(&other, matched),
                 None => Ok(None),
             },
-            _ => Ok(found),
+            _ => Ok(frequency),
         }
     }
 
@@ -156,7 +158,7 @@ impl TextSeeker<'_> {
     fn find_positions(&mut self, key: &[u8]) -> Result<(), NotSorted> {
         std::mem::swap(&mut self.candidates, &mut self.last_candidates);
         std::mem::swap(&mut self.positions, &mut self.last_positions);
-        list(key, self.layout.rolled_up, &mut self.candidates);
+        list(key, self.layout.is_rolled_up, &mut self.candidates);
         self.positions.clear();
         self.positions
             .resize(self.candidates.len(), CandidatePosition::default());
@@ -195,7 +197,7 @@ impl TextSeeker<'_> {
             (None, None) => search.bisect(Span::new(self.rows, self.text.len()), &mut self.open),
         };
         if result.is_err() {
-            // The next search cannot rely on anything.
+            // After an error, the next search starts without the last position.
             self.candidates.clear();
             self.positions.clear();
         }

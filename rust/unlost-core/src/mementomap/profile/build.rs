@@ -58,7 +58,7 @@ pub fn write_profiles(
         }
         let sent = send_all(&mut sorted, &senders, progress);
         if sent.is_err() {
-            // So that an incomplete input is not taken for a complete one.
+            // Stops the counters, which would otherwise treat the incomplete input as complete.
             progress.cancel();
         }
         drop(senders);

@@ -113,8 +113,8 @@ impl KeyCut {
         self.count_ends[3] = self.counts.len();
     }
 
-    /// The key under a policy of the last key, which must be passed again. If it stands for a host whose port it does
-    /// not show, the port follows after a space. `None` if the key is not normalized.
+    /// The key under a policy of the last key, which must be passed again. If it represents a host with a port that it
+    /// does not contain, the port follows after a space. `None` if the key is not normalized.
     pub(super) fn key<'a>(&'a self, policy: Policy, key: &'a [u8]) -> Option<KeyParts<'a>> {
         if !self.is_regular {
             return None;

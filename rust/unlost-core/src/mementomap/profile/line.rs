@@ -13,7 +13,7 @@ use crate::mementomap::line_format::{number, plain_numbers, write_profile_line};
 use crate::mementomap::progress::{CHECK_INTERVAL_LINES, Metered};
 use crate::mementomap::{HoldingsError, Progress};
 
-/// More than all archives together hold.
+/// The maximum count: 18 digits, as in maps.
 const MAX_COUNT: u64 = 999_999_999_999_999_999;
 
 /// The holdings under a key.
@@ -23,7 +23,7 @@ pub struct Holding {
     pub frequency: u64,
     /// The number of merged profiles with this key.
     pub spread: u64,
-    /// For a key that stands for a host without its port: the number of URI-Ms per port, in order.
+    /// For a key that represents a host without its port: the number of URI-Ms per port, in order.
     pub ports: Vec<(u16, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Holding {
         out.extend_from_slice(b"}\n");
     }
 
-    /// Parses the object after a key, or returns what is wrong with it.
+    /// Parses the object after a key, or returns the error in it.
     fn read(&mut self, rest: &[u8]) -> Result<(), Fault> {
         self.ports.clear();
         if let Some((frequency, spread)) = plain_numbers(rest) {
@@ -109,7 +109,7 @@ impl Holding {
     }
 }
 
-/// What is wrong with a line.
+/// The kinds of errors in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     TooLong,
@@ -239,7 +239,7 @@ impl ProfileReader {
         }
     }
 
-    /// Reads the next line and returns what is wrong with it. A misplaced line was parsed nevertheless.
+    /// Reads the next line and returns the error in it. A misplaced line is parsed nevertheless.
     pub(super) fn next(&mut self) -> Result<Option<Result<(), Fault>>, HoldingsError> {
         while let Some(line) = self.lines.next_line()? {
             (self.number, self.offset) = (line.number, line.offset);

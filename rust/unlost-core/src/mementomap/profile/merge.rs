@@ -9,7 +9,7 @@ use crate::mementomap::merge_heads::{Keyed, SmallestFirst};
 use crate::mementomap::spill_buffer::SpillBuffer;
 use crate::mementomap::{HoldingsError, Progress};
 
-/// Profiles that are read at once: each takes an open file, a read-ahead thread and its buffers.
+/// The maximum number of profiles that are read at once: each takes an open file, a read-ahead thread and its buffers.
 const MAX_OPEN_PROFILES: usize = 64;
 
 /// Memory for the intermediate result while more profiles are pending.

@@ -8,14 +8,14 @@
 mod build;
 mod check;
 mod key_cut;
+mod key_presence;
 mod line;
 mod merge;
-mod seen_keys;
 mod wildcard;
 
 pub use build::{ProfileForm, write_profiles};
 pub use check::{ProfileReport, check_profile};
+pub use key_presence::KeyPresence;
 pub use line::{Holding, ProfileReader};
 pub use merge::merge_profiles;
-pub use seen_keys::SeenKeys;
 pub use wildcard::profiles_to_map;

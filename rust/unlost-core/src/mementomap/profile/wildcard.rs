@@ -25,7 +25,7 @@ pub fn profiles_to_map(
             progress.check_cancelled()?;
             let (cut, holding) = reader.row();
             for (port, frequency) in shares(holding) {
-                // An empty profile: as a line of a map it would exclude all pages below.
+                // A key without holdings is skipped: as a line of a map, it would exclude all pages below it.
                 if frequency > 0 {
                     key.clear();
                     write_map_key(policy, cut, port, &mut key);

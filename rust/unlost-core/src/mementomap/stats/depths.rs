@@ -16,11 +16,11 @@ pub(super) const LEVELS: usize = HOST_LEVELS + PATH_LEVELS;
 /// Registers of the sketch of one prefix: the standard error is 3 %, and small numbers are exact.
 const PREFIX_REGISTERS_LOG: u8 = 10;
 
-/// The minimum pages in the sample for statements about a prefix: the standard error is then a fifth.
+/// The minimum number of sampled pages for an estimate about a prefix: the standard error is then 20 % (1 / √25).
 const MIN_PAGES: u64 = 25;
 
-/// The minimum pairs of pages below one prefix to estimate deviations from the sample of pages: the standard error of
-/// the sum of squares is then a tenth. With fewer, the sample of prefixes is used.
+/// The minimum number of pairs of pages below one prefix to estimate deviations from the sample of pages: the standard
+/// error of the sum of squares is then 10 % (1 / √100). With fewer, the sample of prefixes is used.
 const MIN_PAIRS: u64 = 100;
 
 /// One depth of the tree.
@@ -39,7 +39,7 @@ struct LevelSketch {
 pub struct LevelEstimate {
     /// `H2`, `P3`.
     pub name: String,
-    /// Prefixes, pages that reach this depth, parent nodes.
+    /// Distinct prefixes.
     pub prefixes: u64,
     /// See above.
     pub pages: u64,

@@ -1,6 +1,6 @@
 //! Estimated statistics of unsorted indexes, for everything that needs all rows of a URI-R together.
 //!
-//! Rows are counted exactly. Distinct things are counted by sketches. Statistics of URI-Rs come from a sample: those
+//! Rows are counted exactly. Distinct items are counted by sketches. Statistics of URI-Rs come from a sample: those
 //! with the lowest hashes, all of whose rows are seen in any order. The same holds for pages and prefixes.
 
 use foldhash::fast::FixedState;
@@ -25,7 +25,7 @@ use crate::mementomap::row_filter::RowFilter;
 use crate::mementomap::{BuildOptions, HoldingsError, LineStats, Progress};
 use crate::uri::Segments;
 
-/// The minimum number of sampled URI-Rs, once there are that many.
+/// The minimum number of sampled URI-Rs. If there are fewer, all of them are sampled.
 const SAMPLED: usize = 1 << 16;
 
 /// The number of most archived URI-Rs and hosts that are reported.
@@ -34,17 +34,17 @@ const MAX_REPORTED: usize = 100;
 /// The number of keys that are tracked to find the most frequent ones.
 const TRACKED_KEYS: usize = 1 << 16;
 
-/// More top-level domains than these are not distinguished.
+/// The maximum number of top-level domains that are distinguished.
 const MAX_DOMAINS: usize = 50_000;
 
 /// A sampled URI-R.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampled {
-    /// Its captures.
+    /// The number of its captures.
     pub captures: u64,
-    /// Their years, one bit each.
+    /// The years of its captures, one bit each.
     pub years: u64,
-    /// The month of the first.
+    /// The month of its first capture.
     pub first: u16,
     /// The hash of its host.
     host: u64,
@@ -57,7 +57,7 @@ pub struct BusyUri {
     pub key: String,
     /// A lower bound of its captures.
     pub captures: u64,
-    /// The number of other sampled URI-Rs of its host, and their captures.
+    /// The number of other sampled URI-Rs of its host.
     pub others: u64,
     /// See above.
     pub others_captures: u64,
@@ -65,9 +65,9 @@ pub struct BusyUri {
 
 /// Counts and estimates.
 pub struct Estimates {
-    /// By row.
+    /// Counts by row.
     pub rows: RowCounts,
-    /// URI-Rs, pages and hosts.
+    /// Distinct URI-Rs.
     pub uris: DistinctCounter,
     /// See above.
     pub pages: DistinctCounter,
@@ -75,17 +75,17 @@ pub struct Estimates {
     pub hosts: DistinctCounter,
     /// Hosts that are IP addresses.
     pub ips: DistinctCounter,
-    /// Captures of them.
+    /// Captures of hosts that are IP addresses.
     pub ip_captures: u64,
     /// Captures by top-level domain.
     pub domains: HashMap<Vec<u8>, u64, FixedState>,
     /// Captures by segments and parameters.
     pub path_query: [u64; 36],
-    /// The most archived URI-Rs and hosts.
+    /// The most archived URI-Rs.
     pub top_uris: FrequentItems,
     /// See above.
     pub top_hosts: FrequentItems,
-    /// The tree.
+    /// The tree of pages, by depth.
     pub depths: Depths,
     /// URI-Rs by their hashes.
     pub sample: BottomSample<Sampled>,

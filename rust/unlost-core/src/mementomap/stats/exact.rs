@@ -28,11 +28,11 @@ struct InnerHost {
 /// The result of a block.
 #[derive(Default)]
 struct BlockStatistics {
-    found: RunOutput,
+    run_output: RunOutput,
     paths: PathCounts,
     tree: PathTree,
     inner: Vec<InnerHost>,
-    /// Where the first host ends, and where the last begins.
+    /// The end of the first host's runs, and the start of the last host's.
     first_end: usize,
     last_start: usize,
 }
@@ -41,7 +41,7 @@ impl BlockOutput for BlockStatistics {
     const READS_ROWS: bool = true;
 
     fn clear(&mut self) {
-        self.found.clear();
+        self.run_output.clear();
         self.paths.clear();
         self.inner.clear();
         self.first_end = 0;
@@ -49,37 +49,37 @@ impl BlockOutput for BlockStatistics {
     }
 
     fn on_text(&mut self, bytes: usize) {
-        self.found.on_text(bytes);
+        self.run_output.on_text(bytes);
     }
 
     fn on_row(&mut self, row: &Row<'_>) {
-        self.found.on_row(row);
+        self.run_output.on_row(row);
     }
 
     fn on_foreign(&mut self, scheme: &str) {
-        self.found.on_foreign(scheme);
+        self.run_output.on_foreign(scheme);
     }
 
     fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError> {
-        self.found.push(key, count)
+        self.run_output.push(key, count)
     }
 
     fn finish(&mut self) -> Result<(), HoldingsError> {
-        let all = self.found.runs.len();
+        let all = self.run_output.runs.len();
         if all == 0 {
             return Ok(());
         }
-        self.first_end = self.found.runs.host_end(0);
+        self.first_end = self.run_output.runs.host_end(0);
         let mut start = self.first_end;
         self.last_start = start;
         while start < all {
-            let end = self.found.runs.host_end(start);
+            let end = self.run_output.runs.host_end(start);
             if end == all {
                 break;
             }
             let totals = self
                 .tree
-                .count(&mut self.found.runs, start..end, &mut self.paths);
+                .count(&mut self.run_output.runs, start..end, &mut self.paths);
             self.inner.push(InnerHost { start, totals });
             start = end;
         }
@@ -151,20 +151,20 @@ impl StatisticsCollector {
 
     /// Takes the result of a block.
     fn take(&mut self, block: &mut BlockStatistics) -> Result<(), HoldingsError> {
-        self.out.rows.append(&block.found.rows);
+        self.out.rows.append(&block.run_output.rows);
         self.out.paths.append(&mut block.paths);
-        let all = block.found.runs.len();
+        let all = block.run_output.runs.len();
         if all == 0 {
             return Ok(());
         }
-        self.append_runs(&block.found.runs, 0..block.first_end)?;
+        self.append_runs(&block.run_output.runs, 0..block.first_end)?;
         for host in &block.inner {
             self.end_host()?;
-            let name = block.found.runs.host(host.start);
+            let name = block.run_output.runs.host(host.start);
             self.push(name, host.totals)?;
         }
         if block.last_start < all {
-            self.append_runs(&block.found.runs, block.last_start..all)?;
+            self.append_runs(&block.run_output.runs, block.last_start..all)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 /// Numbers below this are counted in an array: nearly all are small.
-const SMALL: usize = 64;
+const ARRAY_SIZE: usize = 64;
 
 /// Counts of numbers. A sum of n has at most √(2n) distinct summands, so it stays small.
 #[derive(Debug, Clone, Default)]
@@ -19,9 +19,9 @@ impl Histogram {
     /// Counts a number `times` times.
     pub fn add(&mut self, number: u64, times: u64) {
         match usize::try_from(number) {
-            Ok(at) if at < SMALL => {
+            Ok(at) if at < ARRAY_SIZE => {
                 if self.small.is_empty() {
-                    self.small.resize(SMALL, 0);
+                    self.small.resize(ARRAY_SIZE, 0);
                 }
                 self.small[at] += times;
             }

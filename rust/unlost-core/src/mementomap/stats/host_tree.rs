@@ -8,7 +8,7 @@ use super::statistics::{Domain, HOST_LEVELS, Statistics};
 use super::top::{BusyHost, truncated_key};
 use crate::uri::Segments;
 
-/// The number of hosts that are IP addresses to remember: their order does not reveal repeated ones.
+/// The maximum number of IP addresses that are stored to detect repeated ones, which their order does not reveal.
 const MAX_IPS: usize = 1_000_000;
 
 /// The path from the root to the last host.

@@ -17,7 +17,7 @@ use crate::mementomap::tree_key::{restore_key, write_tree_key};
 const PATH_END: u8 = 0;
 
 /// The size of a run without its key: captures, years, first month.
-const NUMBERS: usize = 8 + 8 + 2;
+const RUN_NUMBER_BYTES: usize = 8 + 8 + 2;
 
 /// The parts of one host.
 #[derive(Default)]
@@ -143,7 +143,7 @@ impl Head {
         self.rest.read_exact(&mut length)?;
         self.key.resize(usize::from_le_bytes(length), 0);
         self.rest.read_exact(&mut self.key)?;
-        let mut numbers = [0; NUMBERS];
+        let mut numbers = [0; RUN_NUMBER_BYTES];
         self.rest.read_exact(&mut numbers)?;
         let number = |at: usize| {
             let mut bytes = [0; 8];

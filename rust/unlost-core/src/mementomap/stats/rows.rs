@@ -8,19 +8,19 @@ use hashbrown::HashMap;
 use super::runs::NO_MONTH;
 use crate::index::Row;
 
-/// The first year that is counted separately: the web has no older pages, and the first paper's data begins in 1992.
+/// The first year that is counted separately: the web began in 1990, and the first paper's data begins in 1992.
 pub const FIRST_YEAR: u64 = 1990;
 
-/// The number of such years: the bits of a word.
+/// The number of years that are counted separately: they are stored as the bits of a 64-bit word.
 pub const YEARS: usize = 64;
 
-/// The number of months in them.
+/// The number of months in these years.
 pub const MONTHS: usize = YEARS * 12;
 
 /// Classes of statuses: none or invalid, then 1xx to 5xx.
 pub(super) const CLASSES: usize = 6;
 
-/// More kinds than these are counted together: they are made up.
+/// The maximum number of kinds that are counted separately. Our limit: no real index has as many.
 const MAX_KINDS: usize = 20_000;
 
 /// The maximum length of a stored media type or status.
@@ -29,7 +29,7 @@ const KIND_BYTES: usize = 100;
 /// The number of sampled rows.
 const SAMPLES: usize = 10;
 
-/// The maximum length of a sampled URL: longer ones are no useful examples.
+/// The maximum length of a sampled URL. Longer ones are not useful as examples.
 const SAMPLE_BYTES: usize = 2000;
 
 /// A media type and status verbatim, and their number of rows.
@@ -44,7 +44,7 @@ pub struct KindCount {
 }
 
 /// The size of the cache of recent kinds: nearly all rows are of few kinds.
-const RECENT: usize = 64;
+const RECENT_KINDS: usize = 64;
 
 /// A sampled row: its priority, date and URL.
 type Sample = (u64, u64, Vec<u8>);
@@ -52,15 +52,15 @@ type Sample = (u64, u64, Vec<u8>);
 /// Counts of rows, which can be added up.
 #[derive(Debug, Clone)]
 pub struct RowCounts {
-    /// Bytes of text, and counted rows.
+    /// Bytes of text.
     pub text_bytes: u64,
     /// See above.
     pub captures: u64,
-    /// Bytes of records, and the number of records of known size.
+    /// Bytes of records.
     pub record_bytes: u64,
     /// See above.
     pub sized: u64,
-    /// The first and the last date of 14 digits; 0 if there is none.
+    /// The first date of 14 digits; 0 if there is none.
     pub first: u64,
     /// See above.
     pub last: u64,
@@ -76,7 +76,7 @@ pub struct RowCounts {
     pub further_kinds: u64,
     kind_indexes: HashMap<Vec<u8>, usize, FixedState>,
     kinds: Vec<KindCount>,
-    recent: [usize; RECENT],
+    recent: [usize; RECENT_KINDS],
     word: Vec<u8>,
     samples: Vec<Sample>,
 }
@@ -97,7 +97,7 @@ impl Default for RowCounts {
             further_kinds: 0,
             kind_indexes: HashMap::default(),
             kinds: Vec::new(),
-            recent: [0; RECENT],
+            recent: [0; RECENT_KINDS],
             word: Vec::new(),
             samples: Vec::new(),
         }
@@ -138,7 +138,7 @@ impl RowCounts {
     /// The index of a kind, if it is counted separately.
     fn kind_index(&mut self, mime: &[u8], status: &[u8]) -> Option<usize> {
         let (mime, status) = (cut(mime, KIND_BYTES), cut(status, KIND_BYTES));
-        let recent = recent_place(mime, status);
+        let recent = recent_slot(mime, status);
         let last = self.recent[recent];
         let known = self.kinds.get(last);
         if known.is_some_and(|known| known.mime == mime && known.status == status) {
@@ -274,10 +274,10 @@ impl RowCounts {
 }
 
 /// The cache slot of a kind.
-fn recent_place(mime: &[u8], status: &[u8]) -> usize {
+fn recent_slot(mime: &[u8], status: &[u8]) -> usize {
     let last = |text: &[u8]| text.last().map_or(0, |&byte| usize::from(byte));
     let first = |text: &[u8]| text.first().map_or(0, |&byte| usize::from(byte));
-    (mime.len() + 3 * last(mime) + 5 * first(status) + 7 * last(status)) % RECENT
+    (mime.len() + 3 * last(mime) + 5 * first(status) + 7 * last(status)) % RECENT_KINDS
 }
 
 /// The sampling priority of a row, independent of the reader: the rows with the lowest are sampled.
@@ -287,8 +287,8 @@ pub fn sample_priority(date: u64, url: &[u8]) -> u64 {
     LOTS.hash_one((date, url))
 }
 
-fn cut(text: &[u8], most: usize) -> &[u8] {
-    &text[..text.len().min(most)]
+fn cut(text: &[u8], max_len: usize) -> &[u8] {
+    &text[..text.len().min(max_len)]
 }
 
 fn is_html(mime: &[u8]) -> bool {

@@ -15,11 +15,11 @@ pub(super) const NO_MONTH: u16 = u16::MAX;
 pub(super) struct Run {
     start: usize,
     len: usize,
-    /// Their number.
+    /// The number of captures.
     pub(super) captures: u64,
-    /// Their years, one bit each.
+    /// The years of the captures, one bit each.
     pub(super) years: u64,
-    /// The month of the first, or [`NO_MONTH`].
+    /// The month of the first capture, or [`NO_MONTH`].
     pub(super) first: u16,
 }
 

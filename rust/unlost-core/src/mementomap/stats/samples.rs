@@ -1,20 +1,20 @@
-//! A sample of distinct things, independent of their order and frequency: those with the lowest hashes.
+//! A sample of distinct items, independent of their order and frequency: those with the lowest hashes.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// The data of the things with the lowest hashes. A thing in the sample has all its observations: it can only leave the
-/// sample, never return.
+/// The data of the items with the lowest hashes. An item in the sample has all its observations, since an item that
+/// left the sample cannot return.
 #[derive(Debug, Clone)]
 pub struct BottomSample<T> {
     items: HashMap<u64, T, FixedState>,
-    /// Only things with lower hashes are in the sample.
+    /// Only items with lower hashes are in the sample.
     below: u64,
     min_size: usize,
 }
 
 impl<T> BottomSample<T> {
-    /// A sample of at least `min_size` things, once there are that many, and of less than twice as many.
+    /// Creates a sample of at least `min_size` items, or all if there are fewer, and of less than twice as many.
     #[must_use]
     pub fn new(min_size: usize) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl<T> BottomSample<T> {
         }
     }
 
-    /// The data of the thing with this hash, created by `make`, if it is in the sample.
+    /// The data of the item with this hash, created by `make`, if it is in the sample.
     pub fn add(&mut self, hash: u64, make: impl FnOnce() -> T) -> Option<&mut T> {
         if hash >= self.below {
             return None;
@@ -44,19 +44,19 @@ impl<T> BottomSample<T> {
         self.items.retain(|hash, _| *hash < below);
     }
 
-    /// The sampled share of all things.
+    /// The sampled share of all items.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn share(&self) -> f64 {
         self.below as f64 / u64::MAX as f64
     }
 
-    /// The things of the sample.
+    /// The items of the sample.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.items.values()
     }
 
-    /// The things with their hashes.
+    /// The items with their hashes.
     pub fn pairs(&self) -> impl Iterator<Item = (u64, &T)> {
         self.items.iter().map(|(hash, thing)| (*hash, thing))
     }
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     #[allow(clippy::cast_precision_loss)]
     fn lowest_hashes_keep_all_their_observations() {
-        // Everything comes three times, the second time in reverse.
+        // Each item is added three times, the second time in reverse order.
         let things: Vec<u64> = (0..1000_u64).map(|n| xxh64(&n.to_le_bytes())).collect();
         let mut sample = BottomSample::new(10);
         for &hash in things.iter().chain(things.iter().rev()).chain(&things) {

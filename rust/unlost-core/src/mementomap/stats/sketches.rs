@@ -8,10 +8,10 @@ use datasketches::hll::{HllSketch, HllType};
 
 use crate::mementomap::filter::xxh64;
 
-/// 2^14 registers of a byte each: the standard error is 0.8 %.
+/// 2^14 registers of a byte each: the standard error of `HyperLogLog` is 1.04 / √2^14 = 0.8 %.
 const REGISTERS_LOG: u8 = 14;
 
-/// Estimates the number of distinct things.
+/// Estimates the number of distinct items.
 #[derive(Clone)]
 pub struct DistinctCounter(HllSketch);
 
@@ -27,12 +27,12 @@ impl DistinctCounter {
         Self(HllSketch::new(registers_log, HllType::Hll8))
     }
 
-    /// Adds a thing by its hash.
+    /// Adds an item by its hash.
     pub fn add(&mut self, hash: u64) {
         self.0.update(hash);
     }
 
-    /// Adds a thing by its name.
+    /// Adds an item by its text.
     pub fn add_text(&mut self, name: &[u8]) {
         self.add(xxh64(name));
     }
@@ -78,7 +78,7 @@ impl FrequentItems {
 
     /// The most frequent tracked texts, with lower and upper bounds of their counts.
     #[must_use]
-    pub fn first(&self, most: usize) -> Vec<(String, u64, u64)> {
+    pub fn first(&self, count: usize) -> Vec<(String, u64, u64)> {
         let mut rows: Vec<_> = self
             .0
             .frequent_items(ErrorType::NoFalseNegatives)
@@ -86,7 +86,7 @@ impl FrequentItems {
             .map(|row| (row.item().clone(), row.lower_bound(), row.upper_bound()))
             .collect();
         rows.sort_unstable_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
-        rows.truncate(most);
+        rows.truncate(count);
         rows
     }
 }

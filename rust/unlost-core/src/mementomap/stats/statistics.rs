@@ -13,7 +13,7 @@ pub(super) const HOST_LEVELS: usize = 10;
 /// Path depths, P0 to P11.
 pub(super) const PATH_LEVELS: usize = 12;
 
-/// More top-level domains than these are counted together: there are fewer than 2,000.
+/// The maximum number of top-level domains that are counted separately. The root zone has fewer than 2,000.
 const MAX_DOMAINS: usize = 50_000;
 
 /// A top-level domain.
@@ -21,7 +21,7 @@ const MAX_DOMAINS: usize = 50_000;
 pub struct Domain {
     /// Its label.
     pub name: Vec<u8>,
-    /// Captures in it.
+    /// Captures in the domain.
     pub captures: u64,
     /// URI-Rs.
     pub uris: u64,
@@ -115,9 +115,9 @@ impl PathCounts {
 /// The statistics of indexes.
 #[derive(Debug, Clone)]
 pub struct Statistics {
-    /// By row.
+    /// Counts by row.
     pub rows: RowCounts,
-    /// URI-Rs, pages and hosts.
+    /// Distinct URI-Rs.
     pub uris: u64,
     /// See above.
     pub pages: u64,

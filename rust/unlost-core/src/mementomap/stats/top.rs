@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 /// The number of stored items: enough for a table, and few enough to be merged for each block.
 pub(super) const TOP_COUNT: usize = 100;
 
-/// The maximum length of a stored key: keys of a megabyte must not fill memory.
+/// The maximum length of a stored key. Our limit, since keys may have megabytes.
 const KEY_BYTES: usize = 500;
 
 /// A URI-R with many captures.
@@ -13,9 +13,9 @@ const KEY_BYTES: usize = 500;
 pub struct BusyPage {
     /// Its key, truncated if it is very long.
     pub key: Vec<u8>,
-    /// Captures of it.
+    /// The number of its captures.
     pub captures: u64,
-    /// Captures of its host, and the number of their URI-Rs.
+    /// Captures of its host.
     pub host_captures: u64,
     /// See above.
     pub host_uris: u64,
@@ -26,9 +26,9 @@ pub struct BusyPage {
 pub struct BusyHost {
     /// Its key without path.
     pub host: Vec<u8>,
-    /// Captures of it.
+    /// The number of its captures.
     pub captures: u64,
-    /// The number of their URI-Rs.
+    /// The number of its URI-Rs.
     pub uris: u64,
 }
 

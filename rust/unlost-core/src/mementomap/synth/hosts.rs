@@ -76,7 +76,7 @@ impl<W: Write> Hosts<W> {
         let start = self.key.len();
         while left > 0 {
             let lines_per_domain = KEYS_PER_DOMAIN * LINES_PER_KEY_PERCENT / 100;
-            // Most domains are smaller than the mean.
+            // The distribution is skewed: most domains are smaller than the mean.
             let expected = left / lines_per_domain + 8;
             self.key.push(b',');
             labels.push(expected, left, &mut self.random, &mut self.key);

@@ -64,12 +64,12 @@ impl Labels {
     ) {
         let left = self.end - self.next;
         let gap = random.below((2 * (left / (expected + 1))).max(1));
-        let place = self.next + gap.min(left.saturating_sub(at_most));
-        self.next = place + 1;
+        let position = self.next + gap.min(left.saturating_sub(at_most));
+        self.next = position + 1;
         if self.is_number {
-            out.extend_from_slice(place.to_string().as_bytes());
+            out.extend_from_slice(position.to_string().as_bytes());
         } else {
-            push_syllables(place, self.width, out);
+            push_syllables(position, self.width, out);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::input::Lines;
 use crate::input::Source;
 use crate::uri::{RuleSet, UriError, surt_of_uri};
 
-/// Longer lines cannot be URLs. The same as `unlost.text_lines.MAX_LINE_BYTES`.
+/// The maximum length of a line, equal to `unlost.text_lines.MAX_LINE_BYTES`. Longer lines cannot be URLs.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// The messages of `unlost.text_lines`.
@@ -32,7 +32,7 @@ pub struct RejectedLines {
     pub number: u64,
     /// Its offset in the text, in bytes.
     pub offset: u64,
-    /// What was wrong with it.
+    /// The message about it.
     pub message: String,
 }
 
@@ -65,11 +65,11 @@ impl UrlList {
         while let Some(line) = lines.next_line()? {
             end = (line.number, line.offset);
             if line.too_long {
-                list.refuse("too-long", end, "expected a line of at most 8 MiB");
+                list.reject("too-long", end, "expected a line of at most 8 MiB");
                 continue;
             }
             if line.is_cut {
-                list.refuse("cut-line", end, "the file is damaged before the line ends");
+                list.reject("cut-line", end, "the file is damaged before the line ends");
                 continue;
             }
             let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
@@ -84,13 +84,13 @@ impl UrlList {
                 None => Some(text),
             };
             match text.map(<[u8]>::trim_ascii) {
-                None | Some(b"") => list.refuse("no-column", end, NO_COLUMN),
+                None | Some(b"") => list.reject("no-column", end, NO_COLUMN),
                 Some(uri) if uri.iter().any(u8::is_ascii_control) => {
-                    list.refuse("bad-uri", end, BAD_URI);
+                    list.reject("bad-uri", end, BAD_URI);
                 }
                 Some(uri) => {
                     if let Err(error) = list.add(uri) {
-                        list.refuse(error.kind(), end, &error.to_string());
+                        list.reject(error.kind(), end, &error.to_string());
                     }
                 }
             }
@@ -102,7 +102,7 @@ impl UrlList {
                 }
                 _ => "the compressed data is damaged behind this line: what came before was read",
             };
-            list.refuse(damage.kind(), end, message);
+            list.reject(damage.kind(), end, message);
         }
         let Self { text, pages, .. } = &mut list;
         pages.sort_unstable_by(|a, b| a.texts(text).cmp(&b.texts(text)));
@@ -135,7 +135,7 @@ impl UrlList {
         Ok(())
     }
 
-    fn refuse(&mut self, kind: &'static str, (number, offset): (u64, u64), message: &str) {
+    fn reject(&mut self, kind: &'static str, (number, offset): (u64, u64), message: &str) {
         if let Some(known) = self.rejected.iter_mut().find(|known| known.kind == kind) {
             known.count += 1;
         } else {
@@ -159,8 +159,8 @@ impl UrlList {
     ) -> io::Result<()> {
         let same_key = |a: &Entry, b: &Entry| a.texts(&self.text).0 == b.texts(&self.text).0;
         let mut candidates = self.pages.chunk_by(same_key).count() as u64;
-        let usual = lines.saturating_mul(100).div_ceil(CAPTURES_PERCENT);
-        let (mut pages, mut left) = (usual.min(candidates), lines);
+        let default_pages = lines.saturating_mul(100).div_ceil(CAPTURES_PERCENT);
+        let (mut pages, mut left) = (default_pages.min(candidates), lines);
         for page in self.pages.chunk_by(same_key) {
             let is_chosen = random.below(candidates) < pages;
             candidates -= 1;
@@ -219,13 +219,13 @@ fn push_json(uri: &[u8], out: &mut Vec<u8>) {
         return;
     }
     for chunk in uri.utf8_chunks() {
-        for letter in chunk.valid().chars() {
-            match letter {
-                '"' | '\\' => out.extend([b'\\', letter as u8]),
-                ' '..='~' => out.push(letter as u8),
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => out.extend([b'\\', character as u8]),
+                ' '..='~' => out.push(character as u8),
                 _ => {
                     let mut units = [0; 2];
-                    for unit in letter.encode_utf16(&mut units) {
+                    for unit in character.encode_utf16(&mut units) {
                         out.extend(format!("\\u{unit:04x}").bytes());
                     }
                 }

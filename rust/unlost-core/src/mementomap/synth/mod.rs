@@ -30,7 +30,7 @@ use output::Output;
 use random::Random;
 use rows::Rows;
 
-/// What to generate.
+/// The settings of the generator.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// The exact number of lines.

@@ -37,8 +37,8 @@ pub(super) struct Output<W: Write> {
     shuffle: Option<Shuffle>,
 }
 
-/// Each new line replaces one in the pool, which is written: lines move by a quarter of a million on average, some much
-/// further, and memory is bounded.
+/// Each new line replaces a random one in the pool, which is written. Lines move by a quarter of a million lines on
+/// average, some much further, and memory is bounded.
 struct Shuffle {
     random: Random,
     pool: Vec<Vec<u8>>,

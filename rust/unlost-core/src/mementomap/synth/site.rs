@@ -10,10 +10,10 @@ use super::random::Random;
 use super::rows::{Page, Rows};
 use super::tables::{CAPTURES, HTML_ENDINGS, KEYS_PER_SEGMENT, PATHS, QUERIED, QUERIES, TYPES};
 
-/// How often the URL of a page differs from its key. Our assumption, like the other small shares here.
-const CAPITALS: f64 = 1.0 / 16.0;
-const NUMBERS: f64 = 1.0 / 16.0;
-const TWINS: f64 = 1.0 / 16.0;
+/// How often the URL of a page differs from its key. Our assumption, as are the other small shares in this file.
+const CAPITALIZED_SHARE: f64 = 1.0 / 16.0;
+const NUMBER_SHARE: f64 = 1.0 / 16.0;
+const TWIN_SHARE: f64 = 1.0 / 16.0;
 
 /// Names of a query's first parameter; that of the second sorts after all of them.
 const PARAMETERS: [&[u8]; 8] = [b"a", b"article", b"cat", b"id", b"id", b"p", b"page", b"q"];
@@ -80,7 +80,7 @@ impl<'a, W: Write> Site<'a, W> {
         let root = PATHS[0];
         let is_parent = self.remaining.keys.is_some() || self.random.chance(root.parents);
         let is_page = self.remaining.keys.is_some() || !is_parent || self.random.chance(root.own);
-        let has_numbers = self.random.chance(NUMBERS);
+        let has_numbers = self.random.chance(NUMBER_SHARE);
         if is_page {
             self.page(HTML, is_parent, false)?;
             // Words sort after `?`, numbers before.
@@ -134,7 +134,7 @@ impl<'a, W: Write> Site<'a, W> {
         Ok(())
     }
 
-    /// Makes a name look like those of pages.
+    /// Converts a name to the form of page names.
     fn lengthen(&mut self) {
         let bits = self.random.bits();
         let syllables = |bits: u64, count, out: &mut Vec<u8>| push_syllables(bits, count, out);
@@ -176,7 +176,7 @@ impl<'a, W: Write> Site<'a, W> {
             self.page(kind, parent.is_some(), false)?;
         }
         let mut written = 1;
-        if self.key.len() == name && siblings > 2 && self.random.chance(TWINS) {
+        if self.key.len() == name && siblings > 2 && self.random.chance(TWIN_SHARE) {
             self.key.push(b'-');
             push_syllables(self.random.bits(), 1, self.key);
             self.page(HTML, false, false)?;
@@ -188,7 +188,7 @@ impl<'a, W: Write> Site<'a, W> {
         }
         if let Some(branching) = parent {
             let count = self.random.draw(branching.children);
-            let are_numbers = self.random.chance(NUMBERS);
+            let are_numbers = self.random.chance(NUMBER_SHARE);
             self.children(depth, count, are_numbers)?;
         }
         if is_page && kind == HTML {
@@ -203,9 +203,9 @@ impl<'a, W: Write> Site<'a, W> {
         TYPES
             .iter()
             .position(|(_, _, part)| {
-                let found = share < *part;
+                let is_drawn = share < *part;
                 share = share.saturating_sub(*part);
-                found
+                is_drawn
             })
             .unwrap_or(HTML)
     }
@@ -262,7 +262,7 @@ impl<'a, W: Write> Site<'a, W> {
             ends_in_slash: is_folder && self.random.bits() >> 63 == 0,
             is_swapped: is_query && self.random.bits() >> 62 == 0,
         };
-        let has_capitals = self.random.chance(CAPITALS);
+        let has_capitals = self.random.chance(CAPITALIZED_SHARE);
         let tail = &self.key[self.host_length..];
         for (url, scheme) in self.urls.iter_mut().zip(self.schemes) {
             url.truncate(scheme);

@@ -5,8 +5,8 @@ use super::random::{Law, ParetoTail};
 
 /// The parents of domains in byte order, with their captures per million.
 ///
-/// The first ten by size are those of Table 1; the other 3 % of the captures are distributed over other domains by our
-/// own guess. Some have two labels, so that public suffixes of two labels occur.
+/// The first ten by size are those of Table 1; the distribution of the other 3 % of the captures over other domains is
+/// our assumption. Some have two labels, so that public suffixes of two labels occur.
 pub(super) const ROOTS: [(&str, u64); 27] = [
     ("ao,co", 2_955),
     ("biz", 1_100),
@@ -57,8 +57,8 @@ const fn branching(parents: f64, own: f64, law: Law, scale: f64) -> Branching {
     }
 }
 
-/// Hosts from H2, the registered domain, to H8; what is deeper has no children. Means 8.53, 8.95, 7.77, 6.28, 3.42,
-/// 4.55, 1.
+/// Hosts from H2, the registered domain, to H8; deeper ones have no children. Means 8.53, 8.95, 7.77, 6.28, 3.42, 4.55,
+/// 1.
 pub(super) const HOST_BRANCHING: [Branching; 7] = [
     branching(0.1224, 0.532, Law::Heavy, 4.814),
     branching(0.0688, 0.585, Law::Heavy, 5.068),
@@ -69,7 +69,7 @@ pub(super) const HOST_BRANCHING: [Branching; 7] = [
     branching(0.7993, 0.908, Law::Square, 0.0),
 ];
 
-/// Paths from P0, the host's root, to P10; what is deeper has no children. Means 25, 7.25, 4.96, 3.26, 3.29, 2.7, 2.48,
+/// Paths from P0, the host's root, to P10; deeper ones have no children. Means 25, 7.25, 4.96, 3.26, 3.29, 2.7, 2.48,
 /// 2.09, 2.01, 2.13, 1.76.
 pub(super) const PATHS: [Branching; 11] = [
     branching(0.9977, 0.762, Law::Heavy, 14.769),
@@ -85,7 +85,7 @@ pub(super) const PATHS: [Branching; 11] = [
     branching(0.0326, 0.008, Law::Square, 1.129),
 ];
 
-/// Keys of a domain, Table 8: the mean of H2. Only affects the spread of names over the alphabet.
+/// Keys of a domain, from Table 8: the mean of H2. Affects only the distribution of names over the alphabet.
 pub(super) const KEYS_PER_DOMAIN: u64 = 551;
 
 /// Keys at or below a first path segment, Table 8: the mean of P1.
@@ -163,7 +163,8 @@ pub(super) const STATUSES: [[&[u8]; 2]; 4] = [
 /// Pages without children or queries, by file extension, and their share per hundred.
 ///
 /// Section 5.4: 54 % of the captures are HTML of status 200, Table 6: 79 % have a status of 2xx; so 68 % of the pages
-/// are HTML, and since all with queries or children are, 52 % of the rest. Which the others are is our own guess.
+/// are HTML, and since all with queries or children are, 52 % of the rest. The distribution of the others is our
+/// assumption.
 pub(super) const TYPES: [(&str, &str, u64); 8] = [
     (".html", "text/html", 52),
     (".jpg", "image/jpeg", 19),

@@ -21,7 +21,7 @@ impl Brotli {
     pub fn new() -> Self {
         let memory = StandardAlloc::default;
         Self {
-            // Rejects the windows of up to a gigabyte that are not part of the standard.
+            // Rejects large windows (up to 1 GiB), which are not part of RFC 7932.
             state: BrotliState::new_strict(memory(), memory(), memory()),
             has_begun: false,
             is_over: false,

@@ -1,11 +1,13 @@
-//! Chunked transfer coding. Some crawlers store bodies that were dechunked under headers that still say `chunked`.
+//! Chunked transfer coding (RFC 9112, 7.1). Some crawlers store dechunked bodies under headers that still declare
+//! `chunked`.
 //!
-//! A chunked body has its first chunk end where its size says, followed by the next one. Until that is certain, which
-//! may take megabytes, both interpretations are followed.
+//! In a chunked body, the first chunk ends at its declared size and is followed by another chunk. Until that is
+//! certain, which may take megabytes, both interpretations are processed.
 
 use super::{Outcome, Stage};
 
-/// The longest line with a chunk size.
+/// The maximum length of a line with a chunk size and extensions. Our limit; RFC 9112, 7.1.1 recommends one, but gives
+/// no number.
 const MAX_LINE: usize = 4096;
 
 enum State {

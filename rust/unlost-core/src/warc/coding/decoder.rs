@@ -29,7 +29,7 @@ pub enum CodingDecoder {
 impl CodingDecoder {
     /// Returns the decoder for a coding, judged by the first bytes of a body; None if they cannot be in it.
     ///
-    /// Data that begins like gzip is gzip under any name; other names are more reliable.
+    /// Data that begins like gzip is gzip, whichever coding is declared.
     pub fn of(coding: &str, head: &[u8]) -> Option<Self> {
         if is_gzip(head) && (coding == "gzip" || head.len() > 2) {
             return Some(Self::Zlib(Box::new(Zlib::new(Container::Gzip))));
@@ -84,7 +84,8 @@ impl CodingDecoder {
     }
 }
 
-/// Checks what every gzip member begins with: two magic bytes, the method, and flags of which three are never set.
+/// Checks the start of a gzip member (RFC 1952, 2.3): two magic bytes, the method, and the three reserved flags, which
+/// must be zero.
 fn is_gzip(head: &[u8]) -> bool {
     head.starts_with(&[0x1f, 0x8b])
         && head.get(2).is_none_or(|&method| method == 8)

@@ -3,10 +3,10 @@
 use super::decoder::{CodingDecoder, DecodeError};
 use super::{BLOCK_BYTES, Outcome, Stage, names};
 
-/// Bytes that decide whether a body is text.
+/// The number of leading bytes that are inspected to detect text.
 const SNIFF_BYTES: usize = 512;
 
-/// Input of this length that decodes to nothing is an error, not plain data.
+/// Our limit: longer input without any decoded output is an error, not plain data.
 const MAX_UNDECIDED_BYTES: usize = 1 << 16;
 
 pub struct Layer {
@@ -151,9 +151,9 @@ impl Layer {
             self.is_refused = !is_text && names::is_unsupported(&self.coding);
             return;
         }
-        self.decoder = CodingDecoder::of(&self.coding, head).filter(|found| {
-            // Text with a coding header: it is plain text, unless all of it happens to be validly encoded.
-            !is_text || found.is_certain() || (is_all && is_whole(&self.coding, head))
+        self.decoder = CodingDecoder::of(&self.coding, head).filter(|detected| {
+            // Text with a coding header is plain text, unless all of it is validly encoded.
+            !is_text || detected.is_certain() || (is_all && is_whole(&self.coding, head))
         });
         if self.decoder.as_ref().is_none_or(CodingDecoder::is_certain) {
             self.undecided = None;

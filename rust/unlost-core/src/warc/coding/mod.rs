@@ -28,31 +28,31 @@ use output::Output;
 /// the data arrives.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// Codings per body. Servers use at most two; more is an attack, not a mistake.
+/// The maximum number of codings per body. Our limit: servers use at most two.
 const MAX_CODINGS: usize = 4;
 
-/// Why a body is left encoded.
+/// The reasons why a body is not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It is in a coding that is not supported, or in too many.
+pub enum NotDecoded {
+    /// The coding is not supported, or there are too many codings.
     Coding,
-    /// Decoded, it would be longer than the limit.
+    /// The decoded body would be longer than the limit.
     TooLong,
 }
 
 /// A body without its codings or, if they cannot be removed, with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// Its SHA-1, if that was requested.
+    /// The SHA-1 of the body, if requested.
     pub digest: Option<[u8; 20]>,
-    /// Its length in bytes; at most the limit, if decoding stopped there.
+    /// The length in bytes; at most the limit, if decoding stopped there.
     pub len: u64,
-    /// Its first bytes, as many as were requested.
+    /// The first bytes, up to the requested number.
     pub head: Vec<u8>,
-    /// Whether it is truncated or damaged.
+    /// Whether the body is truncated or damaged.
     pub is_broken: bool,
-    /// Why this is the body as stored.
-    pub refusal: Option<Refusal>,
+    /// Why the body is not decoded; `None` if it is.
+    pub not_decoded: Option<NotDecoded>,
 }
 
 /// Decodes one body whose stored bytes arrive in pieces.
@@ -100,14 +100,14 @@ impl BodyDecoder {
             is_refused,
             is_too_long,
         } = self.stage.outcome();
-        let refusal = if is_refused || self.has_too_many {
-            Some(Refusal::Coding)
+        let not_decoded = if is_refused || self.has_too_many {
+            Some(NotDecoded::Coding)
         } else {
-            is_too_long.then_some(Refusal::TooLong)
+            is_too_long.then_some(NotDecoded::TooLong)
         };
-        match (refusal, self.stored) {
-            (Some(_), Some(stored)) => stored.into_body(false, refusal),
-            _ => output.into_body(is_broken, refusal),
+        match (not_decoded, self.stored) {
+            (Some(_), Some(stored)) => stored.into_body(false, not_decoded),
+            _ => output.into_body(is_broken, not_decoded),
         }
     }
 
@@ -119,7 +119,7 @@ impl BodyDecoder {
         match self.stored {
             Some(stored) if outcome.is_refused => {
                 let is_over = stored.len() > stored.head_len();
-                (stored.into_body(false, Some(Refusal::Coding)), is_over)
+                (stored.into_body(false, Some(NotDecoded::Coding)), is_over)
             }
             _ => {
                 let is_over = outcome.is_too_long;
@@ -234,13 +234,13 @@ mod tests {
     #[test]
     fn body_over_the_limit_is_returned_as_stored() {
         let body = decode_body(&["chunked"], b"5\r\nhello\r\n0\r\n\r\n", 4);
-        assert_eq!(body.refusal, Some(Refusal::TooLong));
+        assert_eq!(body.not_decoded, Some(NotDecoded::TooLong));
         assert_eq!(body.head, b"5\r\nhello\r\n0\r\n\r\n");
     }
 
     #[test]
     fn body_with_too_many_codings_is_not_decoded() {
         let body = decode_body(&["gzip"; 5], b"\x1f\x8b\x08", 100);
-        assert_eq!((body.refusal, body.len), (Some(Refusal::Coding), 3));
+        assert_eq!((body.not_decoded, body.len), (Some(NotDecoded::Coding), 3));
     }
 }

@@ -29,25 +29,25 @@ pub fn codings_of<'a, F>(fields: impl Fn() -> F) -> Vec<String>
 where
     F: DoubleEndedIterator<Item = (&'a str, &'a [u8])>,
 {
-    let mut found = Vec::new();
+    let mut codings = Vec::new();
     for field in ["transfer-encoding", "content-encoding"] {
         for (name, value) in fields().rev() {
             if name.eq_ignore_ascii_case(field) {
-                add_codings(value, &mut found);
+                add_codings(value, &mut codings);
             }
         }
     }
-    found
+    codings
 }
 
-fn add_codings(value: &[u8], found: &mut Vec<String>) {
+fn add_codings(value: &[u8], codings: &mut Vec<String>) {
     for part in value.rsplit(|&byte| byte == b',') {
         let end = memchr::memchr(b';', part).unwrap_or(part.len());
         // As Latin-1, in which every byte is a character.
         let text: String = part[..end].iter().map(|&byte| char::from(byte)).collect();
         let name = text.trim_matches(is_space).to_lowercase();
         if !NOT_CODINGS.contains(&name.as_str()) {
-            found.push(if name == "x-gzip" {
+            codings.push(if name == "x-gzip" {
                 "gzip".to_owned()
             } else {
                 name
@@ -61,7 +61,7 @@ fn is_space(char: char) -> bool {
     char.is_whitespace() || matches!(char, '\x1c'..='\x1f')
 }
 
-/// Whether this names a known coding that is not supported; `br with a dictionary` is not br.
+/// Whether this is a known coding that is not supported. A name with further words is not that of its first word.
 pub fn is_unsupported(coding: &str) -> bool {
     let first = coding.split(is_space).find(|word| !word.is_empty());
     UNSUPPORTED.contains(&coding) || first.is_some_and(|word| SUPPORTED.contains(&word))
@@ -77,7 +77,7 @@ mod tests {
             ("Content-Encoding", b"deflate, X-GZIP;q=1, identity"),
             ("transfer-encoding", b"Chunked"),
         ];
-        let found = codings_of(|| fields.iter().copied());
-        assert_eq!(found, ["chunked", "gzip", "deflate"]);
+        let codings = codings_of(|| fields.iter().copied());
+        assert_eq!(codings, ["chunked", "gzip", "deflate"]);
     }
 }

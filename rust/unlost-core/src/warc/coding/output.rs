@@ -2,7 +2,7 @@
 
 use sha1::{Digest, Sha1};
 
-use super::{Body, Refusal};
+use super::{Body, NotDecoded};
 
 /// What to compute for a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,13 @@ impl Output {
         self.head.len() as u64
     }
 
-    pub fn into_body(self, is_broken: bool, refusal: Option<Refusal>) -> Body {
+    pub fn into_body(self, is_broken: bool, not_decoded: Option<NotDecoded>) -> Body {
         Body {
             digest: self.hash.map(|hash| hash.finalize().into()),
             len: self.len,
             head: self.head,
             is_broken,
-            refusal,
+            not_decoded,
         }
     }
 }

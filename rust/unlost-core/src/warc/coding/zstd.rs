@@ -6,7 +6,7 @@ use super::BLOCK_BYTES;
 use super::decoder::{ByteSink, DAMAGED, DecodeError};
 use crate::warc::zstd::{MAGIC, skippable};
 
-/// Windows up to what `zstd --ultra` uses by default: 128 MiB.
+/// The maximum window: 128 MiB, the largest that the `zstd` command decompresses without `--long`.
 const WINDOW_LOG: u32 = 27;
 
 enum Position {

@@ -5,21 +5,21 @@ use std::io::{Read, Result};
 use sha1::{Digest, Sha1};
 
 use super::Scanner;
-use crate::warc::coding::{Body, BodyDecoder, BodyOptions, Refusal};
+use crate::warc::coding::{Body, BodyDecoder, BodyOptions, NotDecoded};
 use crate::warc::fields;
 use crate::warc::head::{Block, HeadResult, MAX_HTTP_HEAD, read_http};
 use crate::warc::record::{Details, Record, sha1_digest};
 
-/// The maximum length of a decoded body in bytes. More is a decompression bomb.
+/// The maximum length of a decoded body in bytes. Our limit against decompression bombs.
 const MAX_BODY: u64 = 1 << 32;
 
-/// The maximum ratio of decoded to stored length: slightly more than deflate can reach.
+/// The maximum ratio of decoded to stored length: slightly more than the 1,032 that deflate can reach.
 const MAX_RATIO: u64 = 1100;
 
 /// The decoded length that is always allowed: Brotli compresses a megabyte of zeros into a few bytes.
 const MIN_DECODED_LIMIT: u64 = 1 << 20;
 
-/// What is known of a payload after its HTTP header.
+/// The state of a payload after its HTTP header.
 #[derive(Default)]
 struct Payload {
     has_bad_head: bool,
@@ -109,13 +109,13 @@ impl<R: Read> Scanner<R> {
             let message = "a body breaks off in its transfer or content coding";
             self.report("cut-coding", offset, message);
         }
-        match body.refusal {
-            Some(Refusal::Coding) => {
+        match body.not_decoded {
+            Some(NotDecoded::Coding) => {
                 let message =
                     "a body is in a coding that cannot be undone: it is taken as it is stored";
                 self.report("bad-coding", offset, message);
             }
-            Some(Refusal::TooLong) => {
+            Some(NotDecoded::TooLong) => {
                 let message = "a body is too long without its coding: it is taken as it is stored";
                 self.report("coding-too-long", offset, message);
             }

@@ -138,12 +138,12 @@ impl<R: Read> Scanner<R> {
         loop {
             let available = self.text.peek(PEEK_BYTES)?;
             let is_last = available.len() < PEEK_BYTES;
-            let found = if is_arc {
+            let record_start = if is_arc {
                 find_arc_record(available)
             } else {
                 find_warc_record(available)
             };
-            // Retain what may begin a record whose line is not complete yet.
+            // Retain bytes that may be the incomplete first line of a record.
             let retained = if is_last {
                 0
             } else if is_arc {
@@ -151,9 +151,9 @@ impl<R: Read> Scanner<R> {
             } else {
                 6
             };
-            let passed = found.unwrap_or(available.len() - retained);
-            self.text.consume(passed);
-            if found.is_some() || is_last {
+            let skipped = record_start.unwrap_or(available.len() - retained);
+            self.text.consume(skipped);
+            if record_start.is_some() || is_last {
                 return Ok(self.text.position() - from);
             }
         }

@@ -8,7 +8,7 @@ use super::lookup::MapRows;
 use crate::texts::text;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Panel>()
+    module.add_class::<CoreMultiLookup>()
 }
 
 /// The status of a page, as explained in `unlost.mementomap.lookup`.
@@ -25,7 +25,7 @@ mod status {
     pub const DAMAGED: u8 = 9;
 }
 
-/// An archive's map, if it has one, and its filters.
+/// The indexes of an archive: its map, if it has one, and its filters.
 struct ArchiveIndexes {
     map: Option<Py<MapRows>>,
     filters: Vec<Py<FilterFile>>,
@@ -35,15 +35,15 @@ type PyArchiveIndexes = (Option<Py<MapRows>>, Vec<Py<FilterFile>>);
 
 /// The maps and filters of several archives.
 #[pyclass(frozen, module = "unlost._core")]
-struct Panel(Vec<ArchiveIndexes>);
+struct CoreMultiLookup(Vec<ArchiveIndexes>);
 
 #[pymethods]
-impl Panel {
+impl CoreMultiLookup {
     #[new]
-    fn new(seats: Vec<PyArchiveIndexes>) -> Self {
-        let seats = seats.into_iter();
+    fn new(archives: Vec<PyArchiveIndexes>) -> Self {
+        let archives = archives.into_iter();
         Self(
-            seats
+            archives
                 .map(|(map, filters)| ArchiveIndexes { map, filters })
                 .collect(),
         )
@@ -52,8 +52,12 @@ impl Panel {
     /// One byte per archive. Does not release the GIL, which would take longer than the look-up.
     fn lookup_key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let query = text(key)?;
-        let found: Vec<u8> = self.0.iter().map(|seat| seat.status(&query)).collect();
-        Ok(PyBytes::new(key.py(), &found))
+        let statuses: Vec<u8> = self
+            .0
+            .iter()
+            .map(|archive| archive.status(&query))
+            .collect();
+        Ok(PyBytes::new(key.py(), &statuses))
     }
 }
 

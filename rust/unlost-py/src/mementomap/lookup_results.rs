@@ -5,32 +5,32 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyType};
-use unlost_core::mementomap::lookup::{self, GROUP};
+use unlost_core::mementomap::lookup::{self, GROUP_SIZE};
 
-use super::answer::Answer;
+use super::lookup_result::LookupResult;
 use crate::errors::uri_error;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Answers>()?;
-    module.add_class::<AnswersIterator>()?;
+    module.add_class::<LookupResults>()?;
+    module.add_class::<LookupResultsIterator>()?;
     let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;
-    sequence.call_method1("register", (module.py().get_type::<Answers>(),))?;
+    sequence.call_method1("register", (module.py().get_type::<LookupResults>(),))?;
     Ok(())
 }
 
-/// The results of many queries in order: for each an Answer, or the UriError that says why the query is invalid.
+/// The results of many queries in order: for each a LookupResult, or the UriError of an invalid query.
 ///
-/// A sequence, equal to a list of the same items. Items are created on access: many callers only need to know what is
-/// held, or drop each item before the next. The fastest way to a list of all is a slice, answers[:], during which the
-/// garbage collector does not run repeatedly.
+/// A sequence, equal to a list of the same items. Items are created on access, since many callers need only `held`, or
+/// drop each item before the next. The fastest way to create a list of all items is a slice, results[:], which suspends
+/// the garbage collector.
 #[pyclass(frozen, sequence, module = "unlost._core")]
-pub struct Answers {
+pub struct LookupResults {
     /// All but the last are full.
     groups: Vec<Arc<lookup::LookupResults>>,
     len: usize,
 }
 
-impl Answers {
+impl LookupResults {
     pub fn new(groups: Vec<lookup::LookupResults>) -> Self {
         Self {
             len: groups.iter().map(lookup::LookupResults::len).sum(),
@@ -39,8 +39,8 @@ impl Answers {
     }
 
     fn item<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        match Answer::of(&self.groups[i / GROUP], i % GROUP) {
-            Ok(answer) => Ok(Bound::new(py, answer)?.into_any()),
+        match LookupResult::of(&self.groups[i / GROUP_SIZE], i % GROUP_SIZE) {
+            Ok(result) => Ok(Bound::new(py, result)?.into_any()),
             Err(error) => uri_error(py, error),
         }
     }
@@ -53,7 +53,7 @@ impl Answers {
 }
 
 #[pymethods]
-impl Answers {
+impl LookupResults {
     /// For each whether the page is held; false for invalid URLs.
     #[getter]
     fn held<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -65,37 +65,41 @@ impl Answers {
         self.len
     }
 
-    fn __getitem__<'py>(&self, place: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = place.py();
-        if let Ok(slice) = place.cast::<PySlice>() {
-            let places = slice.indices(isize::try_from(self.len)?)?;
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = index.py();
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let indices = slice.indices(isize::try_from(self.len)?)?;
             let items = PyList::empty(py);
             without_collecting(py, || {
-                let mut at = places.start;
-                for _ in 0..places.slicelength {
-                    items.append(self.item(py, at.unsigned_abs())?)?;
-                    at += places.step;
+                let mut position = indices.start;
+                for _ in 0..indices.slicelength {
+                    items.append(self.item(py, position.unsigned_abs())?)?;
+                    position += indices.step;
                 }
                 Ok(())
             })?;
             return Ok(items.into_any());
         }
-        let asked: isize = place
+        let requested: isize = index
             .extract()
-            .map_err(|_| PyTypeError::new_err("answers are numbered: give a number or a slice"))?;
+            .map_err(|_| PyTypeError::new_err("results are numbered: give a number or a slice"))?;
         let len = isize::try_from(self.len)?;
-        let i = if asked < 0 { asked + len } else { asked };
+        let i = if requested < 0 {
+            requested + len
+        } else {
+            requested
+        };
         if i < 0 || i >= len {
             return Err(PyIndexError::new_err(format!(
-                "there are {len} answers, none numbered {asked}"
+                "there are {len} results, none numbered {requested}"
             )));
         }
         self.item(py, i.unsigned_abs())
     }
 
-    fn __iter__(answers: Bound<'_, Self>) -> AnswersIterator {
-        AnswersIterator {
-            answers: answers.unbind(),
+    fn __iter__(results: Bound<'_, Self>) -> LookupResultsIterator {
+        LookupResultsIterator {
+            results: results.unbind(),
             next: 0,
         }
     }
@@ -120,10 +124,11 @@ impl Answers {
 
     fn __repr__(&self) -> String {
         let held = self.held_each().filter(|&held| held).count();
-        format!("<{} answers, {held} held>", self.len)
+        format!("<{} results, {held} held>", self.len)
     }
 
-    /// For annotations: `Answers[Answer]` without invalid URLs, `Answers[Answer | UriError]` otherwise.
+    /// For annotations: `LookupResults[LookupResult]` without invalid URLs, `LookupResults[LookupResult | UriError]`
+    /// otherwise.
     #[classmethod]
     fn __class_getitem__<'py>(
         class: &Bound<'py, PyType>,
@@ -148,23 +153,23 @@ fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> Py
 
 /// Iterates over results.
 #[pyclass(module = "unlost._core")]
-struct AnswersIterator {
-    answers: Py<Answers>,
+struct LookupResultsIterator {
+    results: Py<LookupResults>,
     next: usize,
 }
 
 #[pymethods]
-impl AnswersIterator {
+impl LookupResultsIterator {
     fn __iter__(iterator: PyRef<'_, Self>) -> PyRef<'_, Self> {
         iterator
     }
 
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let answers = self.answers.get();
-        if self.next == answers.len {
+        let results = self.results.get();
+        if self.next == results.len {
             return Ok(None);
         }
         self.next += 1;
-        answers.item(py, self.next - 1).map(Some)
+        results.item(py, self.next - 1).map(Some)
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString, PyType};
 use unlost_core::mementomap::Frequency;
-use unlost_core::mementomap::lookup::{self, LookupResults};
+use unlost_core::mementomap::lookup;
 use unlost_core::uri::UriError;
 
 use crate::errors::raise_input;
@@ -16,45 +16,45 @@ use crate::errors::raise_input;
 static FREQUENCY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Answer>()
+    module.add_class::<LookupResult>()
 }
 
-/// What a map says about one page: Answer(key, held, matched=None, frequency=None).
+/// The result of looking up a page in a map: LookupResult(key, held, matched=None, frequency=None).
 ///
 /// key: the page's key, without its query. held: whether the archive holds it, according to the map. matched: the
 /// matched key of the map; None if no key of the map covers the page, which is then not held. frequency: the frequency
 /// of that key; None as well if nothing matched.
 ///
-/// Answers with the same values are equal, and can be hashed and pickled.
+/// Results with the same values are equal, and can be hashed and pickled.
 ///
-/// >>> Answer("org,arxiv)/pdf/1", False, "org,arxiv)/pdf/*", Frequency(0))
-/// Answer(key='org,arxiv)/pdf/1', held=False, matched='org,arxiv)/pdf/*', frequency='0')
+/// >>> LookupResult("org,arxiv)/pdf/1", False, "org,arxiv)/pdf/*", Frequency(0))
+/// LookupResult(key='org,arxiv)/pdf/1', held=False, matched='org,arxiv)/pdf/*', frequency='0')
 #[pyclass(frozen, eq, hash, module = "unlost._core")]
-pub struct Answer {
+pub struct LookupResult {
     /// Shared with other results of the same batch: the texts of most are never requested.
-    group: Arc<LookupResults>,
+    group: Arc<lookup::LookupResults>,
     place: u32,
     held: bool,
 }
 
-impl PartialEq for Answer {
+impl PartialEq for LookupResult {
     fn eq(&self, other: &Self) -> bool {
         self.held == other.held && self.result() == other.result()
     }
 }
 
-impl Eq for Answer {}
+impl Eq for LookupResult {}
 
-impl Hash for Answer {
+impl Hash for LookupResult {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Equal results have equal keys; the other fields seldom differ for one key.
         self.result().key.hash(state);
     }
 }
 
-impl Answer {
+impl LookupResult {
     /// One of a group: the result of a query, or why the query is invalid.
-    pub fn of(group: &Arc<LookupResults>, place: usize) -> Result<Self, &UriError> {
+    pub fn of(group: &Arc<lookup::LookupResults>, place: usize) -> Result<Self, &UriError> {
         group.get(place)?;
         Ok(Self {
             group: Arc::clone(group),
@@ -66,8 +66,8 @@ impl Answer {
 
     fn result(&self) -> lookup::LookupResult<'_> {
         match self.group.get(self.place as usize) {
-            Ok(answer) => answer,
-            Err(_) => unreachable!("what is no answer is not made one"),
+            Ok(result) => result,
+            Err(_) => unreachable!("only a valid result becomes an object"),
         }
     }
 
@@ -89,7 +89,7 @@ fn string<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> 
 }
 
 #[pymethods]
-impl Answer {
+impl LookupResult {
     #[new]
     #[pyo3(signature = (key, held, matched=None, frequency=None))]
     fn new(
@@ -109,17 +109,14 @@ impl Answer {
                 Some(read.ok_or_else(|| raise_input(text.py(), message()))?)
             }
         };
-        let found = match (matched.as_deref(), frequency) {
+        let matched = match (matched.as_deref(), frequency) {
             (Some(matched), Some(frequency)) => Some((matched, frequency)),
             (None, None) => None,
             _ => return Err(PyTypeError::new_err("matched and frequency come together")),
         };
-        let answer = lookup::LookupResult {
-            key: &key,
-            matched: found,
-        };
+        let result = lookup::LookupResult { key: &key, matched };
         Ok(Self {
-            group: Arc::new(LookupResults::of(answer)),
+            group: Arc::new(lookup::LookupResults::of(result)),
             place: 0,
             held,
         })
@@ -137,8 +134,8 @@ impl Answer {
 
     #[getter]
     fn matched<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        let found = self.result().matched;
-        found.map(|(matched, _)| string(py, matched)).transpose()
+        let match_ = self.result().matched;
+        match_.map(|(matched, _)| string(py, matched)).transpose()
     }
 
     #[getter]
@@ -167,7 +164,7 @@ impl Answer {
             .frequency_text()
             .map_or("None".to_owned(), |text| format!("'{text}'"));
         Ok(format!(
-            "Answer(key={}, held={}, matched={matched}, frequency={frequency})",
+            "LookupResult(key={}, held={}, matched={matched}, frequency={frequency})",
             self.key(py)?.repr()?,
             if self.held { "True" } else { "False" },
         ))

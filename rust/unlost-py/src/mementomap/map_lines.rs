@@ -4,35 +4,35 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use unlost_core::mementomap;
 
-use super::convert::{self, PyTally, raise};
+use super::convert::{self, PyLineStats, raise};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(cut_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(split_lines, module)?)?;
     module.add_function(wrap_pyfunction!(read_map_lines, module)?)?;
     module.add_function(wrap_pyfunction!(add_totals, module)?)
 }
 
 /// Splits lines by bounds: the number of the part, and its lines.
 #[pyfunction]
-fn cut_lines<'py>(
+fn split_lines<'py>(
     py: Python<'py>,
     text: &[u8],
     bounds: Vec<Vec<u8>>,
     pages: bool,
 ) -> Vec<(usize, Bound<'py, PyBytes>)> {
-    let parts = py.detach(|| mementomap::cut_lines(text, &bounds, pages));
+    let parts = py.detach(|| mementomap::split_lines(text, &bounds, pages));
     let parts = parts.into_iter();
     parts
         .map(|(part, lines)| (part, PyBytes::new(py, &lines)))
         .collect()
 }
 
-/// Lines without totals, totals, sums, and line statistics, of a piece of a sorted map.
+/// A piece of a sorted map: lines without totals, totals, sums, and line statistics.
 type PyMapLines<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
-    PyTally,
+    PyLineStats,
 );
 
 /// Parses a piece of a sorted map.
@@ -43,14 +43,14 @@ fn read_map_lines(
     fields: usize,
     line_limit: usize,
 ) -> PyResult<PyMapLines<'_>> {
-    let found = py
+    let map_lines = py
         .detach(|| mementomap::read_map_lines(text, fields, line_limit))
         .map_err(|error| raise(py, error))?;
     Ok((
-        PyBytes::new(py, &found.lines),
-        PyBytes::new(py, &found.totals),
-        PyBytes::new(py, &found.sums),
-        convert::tally(found.line_stats),
+        PyBytes::new(py, &map_lines.lines),
+        PyBytes::new(py, &map_lines.totals),
+        PyBytes::new(py, &map_lines.sums),
+        convert::line_stats(map_lines.line_stats),
     ))
 }
 

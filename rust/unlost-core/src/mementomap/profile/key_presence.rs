@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::mementomap::key_lines::key_lines;
 
 /// The searched keys.
-pub struct SeenKeys {
+pub struct KeyPresence {
     /// The index of each distinct key in `seen`.
     slots: HashMap<Box<[u8]>, usize, RandomState>,
     seen: Vec<bool>,
@@ -15,7 +15,7 @@ pub struct SeenKeys {
     slot_of_key: Vec<usize>,
 }
 
-impl SeenKeys {
+impl KeyPresence {
     /// Creates a search for these keys.
     pub fn new<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut slots: HashMap<Box<[u8]>, usize, RandomState> = HashMap::default();
@@ -32,7 +32,7 @@ impl SeenKeys {
     }
 
     /// Reads whole rows of a profile, each a key followed by a blank. Returns their number.
-    pub fn see(&mut self, rows: &[u8]) -> usize {
+    pub fn scan(&mut self, rows: &[u8]) -> usize {
         let mut number = 0;
         for row in key_lines(rows) {
             number += 1;
@@ -57,15 +57,15 @@ mod tests {
     #[test]
     fn only_whole_keys_are_seen_and_duplicates_are_reported() {
         let keys = ["b)/", "a)/", "b)/", "a)/x", "c"].map(str::as_bytes);
-        let mut seen_keys = SeenKeys::new(keys.into_iter());
-        assert_eq!(seen_keys.see(b"a)/ {\"frequency\": 1}\na)/xy {}\n"), 2);
+        let mut presence = KeyPresence::new(keys.into_iter());
+        assert_eq!(presence.scan(b"a)/ {\"frequency\": 1}\na)/xy {}\n"), 2);
         assert_eq!(
-            seen_keys.seen().collect::<Vec<_>>(),
+            presence.seen().collect::<Vec<_>>(),
             [false, true, false, false, false]
         );
-        assert_eq!(seen_keys.see(b"b)/ {}\nc"), 2);
+        assert_eq!(presence.scan(b"b)/ {}\nc"), 2);
         assert_eq!(
-            seen_keys.seen().collect::<Vec<_>>(),
+            presence.seen().collect::<Vec<_>>(),
             [true, true, true, false, true]
         );
     }
