@@ -64,7 +64,7 @@ class Killing(Killer):
         self._left = 0
         self.gone()
 
-    def asked(self) -> None:
+    def count_request(self) -> None:
         """Count a request."""
         if self._left == 0:
             return

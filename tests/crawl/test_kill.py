@@ -41,7 +41,7 @@ def counted(pages: Mapping[str, Page], killing: Killing) -> Iterator[Living]:
     """Run a site whose requests are counted."""
 
     def page(path: str) -> Page | None:
-        killing.asked()
+        killing.count_request()
         return pages.get(path)
 
     with aside(living(page)) as found:

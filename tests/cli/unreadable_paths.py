@@ -1,7 +1,7 @@
-"""Every file and folder that a command reads, named wrongly: not there, of the wrong kind, not to be read.
+"""Every file and folder that a command reads, missing, of the wrong kind or unreadable.
 
-`python -m tests.cli.named_files FOLDER` tries all of them in one process, as somebody whom rights hold back, and prints
-how each ended as JSON.
+`python -m tests.cli.unreadable_paths FOLDER` tries all of them in one process without the rights of root, and prints
+the results as JSON.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ from scripts.cli_reference import commands
 
 from unlost.cli import ReadablePath, app, run
 
-WORDS = {
+ARGUMENTS = {
     "archives list": "",
     "archives reset": "--all",
     "archives show": "first",
@@ -78,9 +78,9 @@ WORDS = {
     "watch": "{url} --report --history {history}",
     "worker": "",
 }
-"""What is written behind a command: names in braces stand for what is read, {new} for what is made."""
+"""Arguments of each command: names in braces are inputs, {new} is the output."""
 
-READ = {
+READ_AS_TEXT = {
     "evaluate archive": "file",
     "evaluate index": "file",
     "filter build files": "file",
@@ -99,9 +99,9 @@ READ = {
     "vault verify vault": "folder",
     "watch history": "missing",
 }
-"""What is read, too, though its type does not say so: addresses are taken as well, or it may be new."""
+"""Inputs whose type does not say so: URLs are accepted as well, or the file may be new."""
 
-WRITTEN = {
+NOT_READ = {
     "check": "html save", "compare": "html", "demo": "keep", "evaluate": "output", "export": "to",
     "filter add": "output", "filter build": "output", "filter compact": "output", "harvest": "cdxj output",
     "index build": "output", "index convert": "output", "jobs clock": "jobs", "jobs token": "jobs",
@@ -114,20 +114,24 @@ WRITTEN = {
     "synth queries": "output", "vault inject": "to", "vault pack": "crawl vault", "vault plan": "crawl",
     "vault recover": "output recovery", "vault status": "crawl", "watch": "html plot", "worker": "jobs",
 }  # fmt: skip
-"""What is not read but made, or waited for."""
+"""Outputs, and files that a command waits for."""
 
-OTHERS = {"evaluate archive": "a={}"}
-"""How what is named is written, where not by itself."""
+SPELLINGS = {"evaluate archive": "a={}"}
+"""Arguments that have more than the path."""
 
 _PLACES = ("FILE", "DIR", "SOURCE", "INDEX", "FOLDER", "PATH", "WARC", "LOG")
-_WITH = {"report": {"ranks": "--factors", "backlinks": "--factors", "original": "--factors"},
+_REQUIRED_WITH = {"report": {"ranks": "--factors", "backlinks": "--factors", "original": "--factors"},
          "map compact": {"queries": "--budget 9"}, "serve": {"smtp_ca": "--jobs {new}"},
          "harvest": {"warcs": "--history {ok}"}, "evaluate": {"archive": ""}}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """One thing that a command reads. kind: file, folder, place (either) or missing (only that is an error)."""
+class PathParameter:
+    """A file or folder that a command reads.
+
+    Attributes:
+        kind: `file`, `folder`, `place` (either) or `missing` (only a missing one is an error).
+    """
 
     command: str
     name: str
@@ -135,16 +139,16 @@ class Named:
     flag: str
 
     def cases(self) -> list[str]:
-        """Return what can be wrong with it."""
+        """Return the cases that are errors."""
         more = {"file": ["folder", "forbidden"], "folder": ["file", "forbidden"], "place": ["forbidden"]}
         return ["missing", *more.get(self.kind, [])]
 
     def arguments(self, bad: str, places: dict[str, str]) -> list[str]:
-        """Return the words of the command with something bad in this place and sound things in the others."""
-        words = WORDS[self.command]
-        bad = OTHERS.get(f"{self.command} {self.name}", "{}").format(bad)
+        """Return the arguments with a bad path for this parameter and sound ones for the others."""
+        words = ARGUMENTS[self.command]
+        bad = SPELLINGS.get(f"{self.command} {self.name}", "{}").format(bad)
         if f"{{{self.name}}}" not in words:
-            words = f"{words} {_WITH.get(self.command, {}).get(self.name, '')} {self.flag} {{{self.name}}}"
+            words = f"{words} {_REQUIRED_WITH.get(self.command, {}).get(self.name, '')} {self.flag} {{{self.name}}}"
         if self.command == "evaluate" and self.name == "archive":
             words = words.replace("--index {index}", "")
         filled = words.format_map(_Filled({**places, self.name: bad}))
@@ -156,42 +160,42 @@ class _Filled(dict[str, str]):
         return self["ok"]
 
 
-def read_by_commands() -> Iterator[Named]:
-    """Yield all that commands read, by the commands themselves; what no table has raises KeyError."""
+def path_parameters() -> Iterator[PathParameter]:
+    """Yield all paths that commands read, from their definitions. Raises KeyError for one in no table."""
     for title, context in commands(app, ()):
         command = title.removeprefix("unlost").strip()
         for param in context.command.params:
             name = str(param.name)
             metavar = param.make_metavar(context) if not isinstance(param.type, click.Path) else "PATH"
             flag = "" if isinstance(param, click.Argument) else max(param.opts, key=len)
-            kind = READ.get(f"{command} {name}")
+            kind = READ_AS_TEXT.get(f"{command} {name}")
             if isinstance(param.type, ReadablePath):
                 both = param.type.file_okay and param.type.dir_okay
                 kind = "place" if both else "file" if param.type.file_okay else "folder"
             if kind is not None:
-                yield Named(command, name, kind, flag)
+                yield PathParameter(command, name, kind, flag)
                 continue
-            # Of the site that is watched nobody can tell whether a name was meant or an address.
-            known = {*WRITTEN.get(command, "").split(), *({"site"} if command == "watch" else ())}
+            # The site of `watch` may be a name of a file or a URL.
+            known = {*NOT_READ.get(command, "").split(), *({"site"} if command == "watch" else ())}
             if name not in known and not {*metavar.split("|")}.isdisjoint(_PLACES):
-                raise KeyError(f"{command}: {name}: neither read nor written: say which")
+                raise KeyError(f"{command}: {name}: in neither table")
 
 
-def _drop_rights() -> None:
-    """Let rights of files hold back the administrator, too: capabilities 1 and 2 of Linux are what they do not."""
+def _drop_capabilities() -> None:
+    """Drop the capabilities 1 and 2 of Linux, so that file permissions also apply to root."""
     libc = ctypes.CDLL(None)
     for capability in (1, 2):
         libc.prctl(24, capability)
 
 
-def tried(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
-    """Return how each command ended that was given something bad: command, name, case, what it was, code, message."""
+def run_unreadable(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
+    """Return command, name, case, path, exit code and stderr of each command with each bad path."""
     sound = folder / "sound.txt"
     sound.write_text("http://example.com/\n")
     bad = {"missing": folder / "none", "folder": folder / "a-folder", "file": sound, "forbidden": folder / "forbidden"}
     bad["folder"].mkdir()
     results = []
-    for each in read_by_commands():
+    for each in path_parameters():
         for case in each.cases():
             place = bad[case]
             if case == "forbidden":
@@ -199,10 +203,10 @@ def tried(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
                 if not place.exists():
                     place.mkdir() if each.kind == "folder" else place.write_text("http://example.com/\n")
                 place.chmod(0)
-            given = {"ok": str(sound), "url": "http://127.0.0.1:1/", "new": str(folder / "new"),
+            places = {"ok": str(sound), "url": "http://127.0.0.1:1/", "new": str(folder / "new"),
                      "site": str(bad["folder"]), "recovery": str(bad["folder"])}  # fmt: skip
-            code, said = _ended(each.arguments(str(place), given))
-            results.append((each.command, each.name, case, str(place), code, said))
+            code, stderr = _run(each.arguments(str(place), places))
+            results.append((each.command, each.name, case, str(place), code, stderr))
     return results
 
 
@@ -213,18 +217,18 @@ KINDS = {
     "page": b"<!DOCTYPE html><html><title>Not Found</title><p>404</html>\n",
     "object": b'{"a": [1, 2]}\n',
 }
-"""Files that are of no kind that is wanted."""
+"""Files of unexpected kinds."""
 
-_LASTING = ("archives test", "demo", "harvest", "serve", "timegate", "timemap", "worker")
+_NETWORK_COMMANDS = ("archives test", "demo", "harvest", "serve", "timegate", "timemap", "worker")
 
 
-def tried_kinds(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
-    """Return the same for files of the wrong kind, as far as the command reads them before it asks anybody."""
+def run_wrong_kinds(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
+    """Return the same for files of the wrong kind, for commands that read them before any request."""
     results = []
     lost = Path(__file__).parents[2] / "docs" / "examples" / "lost" / "archives.toml"
     os.environ["UNLOST_ARCHIVES"] = str(lost)
-    for each in read_by_commands():
-        if each.kind == "folder" or (each.command in _LASTING and each.name not in ("archives", "scheme")):
+    for each in path_parameters():
+        if each.kind == "folder" or (each.command in _NETWORK_COMMANDS and each.name not in ("archives", "scheme")):
             continue
         for kind, content in KINDS.items():
             with TemporaryDirectory(dir=folder) as inside:
@@ -232,29 +236,29 @@ def tried_kinds(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
                 place.write_bytes(content)
                 sound.write_text("http://example.com/\n")
                 site.mkdir()
-                given = {"ok": str(sound), "url": "http://127.0.0.1:1/", "new": str(Path(inside, "new")),
+                places = {"ok": str(sound), "url": "http://127.0.0.1:1/", "new": str(Path(inside, "new")),
                          "site": str(site), "recovery": str(site)}  # fmt: skip
-                code, said = _ended(each.arguments(str(place), given))
-            results.append((each.command, each.name, kind, str(place), code, said))
+                code, stderr = _run(each.arguments(str(place), places))
+            results.append((each.command, each.name, kind, str(place), code, stderr))
     return results
 
 
-def _ended(words: list[str]) -> tuple[int, str]:
-    said = io.StringIO()
-    with redirect_stderr(said), redirect_stdout(io.TextIOWrapper(io.BytesIO(), write_through=True)):
+def _run(words: list[str]) -> tuple[int, str]:
+    stderr = io.StringIO()
+    with redirect_stderr(stderr), redirect_stdout(io.TextIOWrapper(io.BytesIO(), write_through=True)):
         try:
             code = run(words)
-        except Exception:  # noqa: BLE001  that is what is looked for
+        except Exception:  # noqa: BLE001  a failure to report
             code = -1
-            traceback.print_exc(file=said)
-    return code, said.getvalue()
+            traceback.print_exc(file=stderr)
+    return code, stderr.getvalue()
 
 
 if __name__ == "__main__":
     if "--dropped" not in sys.argv:
-        # What is dropped counts from the next program on.
-        _drop_rights()
-        words = [sys.executable, "-m", "tests.cli.named_files", *sys.argv[1:], "--dropped"]
+        # Dropped capabilities take effect in the next program.
+        _drop_capabilities()
+        words = [sys.executable, "-m", "tests.cli.unreadable_paths", *sys.argv[1:], "--dropped"]
         os.execv(sys.executable, words)  # noqa: S606  no shell is needed
     here = Path(sys.argv[1])
-    print(json.dumps([tried(here), tried_kinds(here)]))
+    print(json.dumps([run_unreadable(here), run_wrong_kinds(here)]))

@@ -1,4 +1,4 @@
-"""A home, a small decaying web and an archive of it: for checks and watches."""
+"""A home, a small decaying web and an archive of it, for checks and watches."""
 
 import asyncio
 import subprocess
@@ -15,33 +15,33 @@ from tests.recover.registry import registry
 from tests.watch.decaying.archives import address
 from tests.watch.decaying.web import DecayingWeb
 
-Done = subprocess.CompletedProcess[bytes]
+Completed = subprocess.CompletedProcess[bytes]
 WEB = DecayingWeb(bins=2, last=4)
 
 
 class Home:
-    """A user's own folder, and the registry that is in it."""
+    """A user's home folder with a registry."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.registry = folder / "archives.toml"
         self.environment = {"UNLOST_HOME": str(folder), "UNLOST_CONTACT": "me@example.org"}
 
-    async def run(self, *arguments: str) -> Done:
-        """Run a command beside the servers of the test."""
-        given = ["--judge", "0"] if arguments[0] == "check" and "--judge" not in arguments else []
-        given = [*arguments, *given, "--archives", str(self.registry), "--delay", "0"]
-        return await asyncio.to_thread(unlost, *given, env=self.environment)
+    async def run(self, *arguments: str) -> Completed:
+        """Run a command while the servers of the test run."""
+        options = ["--judge", "0"] if arguments[0] == "check" and "--judge" not in arguments else []
+        options = [*arguments, *options, "--archives", str(self.registry), "--delay", "0"]
+        return await asyncio.to_thread(unlost, *options, env=self.environment)
 
     @property
     def unfinished(self) -> list[Path]:
-        """The checks that were not finished."""
+        """The unfinished checks."""
         return list((self.folder / "state" / "checks").glob("*"))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """Make a folder for settings."""
+    """Make a home."""
     folder = tmp_path / "home"
     folder.mkdir()
     return Home(folder)
@@ -53,18 +53,18 @@ def base(tmp_path: Path) -> Iterator[str]:
     for name in ("web", "work"):
         (tmp_path / name).mkdir()
     WEB.write(tmp_path / "web", 0)
-    with served(tmp_path / "web", tmp_path / "work") as address_of_it:
-        yield address_of_it
+    with served(tmp_path / "web", tmp_path / "work") as url:
+        yield url
 
 
-def held(base: str, end: str = ".html") -> list[Stored]:
-    """Return captures of all files of the web with some ending."""
+def captures(base: str, end: str = ".html") -> list[Stored]:
+    """Return captures of all files with an extension."""
     return [Stored(address(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
 
 
 @asynccontextmanager
 async def archives(home: Home, stored: list[Stored]) -> AsyncIterator[FakeWayback]:
-    """Run an archive that lists, and write the registry."""
+    """Run an archive that lists URLs, and write the registry."""
     async with fake_wayback(stored) as server:
         registry(home.registry, server.archive())
         yield server

@@ -1,4 +1,4 @@
-"""`map build` and `index check` read the same rows of the same file, whatever is wrong with it."""
+"""`map build` and `index check` read the same rows of damaged and unusual files."""
 
 import gzip
 import json
@@ -57,8 +57,8 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_both_read_the_same_rows(name: str, compress: type, tmp_path: Path) -> None:
-    """A row counts in both or in neither, and both report lines that cannot be read."""
+def test_build_and_check_read_the_same_rows(name: str, compress: type, tmp_path: Path) -> None:
+    """A row counts in both or in neither, and both report unreadable lines."""
     file, output = tmp_path / "file", tmp_path / "map"
     file.write_bytes(compress("".join(f"{line}\n" for line in FILES[name]).encode()))
     built = unlost("map", "build", str(file), "-o", str(output), "--json")
@@ -71,25 +71,25 @@ def test_both_read_the_same_rows(name: str, compress: type, tmp_path: Path) -> N
     assert not any("{" in line or "http" in line for line in output.read_text().splitlines() if line[0] != "!")
 
 
-def test_rows_with_spaces_in_their_urls_count(tmp_path: Path) -> None:
-    """Their key and date are sound, and no page that went in may be denied."""
+def test_rows_with_spaces_in_urls_are_counted(tmp_path: Path) -> None:
+    """Their key and date are valid, and no archived page may be denied."""
     file, output = tmp_path / "file.cdx", tmp_path / "map"
     file.write_text("\n".join(FILES["spaces in a URL"]) + "\n")
     assert unlost("map", "build", str(file), "-o", str(output), "--status", "200").returncode == 0
     assert b"\tyes\t" in unlost("map", "lookup", str(output), "com,a)/x").stdout
-    shown = unlost("index", "show", str(file), "--url", "http://a.com/x").stdout
-    assert json.loads(shown)["uri"] == "http://a.com/x - y  z"
+    row = unlost("index", "show", str(file), "--url", "http://a.com/x").stdout
+    assert json.loads(row)["uri"] == "http://a.com/x - y  z"
 
 
 @pytest.mark.parametrize("header", ["", " CDX N b a m s k r V g", " CDX N b a m s k r M V g", HEADER])
-def test_both_join_the_same_urls(header: str, tmp_path: Path) -> None:
-    """Whatever the words in them are, and whatever follows."""
-    dice = random.Random(7)  # noqa: S311
+def test_build_and_check_split_urls_with_spaces_alike(header: str, tmp_path: Path) -> None:
+    """For any words in them, and any following columns."""
+    random_ = random.Random(7)  # noqa: S311
     words = ["a", "-", "200", "text/html", "b/c", "unk", "http://b.com/", "", "2014"]
     rows = []
     for n in range(2000):
-        url = " ".join(dice.choices(words, k=dice.randrange(4)))
-        tail = " ".join(dice.choices(["-", "7", "A", "text/html"], k=dice.randrange(3, 8)))
+        url = " ".join(random_.choices(words, k=random_.randrange(4)))
+        tail = " ".join(random_.choices(["-", "7", "A", "text/html"], k=random_.randrange(3, 8)))
         rows.append(f"com,a)/{n:04} 20140102030405 http://a.com/{url} text/html 200 {tail}\n")
     for pieces in (rows[:1000], rows[1000:]):
         file = tmp_path / "file"
@@ -101,7 +101,7 @@ def test_both_join_the_same_urls(header: str, tmp_path: Path) -> None:
         assert 50 < len(read) < 1000
 
 
-REFUSED = {
+REJECTED = {
     "bare CR": "\r".join([HEADER, *CDX, ""]).encode(),
     "a list of URLs with rows": b"http://a.com/\n" * 9 + CDXJ[0].encode() + b"\n",
     "Parquet": b"PAR1",
@@ -111,8 +111,8 @@ REFUSED = {
 @pytest.mark.parametrize(
     "text", [b"".join(f"{line} z\n".encode() for line in CDX), b"a b c\nd e f\n", bytes(range(256))]
 )
-def test_neither_reads_anything_of_other_lines(text: bytes, tmp_path: Path) -> None:
-    """One says that it is not an index, the other what is wrong with its lines."""
+def test_other_lines_are_rejected_by_build_and_check(text: bytes, tmp_path: Path) -> None:
+    """`map build` rejects the file, `index check` reports the lines."""
     file, output = tmp_path / "file", tmp_path / "map"
     file.write_bytes(text)
     assert (unlost("map", "build", str(file), "-o", str(output)).returncode, output.exists()) == (3, False)
@@ -120,11 +120,11 @@ def test_neither_reads_anything_of_other_lines(text: bytes, tmp_path: Path) -> N
     assert (found.returncode, json.loads(found.stdout)["captures"]) == (1, 0)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_both_refuse_the_same_files(name: str, tmp_path: Path) -> None:
-    """With the same message, and nothing is written."""
+@pytest.mark.parametrize("name", REJECTED)
+def test_build_and_check_reject_the_same_files(name: str, tmp_path: Path) -> None:
+    """With the same message, and no output."""
     file, output = tmp_path / "file", tmp_path / "map"
-    file.write_bytes(REFUSED[name])
+    file.write_bytes(REJECTED[name])
     built = unlost("map", "build", str(file), "-o", str(output))
     checked = unlost("index", "check", str(file))
     assert (built.returncode, checked.returncode) == (3, 3)
@@ -132,7 +132,7 @@ def test_both_refuse_the_same_files(name: str, tmp_path: Path) -> None:
     assert not output.exists()
 
 
-def test_other_columns_in_the_middle_are_a_problem_for_both(tmp_path: Path) -> None:
+def test_second_header_with_other_columns_is_reported(tmp_path: Path) -> None:
     """No map is built of such a file, and `index check` says why."""
     file = tmp_path / "file"
     file.write_text("\n".join([HEADER, *CDX, " CDX N b a m s k r V g", *CDX9, ""]))
@@ -143,16 +143,16 @@ def test_other_columns_in_the_middle_are_a_problem_for_both(tmp_path: Path) -> N
     assert list(json.loads(checked.stdout)["problems"]) == ["late-header"]
 
 
-def read_by_both(index: Path, *options: str) -> tuple[int, int]:
-    """Return how many rows each of the two reads of a ZipNum."""
+def counts_of_both(index: Path, *options: str) -> tuple[int, int]:
+    """Return the numbers of rows that both read of a ZipNum."""
     built = unlost("map", "build", str(index), "-o", str(index.with_suffix(".ukvs")), "--json", *options)
     checked = unlost("index", "check", str(index), "--json")
     assert built.stdout, built.stderr
     return json.loads(built.stdout)["counted"], json.loads(checked.stdout)["captures"]
 
 
-def test_both_read_the_same_blocks_of_a_zipnum(tmp_path: Path) -> None:
-    """Those that its list names: not more, if a file has others, and not fewer, if they are in another order."""
+def test_build_and_check_read_the_listed_blocks_of_a_zipnum(tmp_path: Path) -> None:
+    """Neither unlisted blocks, nor fewer if they are in another order."""
     lines = "".join(f"{line}\n" for line in CDXJ).encode()
     blocks = [gzip.compress(lines[: len(lines) // 2]), gzip.compress(lines[len(lines) // 2 :])]
     index, part = tmp_path / "a.idx", tmp_path / "a.cdx.gz"
@@ -165,15 +165,15 @@ def test_both_read_the_same_blocks_of_a_zipnum(tmp_path: Path) -> None:
         index.write_text("".join(rows))
 
     write(blocks, [(0, sizes[0]), (sizes[0], sizes[1])])
-    assert read_by_both(index) == (20, 20)
+    assert counts_of_both(index) == (20, 20)
     (tmp_path / "a.loc").write_text("a.cdx.gz\tnone.gz\ta.cdx.gz\n")
-    assert read_by_both(index) == (20, 20)
+    assert counts_of_both(index) == (20, 20)
     write(blocks[::-1], [(sizes[1], sizes[0]), (0, sizes[1])])
-    assert read_by_both(index) == (20, 20)
+    assert counts_of_both(index) == (20, 20)
     write(blocks, [(0, sizes[0])])
-    assert read_by_both(index) == (10, 10)
+    assert counts_of_both(index) == (10, 10)
     write(blocks[:1], [(0, sizes[0]), (sizes[0], sizes[1])])
     assert unlost("map", "build", str(index), "-o", str(tmp_path / "b.ukvs")).returncode == 3
-    assert read_by_both(index, "--allow-partial") == (10, 10)
+    assert counts_of_both(index, "--allow-partial") == (10, 10)
     index.write_text(index.read_text() + "rubbish\n")
-    assert read_by_both(index, "--allow-partial") == (10, 10)
+    assert counts_of_both(index, "--allow-partial") == (10, 10)

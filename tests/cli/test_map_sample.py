@@ -1,4 +1,4 @@
-"""`unlost map sample`, as its users run it, against a real pywb."""
+"""`unlost map sample` against pywb."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ import pytest
 from tests.archives.clients.records import PAGE, response
 from tests.cli.maps import rows
 from tests.cli.run import unlost
-from tests.cli.sampling import home
+from tests.cli.settings import home
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
 from unlost.cli import run
@@ -31,7 +31,7 @@ RECORDS = [
     response("http://other.example/caf%C3%A9", "2013-02-10T00:00:01Z"),
     response("http://other.example/unasked", "2013-02-10T00:00:01Z"),
 ]  # fmt: skip
-ASKED = [
+SAMPLED_URLS = [
     f"{SITE}/", "https://www.example.com", f"{SITE}/a?q=1", f"{SITE}/a?q=2", f"{SITE}/missing", f"{SITE}/logo.png",
     f"{SITE}/gone", "http://other.example/café", "http://nowhere.example/", "http://nowhere.example/x?y",
 ]  # fmt: skip
@@ -45,8 +45,8 @@ HELD = {
 }
 
 
-class Site:
-    """A pywb, and what is needed to sample it."""
+class SampledArchive:
+    """A pywb, and its registry and index."""
 
     def __init__(self, server: pywb.Pywb, folder: Path) -> None:
         self.folder = folder
@@ -57,7 +57,7 @@ class Site:
             f'replay = "{base}{{datetime}}id_/{{uri}}"\n'
             f'[[archive]]\nid = "m"\nname = "M"\nkind = "memento"\nlimits = []\ntimemap = "{base}timemap/link/"\n'
         )
-        # What pywb itself says of the pages that are asked for.
+        # The index rows of the sampled pages.
         rows = [line for line in (folder / "a.cdxj").read_bytes().splitlines() if self._url(line) in HELD]
         (folder / "part.cdxj").write_bytes(b"\n".join(rows) + b"\n")
 
@@ -68,7 +68,7 @@ class Site:
     def sample(
         self, place: Path, *arguments: str, archive: str = "p", stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run the command for the map `m.ukvs` in a folder, with a home there."""
+        """Sample into `m.ukvs` in a folder, with a home there."""
         return unlost(
             "map", "sample", "--archives", str(self.registry), "--archive", archive, "-o", str(place / "m.ukvs"),
             *arguments, stdin=stdin, env=home(place),
@@ -76,30 +76,30 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampledArchive]:
     """Serve some pages by pywb."""
     folder = tmp_path_factory.mktemp("pywb")
     (folder / "a.warc.gz").write_bytes(b"".join(RECORDS))
     done = unlost("index", "build", str(folder / "a.warc.gz"), "-o", str(folder / "a.cdxj"))
     assert done.returncode == 0
     with pywb.serving(folder / "a.cdxj", folder, folder) as server:
-        yield Site(server, folder)
+        yield SampledArchive(server, folder)
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> str:
-    """Return the path of a list of addresses."""
+def url_list(tmp_path: Path) -> str:
+    """Return the path of a list of URLs."""
     path = tmp_path / "asked.txt"
-    path.write_text("# a sample\n\n" + "\n".join(ASKED) + "\n")
+    path.write_text("# a sample\n\n" + "\n".join(SAMPLED_URLS) + "\n")
     return str(path)
 
 
 @pytest.mark.parametrize(("archive", "options"), [("p", []), ("p", ["--by", "year", "--urir"]), ("m", ["--urir"])])
-def test_a_sample_is_what_the_index_says_of_its_pages(
-    site: Site, asked: str, tmp_path: Path, options: list[str], archive: str
+def test_sample_equals_a_map_of_its_pages(
+    site: SampledArchive, url_list: str, tmp_path: Path, options: list[str], archive: str
 ) -> None:
-    """By CDX or TimeMap, rows are those of `map build` for the same pages, as lower bounds."""
-    done = site.sample(tmp_path, "--uris", asked, *options, archive=archive)
+    """By CDX or TimeMap, with lower bounds."""
+    done = site.sample(tmp_path, "--uris", url_list, *options, archive=archive)
     assert (done.returncode, done.stdout) == (0, b"")
     message = "unlost: 9 addresses: 6 found with 7 mementos, 3 not, 0 not shown, 0 not asked for yet; none failed\n"
     assert done.stderr.decode() == message
@@ -111,10 +111,10 @@ def test_a_sample_is_what_the_index_says_of_its_pages(
     assert "com,example)/a 2+" in " ".join(rows(tmp_path / "m.ukvs")).replace(" 2015", "")
 
 
-def test_type_year_and_language_become_fields(site: Site, asked: str, tmp_path: Path) -> None:
-    """Only what the archive or the copy tells; such maps are checked, asked, merged and compacted like others."""
+def test_media_type_year_and_language_are_fields(site: SampledArchive, url_list: str, tmp_path: Path) -> None:
+    """From the archive or the capture; such maps are checked, queried, merged and compacted like others."""
     by = ["--by", "language", "--by", "mime", "--by", "year"]
-    done = site.sample(tmp_path, "--uris", asked, *by)
+    done = site.sample(tmp_path, "--uris", url_list, *by)
     assert done.returncode == 0
     map_ = tmp_path / "m.ukvs"
     assert '"keys": ["surt", "datetime", "mime", "language"]' in map_.read_text()
@@ -134,8 +134,8 @@ def test_type_year_and_language_become_fields(site: Site, asked: str, tmp_path: 
         "example,other)/caf%c3%a9 2013 text/html - 1+",
     ]
     assert unlost("map", "check", str(map_)).returncode == 0
-    looked = unlost("map", "lookup", str(map_), f"{SITE}/a?q=9", f"{SITE}/missing").stdout.decode().splitlines()
-    assert [line.split("\t")[1:] for line in looked] == [["yes", "com,example)/a", "2+"], ["no", "-", "-"]]
+    found = unlost("map", "lookup", str(map_), f"{SITE}/a?q=9", f"{SITE}/missing").stdout.decode().splitlines()
+    assert [line.split("\t")[1:] for line in found] == [["yes", "com,example)/a", "2+"], ["no", "-", "-"]]
     twice, rolled = tmp_path / "twice.ukvs", tmp_path / "rolled.ukvs"
     assert unlost("map", "merge", str(map_), str(map_), "-o", str(twice)).returncode == 0
     assert "com,example)/a 2015 text/html de 2+" in rows(twice)
@@ -151,13 +151,13 @@ def test_type_year_and_language_become_fields(site: Site, asked: str, tmp_path: 
     assert unlost("map", "check", str(rolled)).returncode == 0
 
 
-def test_lists_may_be_compressed_or_piped(site: Site, asked: str, tmp_path: Path) -> None:
-    """And give the same map; addresses that are none are told, with exit code 3."""
-    plain = Path(asked).read_bytes()
+def test_compressed_and_piped_lists_give_the_same_map(site: SampledArchive, url_list: str, tmp_path: Path) -> None:
+    """Invalid URLs are reported, with exit code 5."""
+    plain = Path(url_list).read_bytes()
     packed = tmp_path / "asked.gz"
     packed.write_bytes(gzip.compress(plain))
     results = []
-    for number, (name, stdin) in enumerate([(asked, b""), (str(packed), b""), ("-", plain)]):
+    for number, (name, stdin) in enumerate([(url_list, b""), (str(packed), b""), ("-", plain)]):
         place = tmp_path / str(number)
         place.mkdir()
         done = site.sample(place, "--uris", name, stdin=stdin)
@@ -166,33 +166,33 @@ def test_lists_may_be_compressed_or_piped(site: Site, asked: str, tmp_path: Path
     assert len(set(results)) == 1
     done = site.sample(tmp_path, "--uris", "-", "--json", stdin=b"http://example.com/\nmailto:a@b.example\nhttp://\n")
     assert done.returncode == 5
-    told = json.loads(done.stdout)
-    assert (told["addresses"], told["found"], told["problems"]) == (1, 1, {"foreign-scheme": 1, "no-host": 1})
+    result = json.loads(done.stdout)
+    assert (result["addresses"], result["found"], result["problems"]) == (1, 1, {"foreign-scheme": 1, "no-host": 1})
     assert b"<stdin>:2" in done.stderr
 
 
-def test_a_limit_may_be_raised_and_nothing_is_asked_twice(site: Site, asked: str, tmp_path: Path) -> None:
-    """The same command with more goes on; without more it asks nobody, and writes the same map."""
-    first = json.loads(site.sample(tmp_path, "--uris", asked, "--limit", "2", "--json").stdout)
+def test_raised_limit_sends_only_new_queries(site: SampledArchive, url_list: str, tmp_path: Path) -> None:
+    """A run without new URLs sends none, and writes the same map."""
+    first = json.loads(site.sample(tmp_path, "--uris", url_list, "--limit", "2", "--json").stdout)
     assert (first["addresses"], first["found"], first["mementos"]) == (2, 2, 3)
     assert rows(tmp_path / "m.ukvs") == ["* 3+", "com,example)/ 2+", "com,example)/a 1+"]
-    assert site.sample(tmp_path, "--uris", asked, "--concurrency", "1").returncode == 0
+    assert site.sample(tmp_path, "--uris", url_list, "--concurrency", "1").returncode == 0
     whole = (tmp_path / "m.ukvs").read_bytes()
     (tmp_path / "m.ukvs").unlink()
     registry = site.registry.read_text()
     dead = tmp_path / "dead.toml"
     dead.write_text(re.sub(r"(replay = \"http://127.0.0.1:)\d+", rf"\g<1>{free_port()}", registry))
     done = unlost(
-        "map", "sample", "--archives", str(dead), "--archive", "p", "-o", str(tmp_path / "m.ukvs"), "--uris", asked,
+        "map", "sample", "--archives", str(dead), "--archive", "p", "-o", str(tmp_path / "m.ukvs"), "--uris", url_list,
         env=home(tmp_path),
     )  # fmt: skip
     assert (done.returncode, (tmp_path / "m.ukvs").read_bytes()) == (0, whole)
 
 
-def test_misses_go_to_the_log_for_exclusions(site: Site, asked: str, tmp_path: Path) -> None:
-    """The log is read by `map exclude`, which then denies what was asked for and not found."""
+def test_misses_are_logged_for_exclusions(site: SampledArchive, url_list: str, tmp_path: Path) -> None:
+    """`map exclude` reads the log."""
     log = tmp_path / "log.ndjson"
-    assert site.sample(tmp_path, "--uris", asked, "--log", str(log)).returncode == 0
+    assert site.sample(tmp_path, "--uris", url_list, "--log", str(log)).returncode == 0
     answers = [json.loads(line) for line in log.read_text().splitlines()]
     assert [each["outcome"] for each in answers].count("miss") == 3
     assert answers[0] | {"time": "", "duration_ms": 0} == {
@@ -206,15 +206,15 @@ def test_misses_go_to_the_log_for_exclusions(site: Site, asked: str, tmp_path: P
     assert any(line.startswith("com,example)/missing 0 ") for line in rows(excluded))
 
 
-def test_other_options_and_inputs_are_refused_until_restarted(site: Site, asked: str, tmp_path: Path) -> None:
-    """A state of one sample is never taken for that of another."""
-    assert site.sample(tmp_path, "--uris", asked).returncode == 0
+def test_state_of_another_sample_needs_restart(site: SampledArchive, url_list: str, tmp_path: Path) -> None:
+    """Other options and inputs are rejected."""
+    assert site.sample(tmp_path, "--uris", url_list).returncode == 0
     other = tmp_path / "other.txt"
     other.write_text(f"{SITE}/gone\n")
     for arguments, archive, named in (
         (["--uris", str(other)], "p", "addresses was"),
-        (["--uris", asked], "m", "address was"),
-        (["--uris", asked, "--by", "language"], "p", "language was False and is True"),
+        (["--uris", url_list], "m", "address was"),
+        (["--uris", url_list, "--by", "language"], "p", "language was False and is True"),
     ):
         done = site.sample(tmp_path, *arguments, archive=archive)
         assert done.returncode == 2
@@ -224,41 +224,45 @@ def test_other_options_and_inputs_are_refused_until_restarted(site: Site, asked:
     assert (done.returncode, rows(tmp_path / "m.ukvs")) == (0, ["* 1+", "com,example)/gone 1+"])
 
 
-def test_what_cannot_be_is_said_before_anybody_is_asked(
-    site: Site, asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_invalid_options_are_rejected(
+    site: SampledArchive,
+    url_list: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And leaves neither a map nor a state."""
+    """Before any request; neither a map nor a state is left."""
     empty = tmp_path / "empty.txt"
     empty.write_text("# nothing\n")
     for code, arguments, archive, message in [
-        (2, ["--uris", asked], "x", "no archive `x` in the registry"),
+        (2, ["--uris", url_list], "x", "no archive `x` in the registry"),
         (2, [], "p", "expected either --uris, or --search and --terms"),
-        (2, ["--uris", asked, "--search", "x"], "p", "expected either --uris, or --search and --terms"),
+        (2, ["--uris", url_list, "--search", "x"], "p", "expected either --uris, or --search and --terms"),
         (2, ["--search", "x"], "p", "p has no full-text search that we know of. Those that have one: none"),
         (2, ["--search", "x", "--limit", "1"], "p", "--limit goes with --uris only"),
-        (2, ["--uris", asked, "--follow"], "p", "--follow goes with --search and --terms only"),
+        (2, ["--uris", url_list, "--follow"], "p", "--follow goes with --search and --terms only"),
         (3, ["--uris", str(empty)], "p", "no address in it"),
         (3, ["--uris", str(tmp_path / "none")], "p", "cannot be read"),
-        (2, ["--uris", asked, "-o", "-"], "p", "say by --state"),
-        (3, ["--uris", asked, "-o", str(tmp_path / "no" / "m.ukvs")], "p", "no such folder"),
-        (3, ["--uris", asked, "--state", asked], "p", "not the state of a sample: give another name"),
+        (2, ["--uris", url_list, "-o", "-"], "p", "say by --state"),
+        (3, ["--uris", url_list, "-o", str(tmp_path / "no" / "m.ukvs")], "p", "no such folder"),
+        (3, ["--uris", url_list, "--state", url_list], "p", "not the state of a sample: give another name"),
     ]:
         monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
         begin = ["map", "sample", "--archives", str(site.registry), "--archive", archive]
         # In this process: a dozen others would take as many seconds.
         assert run([*begin, "-o", str(tmp_path / "m.ukvs"), *arguments]) == code, arguments
-        shown = capsys.readouterr()
-        assert (shown.out, message in shown.err) == ("", True), arguments
+        output = capsys.readouterr()
+        assert (output.out, message in output.err) == ("", True), arguments
         assert not [path for path in tmp_path.iterdir() if path.name.startswith("m.ukvs")], arguments
-    assert Path(asked).read_text().startswith("# a sample")
+    assert Path(url_list).read_text().startswith("# a sample")
     shipped = unlost("map", "sample", "--archive", "perma.cc", "--search", "x", "-o", str(tmp_path / "m.ukvs"))
     assert b"Those that have one: arquivo.pt\n" in shipped.stderr
 
 
-def test_the_map_may_go_to_standard_output(site: Site, asked: str, tmp_path: Path) -> None:
-    """With a state of its own."""
+def test_map_is_written_to_standard_output(site: SampledArchive, url_list: str, tmp_path: Path) -> None:
+    """With its own state file."""
     done = unlost(
-        "map", "sample", "--archives", str(site.registry), "--archive", "p", "--uris", asked, "-o", "-",
+        "map", "sample", "--archives", str(site.registry), "--archive", "p", "--uris", url_list, "-o", "-",
         "--state", str(tmp_path / "s"), "--name", "Q", "--id", "http://q.example/", env=home(tmp_path),
     )  # fmt: skip
     assert done.returncode == 0

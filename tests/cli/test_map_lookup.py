@@ -10,8 +10,8 @@ from tests.cli.run import unlost
 SAMPLE = str(Path(__file__).parents[2] / "docs" / "examples" / "sample.ukvs")
 
 
-def test_a_line_for_each_address() -> None:
-    """Address, answer, key and frequency between tabs; `-` where the map has nothing to say."""
+def test_lookup_prints_one_line_per_url() -> None:
+    """URL, answer, key and frequency as TSV; `-` if the map has no matching key."""
     done = unlost("map", "lookup", SAMPLE, "https://arxiv.org/abs/1", "org,arxiv)/pdf/1", "http://a.org/")
     assert done.stdout.decode().splitlines() == [
         "https://arxiv.org/abs/1\tyes\torg,arxiv)/*\t2500~/900",
@@ -21,8 +21,8 @@ def test_a_line_for_each_address() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_json_has_an_object_for_each_address() -> None:
-    """Good and bad ones; what is not known is null."""
+def test_json_has_one_object_per_url() -> None:
+    """Also for invalid URLs; unknown values are null."""
     done = unlost("map", "lookup", "--json", SAMPLE, "http://a.com/b?c", "http://a.org/", "http://a b/")
     held, unknown, bad = map(json.loads, done.stdout.splitlines())
     assert held == {
@@ -33,8 +33,8 @@ def test_json_has_an_object_for_each_address() -> None:
     assert done.returncode == 2
 
 
-def test_lists_are_read_however_they_are_stored(tmp_path: Path) -> None:
-    """Plain, compressed or from standard input, with blank lines and comments passed over."""
+def test_url_lists_are_read_in_all_forms(tmp_path: Path) -> None:
+    """Plain, compressed or from standard input; blank lines and comments are skipped."""
     text = b"\xef\xbb\xbfhttp://a.com/\r\n\n# a comment\n http://b.org/ "
     plain, packed = tmp_path / "list", tmp_path / "list.gz"
     plain.write_bytes(text)
@@ -48,8 +48,8 @@ def test_lists_are_read_however_they_are_stored(tmp_path: Path) -> None:
     assert both == b"http://c.net/\tno\t-\t-\n" + expected
 
 
-def test_bad_addresses_get_one_line_each_and_the_rest_goes_on(tmp_path: Path) -> None:
-    """With the list's name and line; what is no web page is noted and no error."""
+def test_invalid_urls_are_reported_and_skipped(tmp_path: Path) -> None:
+    """With file and line; URLs of other schemes are noted without an error."""
     file = tmp_path / "list"
     file.write_bytes(b"http://a b/\nhttp://a.com/\nhttp://\x1b[31m/\n")
     done = unlost("map", "lookup", SAMPLE, "--batch", str(file))
@@ -64,8 +64,8 @@ def test_bad_addresses_get_one_line_each_and_the_rest_goes_on(tmp_path: Path) ->
     assert b"not a web page" in foreign.stderr
 
 
-def test_a_damaged_list_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    """And said to be damaged."""
+def test_truncated_list_is_read_as_far_as_possible(tmp_path: Path) -> None:
+    """The damage is reported."""
     file = tmp_path / "list.gz"
     file.write_bytes(gzip.compress(b"http://a.com/\n" * 1000)[:-9])
     done = unlost("map", "lookup", SAMPLE, "--batch", str(file))
@@ -75,14 +75,14 @@ def test_a_damaged_list_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 def test_compressed_maps_are_read(tmp_path: Path) -> None:
-    """In memory, without being asked to."""
+    """In memory."""
     file = tmp_path / "a.ukvs.gz"
     file.write_bytes(gzip.compress(Path(SAMPLE).read_bytes()))
     assert unlost("map", "lookup", str(file), "http://a.com/").stdout == b"http://a.com/\tyes\tcom,*\t10000+\n"
 
 
-def test_problems_of_the_map_are_told(tmp_path: Path) -> None:
-    """What is no map, what is missing, and headers that cannot be read."""
+def test_unreadable_maps_are_reported(tmp_path: Path) -> None:
+    """A missing file, a file that is not a map, unreadable headers."""
     file = tmp_path / "a.ukvs"
     done = unlost("map", "lookup", str(file), "http://a.com/")
     assert (done.returncode, done.stderr.decode()) == (
@@ -101,15 +101,15 @@ def test_problems_of_the_map_are_told(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == (b"http://a.com/\tyes\tcom,*\t1\n", 0)
 
 
-def test_nothing_to_look_up_is_an_error() -> None:
-    """Exit code 2 says that the call was not right."""
+def test_lookup_needs_a_url() -> None:
+    """Exit code 2."""
     done = unlost("map", "lookup", SAMPLE)
     assert done.returncode == 2
     assert b"--batch" in done.stderr
 
 
-def test_addresses_for_keys_keep_their_paths(tmp_path: Path) -> None:
-    """A map whose lines are addresses without a scheme is brought to keys, whole, and once: then it stays as it is."""
+def test_keys_that_are_urls_are_converted_once(tmp_path: Path) -> None:
+    """URLs without a scheme become keys with their paths; the result stays the same when built again."""
     old, new, again = (tmp_path / name for name in ("old.ukvs", "new.ukvs", "again.ukvs"))
     old.write_text('!context ["https://git.io/mementomap"]\ncom,a)/ 1\nexample.org/t/* 1\nexample.org:8080/r/s 1\n')
     for source, target in ((old, new), (new, again)):

@@ -1,4 +1,4 @@
-"""What is taken for a file or folder that can be read: whatever can, and nothing that was not named."""
+"""Types of path arguments: everything readable is accepted, empty names are not."""
 
 import os
 from pathlib import Path
@@ -28,8 +28,8 @@ from unlost.errors import InputError
     [READABLE_FILE, FILE_OR_STDIN, READABLE_FOLDER, FILE_OR_FOLDER, RECOVERY_FOLDER],
     ids=["file", "list", "folder", "both", "recovery"],
 )
-def test_a_name_with_nothing_in_it_is_no_folder(kind: ReadablePath) -> None:
-    """A script whose variable is not set does not mean the folder where it is."""
+def test_empty_path_is_rejected(kind: ReadablePath) -> None:
+    """An unset variable of a script is not the current folder."""
     with pytest.raises(InputError, match=r"^'': cannot be read: No such file or directory: "):
         kind.convert("", None, None)
 
@@ -39,7 +39,7 @@ def test_a_name_with_nothing_in_it_is_no_folder(kind: ReadablePath) -> None:
     [["vault", "remove", ""], ["vault", "inject", ""], ["vault", "pack", "page.html", "--pages", ""]],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_where_we_are_nothing_is_changed(
+def test_empty_path_does_not_modify_the_current_folder(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The pages there stay, and no vault is made."""
@@ -50,8 +50,8 @@ def test_where_we_are_nothing_is_changed(
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("page.html", "<p>A page")]
 
 
-def test_whatever_can_be_read_is_taken(tmp_path: Path) -> None:
-    """Pipes, links, names with blanks or in another encoding; nothing is opened, so that a pipe keeps what is in it."""
+def test_readable_paths_are_accepted(tmp_path: Path) -> None:
+    """Pipes, links, names with spaces or in another encoding; nothing is opened, so that a pipe is not consumed."""
     blank, other, link, pipe = (tmp_path / name for name in ("a b", os.fsdecode(b"b\xe9"), "link", "pipe"))
     for each in (blank, other):
         each.write_text("x")
@@ -74,23 +74,23 @@ def test_whatever_can_be_read_is_taken(tmp_path: Path) -> None:
             kind.convert(name, None, None)
 
 
-def test_a_pipe_is_read_whole() -> None:
-    """What looks at the name before any work has taken nothing out of it."""
+def test_pipe_is_read_completely() -> None:
+    """Checking the name consumes nothing."""
     row = b'com,example)/ 20200101000000 {"url": "http://example.com/"}\n'
     done = unlost("index", "check", "/dev/stdin", stdin=row * 3)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, b"3 captures, 0 of them not web pages")
 
 
-def test_no_command_takes_nothing_for_where_we_are() -> None:
-    """Every name of every command is of a type that refuses an empty one, or is left to a cluster as it is written."""
+def test_every_path_parameter_rejects_empty_names() -> None:
+    """Except names on a cluster, which are passed unchanged."""
     params = [param for _, context in commands(app, ()) for param in context.command.params]
     found = [param for param in params if isinstance(param.type, click.Path) and param.type is not LOCAL_OR_REMOTE]
     assert len(found) > 50
     assert [param for param in found if not isinstance(param.type, AnyPath | ReadablePath)] == []
 
 
-def test_a_recovery_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is made where we are, and nobody is asked."""
+def test_empty_output_folder_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written, and no request is sent."""
     monkeypatch.chdir(tmp_path)
     done = unlost("recover", "http://127.0.0.1:9/", "-o", "", env={"UNLOST_CONTACT": "me@example.org"})
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])

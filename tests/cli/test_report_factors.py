@@ -1,4 +1,4 @@
-"""`unlost report --factors`, as its users run it."""
+"""`unlost report --factors`."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ from tests.cli.test_report import MADE
 from tests.report.recovery.states import make
 
 
-def test_factors_of_a_recovery_are_told_and_what_is_absent_is_said(tmp_path: Path) -> None:
-    """Counts are those of the report; factors that nobody knows are absent, with where they are had from."""
+def test_factors_have_counts_of_the_report(tmp_path: Path) -> None:
+    """Unknown factors are absent, with the option that provides them."""
     folder = make(tmp_path / "lost.example.recovery", MADE)
     *_, summary = unlost("report", str(folder), "--json").stdout.splitlines()
     resources = json.loads(summary)["resources"]
@@ -26,8 +26,8 @@ def test_factors_of_a_recovery_are_told_and_what_is_absent_is_said(tmp_path: Pat
     assert groups["rank"] == 0
 
 
-def test_ranks_are_read_in_either_order_and_by_domain(tmp_path: Path) -> None:
-    """A host has the number of its domain; lines that are none are counted, and said."""
+def test_ranks_are_read_by_domain(tmp_path: Path) -> None:
+    """In either column order; invalid lines are counted."""
     folder = make(tmp_path / "lost.example.recovery", MADE)
     (tmp_path / "ranks.csv").write_text("rank,host\n100,lost.example\nno number here\n")
     done = unlost("report", "--factors", str(folder), "--json", "--ranks", str(tmp_path / "ranks.csv"))
@@ -37,8 +37,8 @@ def test_ranks_are_read_in_either_order_and_by_domain(tmp_path: Path) -> None:
     assert (done.returncode, b"no-number" in done.stderr) == (5, True)
 
 
-def test_mixtures_are_refused(tmp_path: Path) -> None:
-    """Several recoveries need --factors, one recovery is named once, and --ranks is for --factors."""
+def test_invalid_combinations_are_rejected(tmp_path: Path) -> None:
+    """Several recoveries need `--factors`, and `--ranks` needs it too."""
     folder = str(make(tmp_path / "lost.example.recovery", MADE))
     assert unlost("report", folder, folder).returncode == 2
     assert unlost("report", folder, "--ranks", __file__).returncode == 2
