@@ -1,4 +1,4 @@
-"""Tests of `unlost.recover` and what it returns."""
+"""`unlost.recover` and `unlost.Recovery`."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from unlost.testing import FakeArchive, Fault, Held
 
 SITE = "http://lost.example/"
 WARCS = Path(__file__).parents[2] / "docs" / "examples" / "lost"
-HELD: Held = {
+CAPTURES: Held = {
     SITE: [("2013", "<a href=about>older</a>"), ("2015", '<a href="about">a</a> <a href="gone">g</a><img src=i.png>')],
     f"{SITE}about": [("2014-02-10", "<p>about us")],
     f"{SITE}i.png": [("20140210000001", b"\x89PNG\r\n\x1a\n", "image/png")],
@@ -32,13 +32,13 @@ HELD: Held = {
 
 @pytest.fixture
 def archive() -> Iterator[FakeArchive]:
-    """Run an archive that holds the site."""
-    with FakeArchive(HELD) as running:
+    """Run an archive with captures of the site."""
+    with FakeArchive(CAPTURES) as running:
         yield running
 
 
-def test_a_site_comes_back_with_what_is_known_of_it(archive: FakeArchive, tmp_path: Path) -> None:
-    """What came back, from where and when, what is missing, and what is left to do are told."""
+def test_recover_returns_resources_and_missing_urls(archive: FakeArchive, tmp_path: Path) -> None:
+    """With archive, date, media type, URI-M and numbers of requests."""
     found = unlost.recover("lost.example", tmp_path / "it", archives=[archive.registry_entry()])
     assert found.folder == tmp_path / "it"
     assert found.counts() == {"listed": 0, "queued": 0, "recovered": 4, "substituted": 0, "missing": 1}
@@ -56,8 +56,8 @@ def test_a_site_comes_back_with_what_is_known_of_it(archive: FakeArchive, tmp_pa
     assert found.read(f"{SITE}i.png") == b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_options_of_a_plan_are_obeyed(archive: FakeArchive, tmp_path: Path) -> None:
-    """Policy, date and expressions decide what comes back."""
+def test_options_select_captures(archive: FakeArchive, tmp_path: Path) -> None:
+    """Policy, dates and expressions."""
     entry = archive.registry_entry()
     found = unlost.recover(SITE, tmp_path / "all", archives=[entry], policy="exhaustive", exclude=["png$"])
     assert {each.url for each in found.resources()} == {SITE, f"{SITE}about", f"{SITE}unlinked"}
@@ -67,8 +67,8 @@ def test_the_options_of_a_plan_are_obeyed(archive: FakeArchive, tmp_path: Path) 
     assert [each.datetime.year for each in late.resources()] == [2015]
 
 
-def test_it_goes_on_where_it_ended(archive: FakeArchive, tmp_path: Path) -> None:
-    """The same call with a higher limit asks for what is left, and for no copy twice."""
+def test_recovery_resumes_after_a_limit(archive: FakeArchive, tmp_path: Path) -> None:
+    """Only what is left is requested."""
     entry = archive.registry_entry()
     first = unlost.recover(SITE, tmp_path / "it", archives=[entry], limit=1)
     assert first.counts()["recovered"] == 1
@@ -79,8 +79,8 @@ def test_it_goes_on_where_it_ended(archive: FakeArchive, tmp_path: Path) -> None
     assert archive.count("replay") == copies + 3
 
 
-def test_an_archive_that_wants_to_be_left_alone_is_told_and_not_raised(archive: FakeArchive, tmp_path: Path) -> None:
-    """Who says 429 with a long Retry-After is among those that wait, with the time; the next run goes on."""
+def test_throttling_archive_is_reported_as_waiting(archive: FakeArchive, tmp_path: Path) -> None:
+    """429 with a long Retry-After raises nothing; the result has the time."""
     archive.fail(Fault.too_many(retry_after=36_000), kinds=["replay"])
     found = unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
     assert found.run is not None
@@ -90,9 +90,9 @@ def test_an_archive_that_wants_to_be_left_alone_is_told_and_not_raised(archive: 
     assert (until - datetime.now(UTC)).total_seconds() > 30_000
 
 
-def test_progress_is_told_and_what_it_raises_is_raised(archive: FakeArchive, tmp_path: Path) -> None:
-    """Whoever listens gets words and facts; who raises ends it, and the folder can be gone on with."""
-    told: list[str] = []
+def test_progress_callback_gets_events_and_may_raise(archive: FakeArchive, tmp_path: Path) -> None:
+    """An exception ends the run, and the folder can be resumed."""
+    events: list[str] = []
     entry = archive.registry_entry()
 
     class EnoughError(Exception):
@@ -104,13 +104,13 @@ def test_progress_is_told_and_what_it_raises_is_raised(archive: FakeArchive, tmp
 
     with pytest.raises(EnoughError):
         unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=raising)
-    found = unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=lambda event, _: told.append(event))
+    found = unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=lambda event, _: events.append(event))
     assert found.counts()["recovered"] == 4
-    assert "recovered" in told
+    assert "recovered" in events
 
 
-def test_it_works_inside_of_an_event_loop_and_awaited(archive: FakeArchive, tmp_path: Path) -> None:
-    """Both forms do the same, also where a loop runs already, as in notebooks."""
+def test_recover_and_recover_async_give_the_same_result(archive: FakeArchive, tmp_path: Path) -> None:
+    """Also in a running loop, as in notebooks."""
 
     async def both() -> list[dict[str, int]]:
         entry = archive.registry_entry()
@@ -123,8 +123,8 @@ def test_it_works_inside_of_an_event_loop_and_awaited(archive: FakeArchive, tmp_
     assert first["recovered"] == 4
 
 
-def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> None:
-    """A zip, a folder for hosting, a WACZ and a report are made of it."""
+def test_recovery_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> None:
+    """As zip, hosting folder, WACZ and reports."""
     found = unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
     found.export(tmp_path / "site.zip")
     with zipfile.ZipFile(tmp_path / "site.zip") as site:
@@ -145,8 +145,8 @@ def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> No
         found.export(tmp_path / "other.wacz", hosting=True)
 
 
-def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tmp_path: Path) -> None:
-    """It tells the same, but for how the run ended."""
+def test_recovery_is_opened_by_its_folder(archive: FakeArchive, tmp_path: Path) -> None:
+    """It has everything except the result of the run."""
     unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
     found = unlost.Recovery(tmp_path / "it")
     assert found.run is None
@@ -172,30 +172,30 @@ def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tm
         ({"contact": "(me)"}, UsageError, "contact"),
     ],
 )
-def test_what_cannot_be_meant_is_an_error_of_ours(
+def test_invalid_arguments_raise(
     archive: FakeArchive, tmp_path: Path, options: dict[str, object], error: type[Exception], message: str
 ) -> None:
-    """What is given wrongly is said in one sentence, and no folder is left behind."""
-    given = {"url": SITE, "archives": [archive.registry_entry()], **options}
+    """With one sentence, and no folder is left."""
+    arguments = {"url": SITE, "archives": [archive.registry_entry()], **options}
     with pytest.raises(error, match=message):
-        unlost.recover(to=tmp_path / "it", **given)  # type: ignore[arg-type]
+        unlost.recover(to=tmp_path / "it", **arguments)  # type: ignore[arg-type]
     assert not (tmp_path / "it").exists()
 
 
-def test_a_folder_that_is_worked_on_is_refused(archive: FakeArchive, tmp_path: Path) -> None:
-    """Two recoveries at once in one folder would spoil each other."""
+def test_folder_in_use_is_rejected(archive: FakeArchive, tmp_path: Path) -> None:
+    """By a second recovery at the same time."""
     entry = archive.registry_entry()
-    refused: list[str] = []
+    errors: list[str] = []
 
     def again(event: str, _: Mapping[str, object]) -> None:
-        if event == "recovered" and not refused:
+        if event == "recovered" and not errors:
             try:
                 unlost.recover(SITE, tmp_path / "it", archives=[entry])
             except InputError as error:
-                refused.append(str(error))
+                errors.append(str(error))
 
     unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=again)
-    assert len(refused) == 1
+    assert len(errors) == 1
 
 
 _INTERRUPTED = """
@@ -208,12 +208,12 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_is_raised_and_loses_nothing(tmp_path: Path) -> None:
-    """A program that is interrupted sees KeyboardInterrupt soon; what had come back is kept, and nothing is printed."""
+def test_interruption_raises_keyboard_interrupt(tmp_path: Path) -> None:
+    """Results so far are stored, and nothing is printed."""
     from tests.waiting import wait_until
     from unlost.testing import write_registry
 
-    with FakeArchive(HELD) as archive:
+    with FakeArchive(CAPTURES) as archive:
         registry = write_registry(tmp_path / "archives.toml", archive.registry_entry())
         archive.fail(Fault.slow(3_600), kinds=["replay"])
         command = [sys.executable, "-c", _INTERRUPTED, str(registry), str(tmp_path / "it")]
@@ -228,11 +228,11 @@ def test_ctrl_c_is_raised_and_loses_nothing(tmp_path: Path) -> None:
         assert unlost.recover(SITE, tmp_path / "it", archives=registry).counts()["recovered"] == 4
 
 
-def test_a_real_archive_gives_the_site_back(tmp_path: Path) -> None:
-    """From pywb, which serves what was recovered before, the same site comes back, and the aggregator finds it."""
+def test_recovery_from_pywb_equals_its_source(tmp_path: Path) -> None:
+    """An earlier recovery is served by pywb; the aggregator finds the page."""
     from tests.neighbours.pywb import serving_warcs
 
-    with FakeArchive(HELD) as archive:
+    with FakeArchive(CAPTURES) as archive:
         first = unlost.recover(SITE, tmp_path / "first", archives=[archive.registry_entry()])
     first.export(tmp_path / "site.warc.gz")
     (tmp_path / "servers").mkdir()
@@ -247,8 +247,8 @@ def test_a_real_archive_gives_the_site_back(tmp_path: Path) -> None:
     assert found.datetime == datetime(2014, 2, 10, tzinfo=UTC)
 
 
-def test_a_site_comes_back_from_files_alone(tmp_path: Path) -> None:
-    """With an empty list of archives, WARCs and HAR files are the only sources; a path or several are taken."""
+def test_files_are_the_only_sources(tmp_path: Path) -> None:
+    """With an empty list of archives; one path or several."""
     first = unlost.recover(SITE, tmp_path / "one", archives=[], warc=WARCS / "first")
     assert (first.counts()["recovered"], first.run and first.run.requests) == (3, {})
     both = unlost.recover(SITE, tmp_path / "both", archives=(), warc=[WARCS / "first", str(WARCS / "second")])
@@ -262,8 +262,8 @@ def test_a_site_comes_back_from_files_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_the_live_site_is_a_source(tmp_path: Path) -> None:
-    """Its requests are counted under its id."""
+def test_live_site_is_a_source(tmp_path: Path) -> None:
+    """Its requests are counted under the id `live`."""
     with half_dead({"/": Response(b"<p>home")}) as site:
         found = unlost.recover(site.base, tmp_path / "it", archives=[], live=True, delay=0, contact="me@example.org")
         assert found.counts()["recovered"] == 1
