@@ -219,7 +219,7 @@ def test_interruption_does_not_wait_for_running_pairs() -> None:
 
     def similarity(first: SiteResource, _: SiteResource) -> TextSimilarity:
         if first.name == names[0]:
-            raise KeyboardInterrupt  # reaches whoever waits for it, as that of a user does
+            raise KeyboardInterrupt  # propagates to the main thread, like a signal
         return TextSimilarity(1.0 if release.wait(60) else None)
 
     original = MemorySite(resource(name, b"one") for name in names)

@@ -70,7 +70,7 @@ def test_areas_are_proportional_to_counts(counts: ResourceCounts) -> None:
         number = getattr(counts, name)
         assert (name in found) is (number > 0)
         if number:
-            # Four digits behind the point: an error of some thousandths of the unit along the edges.
+            # Coordinates have four decimals.
             assert found[name] / (pi * 100**2) == pytest.approx(number / all_of, rel=0.01, abs=2e-6)
 
 

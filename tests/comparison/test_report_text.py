@@ -30,7 +30,7 @@ def test_headline_for_all_kinds_of_counts(counts: ResourceCounts, sentence: str)
 def test_remarks_only_for_nonzero_counts() -> None:
     """A perfect recovery has none."""
     assert comparison_remarks(make_comparison(identical=3)) == []
-    found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, held=1))
+    found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, listed=1))
     assert found[0].startswith("1 of 3 changed texts is almost identical (at least 75 %")
     assert comparison_remarks(make_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
     assert found[1] == "1 of the missing is known to be in an archive."
