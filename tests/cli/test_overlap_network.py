@@ -78,14 +78,14 @@ def test_live_pages_are_compared_with_captures(tmp_path: Path) -> None:
         assert site.asked == []
         without = overlap(tmp_path, "--json")
         assert (without.returncode, json.loads(without.stdout)["archives"][0]["live"]) == (0, None)
-        assert site.asked == [], "the site is looked at only if somebody wants it"
+        assert site.asked == [], "live pages are fetched only with --live"
         done = overlap(tmp_path, "--json", "--live", "--html", str(tmp_path / "o.html"))
         requested = list(site.asked)
         again = overlap(tmp_path, "--json", "--live")
         text = overlap(tmp_path, "--live").stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
     assert again.stdout == done.stdout
-    assert site.asked == requested, "nothing is looked at twice"
+    assert site.asked == requested, "no page is fetched twice"
     assert sorted(requested) == ["/fresh", "/gone", "/other", "/robots.txt", "/stale"]
     found = json.loads(done.stdout)
     assert found["sets"] == [{"archives": ["a"], "pages": 4}, {"archives": ["a", "b"], "pages": 1}]
@@ -134,7 +134,7 @@ def test_interrupted_overlap_resumes(tmp_path: Path) -> None:
         done = overlap(tmp_path, "--fetch", "0", "--json")
         assert done.returncode == 0
         assert len(before | set(archive.asked)) == 40
-        assert len(before & set(archive.asked)) <= 2, "at most what was on its way"
+        assert len(before & set(archive.asked)) <= 2, "at most the requests in flight"
     assert json.loads(done.stdout)["held"] == 40
 
 
@@ -172,7 +172,7 @@ def test_interrupted_live_comparison_resumes(tmp_path: Path) -> None:
         done = overlap(tmp_path, "--live", "--json")
         again = set(server.asked) & requested
     assert done.returncode == 0
-    assert len(again) <= 4, "at most what was on its way"
+    assert len(again) <= 4, "at most the requests in flight"
     assert json.loads(done.stdout)["archives"][0]["live"]["replicated"] == 12
 
 
@@ -194,5 +194,5 @@ def test_throttling_live_site_is_deferred(tmp_path: Path) -> None:
     live = json.loads(first.stdout)["archives"][0]["live"]
     assert (live["unseen"], live["silent"], live["endangered"]) == ({"told-to-wait": 1}, 1, 1)
     assert second.returncode == 0
-    assert server.asked == ["/robots.txt", "/busy"], "what was answered is not looked at again"
+    assert server.asked == ["/robots.txt", "/busy"], "no page is fetched twice"
     assert json.loads(second.stdout)["archives"][0]["live"]["replicated"] == 1

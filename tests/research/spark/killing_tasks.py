@@ -1,4 +1,4 @@
-"""Work that ends the machine it runs on."""
+"""Tasks that kill their executor."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from unlost.research.spark import PartialRow, Split, SplitTask
 
 
 def executor() -> int:
-    """Return the process of the executor that this task belongs to: Java, which started what starts tasks."""
+    """Return the process of the executor of this task: the Java ancestor."""
     process = os.getpid()
     while b"java" not in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0]:
         process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
@@ -18,17 +18,18 @@ def executor() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Dying:
-    """Counts as others do, but kills its executor in the middle: once if there is a mark, or always.
+class KillingTask:
+    """Counts, and kills its executor in the middle: once if there is a mark, or always.
 
-    mark: a file that is made before.
+    Attributes:
+        mark: A file that records the kill.
     """
 
     counting: SplitTask
     mark: Path | None
 
     def __call__(self, splits: Iterator[Split], task: int) -> Iterator[PartialRow]:
-        """Yield what is counted, unless it dies first."""
+        """Yield the counts, unless the executor is killed first."""
         rows = self.counting(splits, task)
         yield next(rows)
         if self.mark is None or not self.mark.exists():

@@ -1,4 +1,4 @@
-"""Live pages, looked at as their sites wish, beside copies of which the truth is known."""
+"""Live pages, fetched politely and compared with mementos."""
 
 import asyncio
 import gzip
@@ -13,7 +13,7 @@ from tests.documents.samples import TEXT_WORDS, pdf, postscript, sample
 from tests.neighbours.listening import listening
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.recover.stubs import Held, Stub
-from tests.research.overlap.holdings import begun
+from tests.research.overlap.holdings import open_state
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import MemoryRobotsStore, RobotsResponse
 from unlost.documents import DocumentKind, DocumentReader
@@ -46,10 +46,10 @@ PAGES = {
 }
 
 
-def look(
+def fetch(
     *paths: str, clock: VirtualClock | None = None
 ) -> tuple[dict[str, tuple[str, PageObservation | None]], Scripted]:
-    """Return what comes of looking at pages, and the site."""
+    """Return the results of fetching pages, and the site."""
 
     async def run() -> tuple[dict[str, tuple[str, PageObservation | None]], Scripted]:
         async with scripted(PAGES) as site:
@@ -74,19 +74,19 @@ def look(
         ("/busy", "told-to-wait", None),
     ],
 )
-def test_what_comes_of_a_page_is_told(path: str, outcome: str, status: int | None) -> None:
-    """By its status, its words, and what its site allows; redirects end."""
-    found, site = look(path)
-    said, seen = found[path]
-    assert (said, seen.status if seen else None) == (outcome, status)
+def test_outcome_by_response(path: str, outcome: str, status: int | None) -> None:
+    """By status, text and robots.txt; redirects are bounded."""
+    found, site = fetch(path)
+    outcome_, page = found[path]
+    assert (outcome_, page.status if page else None) == (outcome, status)
     assert site.asked.count("/robots.txt") == 1
     assert len(site.asked) <= 1 + 6
     assert (path in site.asked) is (outcome != "forbidden")
 
 
-def test_headers_and_text_are_kept() -> None:
-    """Of pages and documents; a broken one has no text, and ends nothing."""
-    found, _ = look("/page", "/paper", "/broken.pdf")
+def test_snapshot_has_headers_and_text() -> None:
+    """Of pages and documents; a damaged document has no text."""
+    found, _ = fetch("/page", "/paper", "/broken.pdf")
     page, paper, broken = (found[path][1] for path in ("/page", "/paper", "/broken.pdf"))
     assert page
     assert paper
@@ -97,8 +97,8 @@ def test_headers_and_text_are_kept() -> None:
     assert (broken.text, broken.size) == (None, 20)
 
 
-def test_a_site_is_asked_once_at_a_time_and_as_slowly_as_it_wants() -> None:
-    """Robots.txt is asked for once, and pauses are as long as it says, whatever the option says."""
+def test_requests_to_a_site_respect_crawl_delay() -> None:
+    """One at a time; robots.txt is requested once, and its delay overrides the option."""
     clock = VirtualClock()
     times: list[float] = []
 
@@ -119,8 +119,8 @@ def test_a_site_is_asked_once_at_a_time_and_as_slowly_as_it_wants() -> None:
     assert all(later - sooner >= 3 for sooner, later in pairwise(times))
 
 
-def test_whoever_does_not_answer_is_silent() -> None:
-    """A closed port, an address that is none, and one that nobody gave inside a network: nothing is raised."""
+def test_unreachable_urls_are_silent() -> None:
+    """A closed port, an invalid URL, and no host: nothing is raised."""
 
     async def run() -> list[str]:
         async with scripted({}) as gone:
@@ -131,8 +131,8 @@ def test_whoever_does_not_answer_is_silent() -> None:
     assert asyncio.run(run()) == ["silent"] * 3
 
 
-def test_live_pages_beside_copies_give_the_known_numbers(tmp_path: Path) -> None:
-    """States, staleness, likeness of pages and documents, and directives are those that were planted."""
+def test_comparison_with_mementos_has_known_values(tmp_path: Path) -> None:
+    """States, staleness, similarity of pages and documents, and directives."""
     paper = postscript(*(f"line {number} of a paper that has enough words" for number in range(12)))
     live_pdf, old_pdf = pdf(paper, tmp_path), pdf(paper, tmp_path, "-dCompatibilityLevel=1.3")
     assert live_pdf != old_pdf
@@ -154,22 +154,24 @@ def test_live_pages_beside_copies_give_the_known_numbers(tmp_path: Path) -> None
 
     async def run() -> tuple[LiveComparison, str]:
         async with scripted(pages) as site:
-            held = [Held(f"{site.base}{path}", date, body, mime=mime) for path, (body, date, mime) in copies.items()]
-            uris = [each.uri for each in held]
-            with begun(tmp_path / "s", uris) as state, DocumentReader() as documents:
+            captures = [
+                Held(f"{site.base}{path}", date, body, mime=mime) for path, (body, date, mime) in copies.items()
+            ]
+            uris = [each.uri for each in captures]
+            with open_state(tmp_path / "s", uris) as state, DocumentReader() as documents:
                 async with PoliteLiveWebClient(VirtualClock(), "me@example.org", 0.0, documents) as web:
                     await OverlapSurvey(
-                        state, [Stub("a", held)], max_fetches=10, live_client=web, documents=documents
+                        state, [Stub("a", captures)], max_fetches=10, live_client=web, documents=documents
                     ).run()
-                    asked = len(site.asked)
+                    requests = len(site.asked)
                     await OverlapSurvey(
-                        state, [Stub("a", held)], max_fetches=10, live_client=web, documents=documents
+                        state, [Stub("a", captures)], max_fetches=10, live_client=web, documents=documents
                     ).run()
-                    assert len(site.asked) == asked == 6, "nothing is looked at twice"
+                    assert len(site.asked) == requests == 6, "no page is fetched twice"
                 figures = compute_overlap_stats(state, ["a"], 10)
                 return figures.archives[0].live, json.dumps(overlap_to_json(figures))
 
-    live, shown = asyncio.run(run())
+    live, json_text = asyncio.run(run())
     assert (live.replicated, live.endangered, live.vulnerable, live.absent, live.silent) == (3, 2, 0, 1, 0)
     assert (live.dated, sorted(live.staleness)) == (3, [10.0, 12.0])
     assert (live.identical, live.pairs, len(live.similarities)) == (1, 3, 3)
@@ -177,20 +179,20 @@ def test_live_pages_beside_copies_give_the_known_numbers(tmp_path: Path) -> None
     assert points[0.0] == points[12.0] == 1.0, "the words of the document are the same, though its bytes are not"
     assert 0.85 < points[10.0] < 1.0
     assert (live.no_cache, live.no_cache_held, live.answered) == (1, 1, 3)
-    assert '"absent": 1' in shown
+    assert '"absent": 1' in json_text
 
 
-def test_rules_of_many_sites_take_bounded_memory() -> None:
-    """What was put longest ago goes; what is put again counts once."""
+def test_robots_store_is_bounded() -> None:
+    """The oldest entry is evicted; a repeated one counts once."""
     store = MemoryRobotsStore(max_bytes=100_000)
     for number in range(50):
         store.put(f"http://{number % 30}.example", RobotsResponse(0.0, 200, b"x" * 9_500))
-    kept = [number for number in range(30) if store.get(f"http://{number}.example")]
-    assert kept == list(range(10, 20))
+    stored = [number for number in range(30) if store.get(f"http://{number}.example")]
+    assert stored == list(range(10, 20))
 
 
-def test_hostile_sites_cost_little() -> None:
-    """What unpacks to a hundred megabytes, endless redirects, headers of rubbish: bounded, and nothing is raised."""
+def test_hostile_responses_are_bounded() -> None:
+    """A decompression bomb, endless redirects, garbage headers: nothing is raised."""
     bomb = gzip.compress(b"<p>a " * 20_000_000, 1)
     pages = {
         "/bomb": Answer(headers={**HTML, "content-encoding": "gzip"}, body=bomb),
@@ -213,12 +215,12 @@ def test_hostile_sites_cost_little() -> None:
             return {path: await web.fetch_snapshot(f"{site.base}{path}") for path in pages}
 
     found = asyncio.run(run())
-    assert {said for said, _ in found.values()} == {"answered"}
-    bombed, rubbish = found["/bomb"][1], found["/rubbish"][1]
+    assert {outcome for outcome, _ in found.values()} == {"answered"}
+    bombed, garbage = found["/bomb"][1], found["/rubbish"][1]
     assert bombed
-    assert rubbish
+    assert garbage
     assert (bombed.size, bombed.truncated) == (16 << 20, "length")
     assert len(bombed.text or b"") < 1 << 20
-    assert rubbish.modified is None
-    assert len(rubbish.cache_control or "") < 1_000
+    assert garbage.modified is None
+    assert len(garbage.cache_control or "") < 1_000
     assert [found[path][1].status for path in ("/away", "/script", "/dots")] == [301] * 3  # type: ignore[union-attr]

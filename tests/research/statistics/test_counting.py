@@ -1,4 +1,4 @@
-"""Statistics of indexes agree with the model, whatever the index is like and however it is read."""
+"""Statistics of indexes agree with a model for all inputs and options."""
 
 import gzip
 import random
@@ -36,7 +36,7 @@ def _pairs(rows: list[Row]) -> list[model.Capture]:
     return [(row.key or "", row.timestamp) for row in rows]
 
 
-def _written(folder: Path, text: bytes, name: str = "a.cdxj") -> Path:
+def _write(folder: Path, text: bytes, name: str = "a.cdxj") -> Path:
     file = folder / name
     file.write_bytes(text)
     return file
@@ -44,11 +44,11 @@ def _written(folder: Path, text: bytes, name: str = "a.cdxj") -> Path:
 
 @settings(max_examples=150)
 @given(rows=_CAPTURES, block=st.sampled_from([200, 3000, 1 << 20]), threads=st.integers(1, 3))
-def test_numbers_of_a_sorted_index_are_those_of_the_model(
+def test_statistics_of_a_sorted_index_equal_the_model(
     rows: list[Row], block: int, threads: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever the blocks and threads, everything that is counted is what dictionaries count."""
-    file = _written(tmp_path_factory.mktemp("stats"), _sorted(rows))
+    """For all block sizes and numbers of threads."""
+    file = _write(tmp_path_factory.mktemp("stats"), _sorted(rows))
     counted, report = count_index([file], IndexCountOptions(block=block, threads=threads))
     figures, pairs = IndexMetrics(counted), _pairs(rows)
     assert report.problems.total == 0
@@ -70,16 +70,16 @@ def test_numbers_of_a_sorted_index_are_those_of_the_model(
 
 
 @given(rows=_CAPTURES, cuts=st.integers(1, 4))
-def test_parts_merge_to_the_whole(rows: list[Row], cuts: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Parts between second-level domains come to the same as the index, in any order, also through JSON."""
+def test_merged_parts_equal_the_whole(rows: list[Row], cuts: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Parts split between second-level domains, in any order, also through JSON."""
     folder = tmp_path_factory.mktemp("stats")
-    whole, _ = count_index([_written(folder, _sorted(rows))])
+    whole, _ = count_index([_write(folder, _sorted(rows))])
     parts: dict[int, list[Row]] = {}
     for row in rows:
         domain = ",".join(model.host_of(row.key or "").split(":")[0].split(",")[:2])
         parts.setdefault(hash(domain) % cuts, []).append(row)
     found = [
-        IndexCounts.from_json(count_index([_written(folder, _sorted(part), f"{number}.cdxj")])[0].to_json())
+        IndexCounts.from_json(count_index([_write(folder, _sorted(part), f"{number}.cdxj")])[0].to_json())
         for number, part in parts.items()
     ]
     random.Random(len(rows)).shuffle(found)  # noqa: S311
@@ -91,8 +91,8 @@ def test_parts_merge_to_the_whole(rows: list[Row], cuts: int, tmp_path_factory: 
     assert together.busy_pages == whole.busy_pages
 
 
-def test_all_forms_of_an_index_tell_the_same(tmp_path: Path) -> None:
-    """CDX, CDXJ, gzip, and an index in two files: one result."""
+def test_all_index_formats_have_the_same_statistics(tmp_path: Path) -> None:
+    """CDX, CDXJ, gzip, and two files."""
     rows = [
         Row(
             f"com,h{n % 7})/p{n % 3}", f"com,h{n % 7})/p{n % 3}", f"http://h{n % 7}.com/p{n % 3}", f"20{n:02}0203040506"
@@ -103,10 +103,10 @@ def test_all_forms_of_an_index_tell_the_same(tmp_path: Path) -> None:
     lines = text.splitlines(keepends=True)
     cut = next(at for at, line in enumerate(lines) if line.startswith(b"com,h4)"))
     forms = [
-        [_written(tmp_path, text)],
-        [_written(tmp_path, gzip.compress(text), "a.cdxj.gz")],
-        [_written(tmp_path, b"".join(lines[:cut]), "b"), _written(tmp_path, b"".join(lines[cut:]), "c")],
-        [_written(tmp_path, b" CDX N b a m s k r M S V g\n" + b"".join(sorted(row.cdx() for row in rows)), "d.cdx")],
+        [_write(tmp_path, text)],
+        [_write(tmp_path, gzip.compress(text), "a.cdxj.gz")],
+        [_write(tmp_path, b"".join(lines[:cut]), "b"), _write(tmp_path, b"".join(lines[cut:]), "c")],
+        [_write(tmp_path, b" CDX N b a m s k r M S V g\n" + b"".join(sorted(row.cdx() for row in rows)), "d.cdx")],
     ]
     results = [count_index(files)[0] for files in forms]
     for found in results:
@@ -116,9 +116,9 @@ def test_all_forms_of_an_index_tell_the_same(tmp_path: Path) -> None:
         assert IndexMetrics(found).levels == IndexMetrics(results[0]).levels
 
 
-def test_a_page_under_two_spellings_is_one(tmp_path: Path) -> None:
-    """`/a` and `/a/` are one URI-R, although other keys stand between them."""
-    file = _written(
+def test_two_spellings_of_a_page_count_once(tmp_path: Path) -> None:
+    """`/a` and `/a/` are one URI-R, although other keys sort between them."""
+    file = _write(
         tmp_path,
         b"com,a)/a 20140101000000 http://a.com/a text/html 200 X - - 5 6 f\n"
         b"com,a)/a-b 20140101000000 http://a.com/a-b text/html 200 X - - 5 6 f\n"
@@ -130,24 +130,24 @@ def test_a_page_under_two_spellings_is_one(tmp_path: Path) -> None:
 
 
 @given(rows=_CAPTURES, memory=st.sampled_from([0, 300]))
-def test_a_host_too_large_for_memory_is_counted_as_any_other(
+def test_spilled_host_has_the_same_statistics(
     rows: list[Row], memory: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What does not fit is kept in files, and every number is the same."""
-    file = _written(tmp_path_factory.mktemp("stats"), _sorted(rows))
+    """In files if it exceeds memory."""
+    file = _write(tmp_path_factory.mktemp("stats"), _sorted(rows))
     small, _ = count_index([file], IndexCountOptions(memory=memory, block=200))
     assert small == count_index([file])[0]
 
 
-def test_a_large_host_of_many_parts_is_whole(tmp_path: Path) -> None:
-    """Pages that stand apart in an index, and URI-Rs on both sides of a cut, are still one each."""
-    dice = random.Random(3)  # noqa: S311
+def test_pages_across_spilled_parts_count_once(tmp_path: Path) -> None:
+    """Pages that are not adjacent, and URI-Rs on both sides of a cut."""
+    random_ = random.Random(3)  # noqa: S311
     names = ["", "-b", ".html", "/b", "/b/c", "/b-c", "?x=1", "?x=1&y", "/"]
     rows = []
     for _ in range(4000):
-        key = f"com,a)/p{dice.randrange(60)}{dice.choice(names)}"
-        rows.append(Row(key, key, f"http://a.com/{key[7:]}", f"{dice.randrange(2000, 2010)}0101000000"))
-    file = _written(tmp_path, _sorted(rows))
+        key = f"com,a)/p{random_.randrange(60)}{random_.choice(names)}"
+        rows.append(Row(key, key, f"http://a.com/{key[7:]}", f"{random_.randrange(2000, 2010)}0101000000"))
+    file = _write(tmp_path, _sorted(rows))
     small, _ = count_index([file], IndexCountOptions(memory=5_000, block=10_000, threads=2))
     whole, _ = count_index([file])
     assert small == whole
@@ -155,20 +155,20 @@ def test_a_large_host_of_many_parts_is_whole(tmp_path: Path) -> None:
     assert {each.host_captures for each in small.busy_pages} == {4000}
 
 
-def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
-    """Estimates of URI-Rs lie within their bounds, and what is counted by row is exact."""
-    dice = random.Random(7)  # noqa: S311
+def test_unsorted_index_is_rejected_or_estimated(tmp_path: Path) -> None:
+    """Estimates are within their bounds, and counts of rows are exact."""
+    random_ = random.Random(7)  # noqa: S311
     rows = []
     for _ in range(30_000):
-        host, page = dice.randrange(300), int(dice.paretovariate(0.7))
+        host, page = random_.randrange(300), int(random_.paretovariate(0.7))
         key = f"com,h{host})/p{page % 5000}"
-        rows.append(Row(key, key, f"http://h{host}.com/p{page % 5000}", f"{dice.randrange(2000, 2010)}0101000000"))
-    dice.shuffle(rows)
-    file = _written(tmp_path, b"".join(row.cdxj() for row in rows))
+        rows.append(Row(key, key, f"http://h{host}.com/p{page % 5000}", f"{random_.randrange(2000, 2010)}0101000000"))
+    random_.shuffle(rows)
+    file = _write(tmp_path, b"".join(row.cdxj() for row in rows))
     with pytest.raises(UnsortedError, match="not sorted"):
         count_index([file])
     counted, _ = estimate_index([file])
-    exact, _ = count_index([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
+    exact, _ = count_index([_write(tmp_path, _sorted(rows), "sorted.cdxj")])
     assert counted.is_estimated
     assert not exact.is_estimated
     assert counted.captures == exact.captures
@@ -194,27 +194,27 @@ def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
         counted.merge(exact)
 
 
-def _uneven(dice: random.Random) -> list[Row]:
-    """Return rows of hosts of which few have most pages, and pages of which few have most captures."""
+def _uneven(random_: random.Random) -> list[Row]:
+    """Return rows with skewed distributions of pages by host and captures by page."""
     rows = []
     for _ in range(60_000):
-        host, page = int(dice.paretovariate(0.9)) % 400, int(dice.paretovariate(0.5)) % 9000
+        host, page = int(random_.paretovariate(0.9)) % 400, int(random_.paretovariate(0.5)) % 9000
         key = f"com,h{host})/f{page % 40}/p{page}"
-        date = f"{dice.randrange(2000, 2010)}0101000000"
+        date = f"{random_.randrange(2000, 2010)}0101000000"
         rows.append(Row(key, key, f"http://h{host}.com/f{page % 40}/p{page}", date))
     rows += [Row("com,h1)/trap", "com,h1)/trap", "http://h1.com/trap", "20050101000000")] * 3000
     rows += [Row("com,alone)/trap", "com,alone)/trap", "http://alone.com/trap", "20050101000000")] * 2000
-    dice.shuffle(rows)
+    random_.shuffle(rows)
     return rows
 
 
-def test_a_sample_that_was_thinned_out_still_tells(tmp_path: Path) -> None:
-    """Of more URI-Rs than the sample has room for, shares, medians, deviations and biases are near the true ones."""
+def test_reduced_sample_is_close_to_exact_values(tmp_path: Path) -> None:
+    """Shares, medians, deviations and biases, with more URI-Rs than the sample holds."""
     rows = _uneven(random.Random(11))  # noqa: S311
     counted, _ = estimate_index(
-        [_written(tmp_path, b"".join(row.cdxj() for row in rows))], IndexCountOptions(sampled=1024)
+        [_write(tmp_path, b"".join(row.cdxj() for row in rows))], IndexCountOptions(sampled=1024)
     )
-    exact, _ = count_index([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
+    exact, _ = count_index([_write(tmp_path, _sorted(rows), "sorted.cdxj")])
     about, true = IndexMetrics(counted), IndexMetrics(exact)
     assert 0.02 < counted.sampled < 0.5
     assert 0.02 < counted.sampled_pages < 0.5
@@ -236,21 +236,21 @@ def test_a_sample_that_was_thinned_out_still_tells(tmp_path: Path) -> None:
     # The largest host has a good part of all pages, and so of the sample.
     assert next(each for each in about.depths if each.name == "P0").prefixes.max > 0
     for name in ("hosts_by_depth", "pages_by_host_depth", "page_depths"):
-        for mine, sure in zip(getattr(counted, name), getattr(exact, name), strict=True):
-            assert mine == pytest.approx(sure, abs=0.05 * exact.pages), name
+        for estimated, expected in zip(getattr(counted, name), getattr(exact, name), strict=True):
+            assert estimated == pytest.approx(expected, abs=0.05 * exact.pages), name
     worst = [[each.page.key for each in figures.biases[:3]] for figures in (about, true)]
     assert worst[0] == worst[1] == ["com,h1)/f1/p1", "com,h1)/f2/p2", "com,h1)/trap"]
-    # No other URI-R of its host is in the sample: for want of one, nothing is said of it.
+    # No other URI-R of its host is in the sample, so its bias is unknown.
     assert "com,alone)/trap" in {each.page.key for each in true.biases}
     assert "com,alone)/trap" not in {each.page.key for each in about.biases}
     assert next(each for each in counted.busy_pages if each.key == "com,alone)/trap").host_uris == 0
 
 
 @given(text=st.binary(max_size=3000))
-def test_anything_can_be_read(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever stands in the place of lines: it is counted or refused, and nothing breaks."""
+def test_arbitrary_bytes_are_counted_or_rejected(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """In place of lines."""
     row = b"com,a)/ 20140101000000 http://a.com/ text/html 200 X - - 5 6 f\n"
-    file = _written(tmp_path_factory.mktemp("stats"), row + text)
+    file = _write(tmp_path_factory.mktemp("stats"), row + text)
     for count in (count_index, estimate_index):
         try:
             counted, report = count([file], IndexCountOptions(kind="index"))
@@ -261,8 +261,8 @@ def test_anything_can_be_read(text: bytes, tmp_path_factory: pytest.TempPathFact
         assert known <= counted.lines + 1
 
 
-def test_odd_rows_are_counted_by_kind(tmp_path: Path) -> None:
-    """Malformed types and statuses, odd dates, other schemes and huge fields: each has its number."""
+def test_unusual_rows_are_counted_by_kind(tmp_path: Path) -> None:
+    """Malformed types and statuses, invalid dates, other schemes and huge fields."""
     lines = [
         b"com,a)/ 20140101000000 http://a.com/ text/html 200 X - - 5 6 f",
         b"com,a)/b 20140101000000 http://a.com/b text 999 X - - 5 6 f",
@@ -272,7 +272,7 @@ def test_odd_rows_are_counted_by_kind(tmp_path: Path) -> None:
         b"rubbish",
         b"4,3,2,1)/ 20140101000000 http://1.2.3.4/ text/html 200 X - - 5 6 f",
     ]
-    counted, report = count_index([_written(tmp_path, b"\n".join(lines) + b"\n")])
+    counted, report = count_index([_write(tmp_path, b"\n".join(lines) + b"\n")])
     figures = IndexMetrics(counted)
     assert counted.foreign == {"dns": 1}
     assert report.problems.counts == {"bad-row": 1}
@@ -282,8 +282,8 @@ def test_odd_rows_are_counted_by_kind(tmp_path: Path) -> None:
     assert (counted.ip.hosts, counted.ip.captures) == (1, 1)
 
 
-def test_the_filter_of_the_study_leaves_out_what_it_does(tmp_path: Path) -> None:
-    """Only HTML with status 200, neither robots.txt nor a sitemap."""
+def test_study_filter_keeps_only_html_pages(tmp_path: Path) -> None:
+    """With status 200, without robots.txt and sitemaps."""
     names = ["", "robots.txt", "sitemap.xml", "x", "y"]
     rows = [Row(f"com,a)/{name}", f"com,a)/{name}", f"http://a.com/{name}", "20140101000000") for name in names]
     rows[3] = Row("com,a)/x", "com,a)/x", "http://a.com/x", "20140101000000", status="404")
@@ -291,5 +291,5 @@ def test_the_filter_of_the_study_leaves_out_what_it_does(tmp_path: Path) -> None
     options = IndexCountOptions(
         status=frozenset({"200"}), mime=frozenset({"text/html"}), exclude=frozenset({"robots", "sitemaps"})
     )
-    counted, _ = count_index([_written(tmp_path, _sorted(rows))], options)
+    counted, _ = count_index([_write(tmp_path, _sorted(rows))], options)
     assert (counted.captures, counted.filtered) == (1, 4)

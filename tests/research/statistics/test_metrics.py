@@ -1,4 +1,4 @@
-"""The papers' own figures come out of the formulas."""
+"""Published values follow from the formulas."""
 
 import random
 from itertools import pairwise
@@ -26,20 +26,20 @@ _COUNTS = st.dictionaries(st.integers(1, 10_000), st.integers(1, 50), min_size=1
         (392_635_328, 795_954_162, "0.35412"),
     ],
 )
-def test_reduction_is_that_of_table_8(prefixes: int, keys: int, expected: str) -> None:
-    """RedQ is the keys that reach a depth, less the prefixes there, of all keys."""
+def test_reduction_matches_table_8(prefixes: int, keys: int, expected: str) -> None:
+    """RedQ: keys that reach a depth, less the prefixes there, relative to all keys."""
     assert f"{key_reduction(keys, prefixes, _KEYS):.5f}" == expected
 
 
-def test_a_year_of_table_6() -> None:
-    """Duplicates, γ and γ⁺ of 2010 are those of the paper."""
+def test_year_matches_table_6() -> None:
+    """Duplicates, γ and γ⁺ of 2010."""
     year = YearMetrics(
         "2010", 174_786_328, 487_044_797 - 383_960_128, 487_044_797, 352_019_433, 1_041_191_755, (0,) * 4
     )
     assert f"{100 * year.duplicates:.2f} {year.gamma:.2f} {year.all_gamma:.2f}" == "41.02 2.01 2.14"
 
 
-def test_the_papers_ratios() -> None:
+def test_ratios_match_the_papers() -> None:
     """γ of the filtered index, and lines of a gigabyte by α."""
     assert f"{IndexMetrics(IndexCounts(captures=2_671_653_766, uris=962_832_513)).gamma:.2f}" == "2.77"
     assert round(2**30 / 275 / 1e5) == 39
@@ -47,8 +47,8 @@ def test_the_papers_ratios() -> None:
 
 
 @given(counts=_COUNTS)
-def test_summaries_are_those_of_the_numbers(counts: dict[int, int]) -> None:
-    """Median, mean, deviation and Gini from a histogram are those of the list that it stands for."""
+def test_summary_of_a_histogram_equals_that_of_the_list(counts: dict[int, int]) -> None:
+    """Median, mean, deviation and Gini coefficient."""
     numbers = sorted(number for number, times in counts.items() for _ in range(times))
     found = summarize_distribution(counts)
     mean = sum(numbers) / len(numbers)
@@ -60,14 +60,14 @@ def test_summaries_are_those_of_the_numbers(counts: dict[int, int]) -> None:
     assert 0 <= pareto_break(counts) <= 0.5
 
 
-def test_laws_are_found_again() -> None:
-    """Points of Heaps' law, and numbers drawn from a power law, give their own parameters back."""
+def test_fits_recover_known_parameters() -> None:
+    """Of Heaps' law and of a power law."""
     law = fit_power_curve([(x, 2.686 * x**0.911) for x in (10, 1e4, 1e6, 1.7e9)])
     assert law is not None
     assert (law.a, law.b, law.r_squared) == pytest.approx((2.686, 0.911, 1.0))
-    dice, counts = random.Random(1), dict[int, int]()  # noqa: S311
+    random_, counts = random.Random(1), dict[int, int]()  # noqa: S311
     weights = [n**-2.5 for n in range(1, 2000)]
-    for number in dice.choices(range(1, 2000), weights, k=50_000):
+    for number in random_.choices(range(1, 2000), weights, k=50_000):
         counts[number] = counts.get(number, 0) + 1
     fitted = fit_power_law(counts)
     assert fitted is not None
@@ -75,8 +75,8 @@ def test_laws_are_found_again() -> None:
 
 
 @given(counts=_COUNTS)
-def test_reduction_curves_rise_to_all_that_can_be_saved(counts: dict[int, int]) -> None:
-    """The last point is the sum less the number of prefixes, and no point is below the one before."""
+def test_reduction_curves_are_monotonic(counts: dict[int, int]) -> None:
+    """They end at the sum less the number of prefixes."""
     total = sum(number * times for number, times in counts.items())
     points = reduction_curve(counts, total)
     assert points[-1][0] == sum(counts.values())
@@ -84,8 +84,8 @@ def test_reduction_curves_rise_to_all_that_can_be_saved(counts: dict[int, int]) 
     assert all(a[0] < b[0] and a[1] <= b[1] + 1e-12 for a, b in pairwise(points))
 
 
-def test_what_is_archived_out_of_proportion_is_found() -> None:
-    """A picture with thousands of times the captures of its neighbours is told, a busy page of a busy host is not."""
+def test_disproportionate_pages_are_reported() -> None:
+    """An image with thousands of times the captures of its neighbours, but not a busy page of a busy host."""
     blank = TopPage("com,wunderground,icons)/graphics/blank.gif", 2_308_634, 3_336_086, 5_000)
     fair = TopPage("pt,a)/", 20_000, 200_000, 10)
     figures = IndexMetrics(IndexCounts(captures=4_923_080_506 // 1000, uris=2_000_000, busy_pages=(blank, fair)))

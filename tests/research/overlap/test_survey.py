@@ -1,4 +1,4 @@
-"""Asking archives in memory whose holdings are known: the numbers are exactly these, also after kills and quotas."""
+"""`OverlapSurvey` of archives in memory with known holdings: exact numbers, also after kills and with quotas."""
 
 import asyncio
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.stubs import Held, Stub
-from tests.research.overlap.holdings import ARCHIVES, begun, stubs, truth
+from tests.research.overlap.holdings import ARCHIVES, archives_of, open_state, random_holdings
 from unlost.archives import MAX_CONSECUTIVE_FAILURES, EarlyStop
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError, UsageError
@@ -26,35 +26,37 @@ from unlost.research import (
 
 
 class KilledError(BaseException):
-    """Ends everything at once, as a signal does."""
+    """Ends everything at once, like a signal."""
 
 
-def ask(
+def survey(
     state: OverlapState,
     archives: Sequence[Stub],
     fetch: int = 0,
     live: LiveWebClient | None = None,
     concurrency: int = 3,
 ) -> dict[str, EarlyStop]:
-    """Ask archives in memory."""
+    """Survey archives in memory."""
     return asyncio.run(
         OverlapSurvey(state, archives, max_fetches=fetch, live_client=live, concurrency=concurrency).run()
     )
 
 
-def figures(state: OverlapState, fetch: int = 0) -> OverlapStats:
-    """Return the numbers."""
+def stats(state: OverlapState, fetch: int = 0) -> OverlapStats:
+    """Return the statistics."""
     return compute_overlap_stats(state, ARCHIVES, fetch)
 
 
-def test_the_overlap_is_exactly_what_the_archives_hold(tmp_path: Path) -> None:
-    """Sets, totals, mementos, years and best sets are those of archives whose holdings are known."""
-    held = truth(200, 1)
-    with begun(tmp_path / "s", held) as state:
-        assert ask(state, stubs(held)) == {}
-        found = figures(state)
-    assert dict(found.membership.pages) == dict(Counter(held.values()))
-    assert [each.held for each in found.archives] == [sum(m >> place & 1 for m in held.values()) for place in range(4)]
+def test_overlap_equals_the_known_holdings(tmp_path: Path) -> None:
+    """Sets, totals, mementos, years and best covers."""
+    holdings = random_holdings(200, 1)
+    with open_state(tmp_path / "s", holdings) as state:
+        assert survey(state, archives_of(holdings)) == {}
+        found = stats(state)
+    assert dict(found.membership.pages) == dict(Counter(holdings.values()))
+    assert [each.held for each in found.archives] == [
+        sum(m >> place & 1 for m in holdings.values()) for place in range(4)
+    ]
     assert [each.mementos for each in found.archives] == [
         (place + 1) * each.held for place, each in enumerate(found.archives)
     ]
@@ -63,20 +65,20 @@ def test_the_overlap_is_exactly_what_the_archives_hold(tmp_path: Path) -> None:
         for place, name in enumerate(ARCHIVES)
         if place >= 1
     }
-    assert found.year_pages["2012"] == sum(bool(mask & 0b1100) for mask in held.values())
+    assert found.year_pages["2012"] == sum(bool(mask & 0b1100) for mask in holdings.values())
     assert found.memento_covers[0] == ("d", 4 * found.archives[3].held)
-    assert found.tlds == (("example", 200, sum(bool(mask) for mask in held.values())),)
+    assert found.tlds == (("example", 200, sum(bool(mask) for mask in holdings.values())),)
 
 
-def test_whoever_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
-    """At fifty points at random, a kill loses only what was under way, and the numbers are the same in the end."""
-    held = truth(25, 2)
+def test_killed_survey_resumes(tmp_path: Path) -> None:
+    """At 50 random points; only queries in flight are repeated, and the result is the same."""
+    holdings = random_holdings(25, 2)
     points = random.Random(3).sample(range(1, 140), 50)  # noqa: S311  not for secrets
-    with begun(tmp_path / "whole", held) as state:
-        ask(state, stubs(held), fetch=5)
-        expected = figures(state, 5)
+    with open_state(tmp_path / "whole", holdings) as state:
+        survey(state, archives_of(holdings), fetch=5)
+        expected = stats(state, 5)
     for point in points:
-        archives = stubs(held)
+        archives = archives_of(holdings)
         left = [point]
 
         def count(_: str, left: list[int] = left) -> None:
@@ -88,62 +90,62 @@ def test_whoever_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> Non
             each.before = count
         path = tmp_path / f"at{point}"
         try:
-            with begun(path, held) as state:
-                ask(state, archives, fetch=5)
+            with open_state(path, holdings) as state:
+                survey(state, archives, fetch=5)
         except (KilledError, BaseExceptionGroup):
             pass
         else:
             assert left[0] > 0, point
-        with begun(path, held) as state:
-            assert ask(state, archives, fetch=5) == {}
-            assert figures(state, 5) == expected, point
-        asked = Counter(question for each in archives for question in (f"{each.archive.id} {q}" for q in each.asked))
-        assert sum(asked.values()) - len(asked) <= 3 * len(ARCHIVES), point
+        with open_state(path, holdings) as state:
+            assert survey(state, archives, fetch=5) == {}
+            assert stats(state, 5) == expected, point
+        queries = Counter(question for each in archives for question in (f"{each.archive.id} {q}" for q in each.asked))
+        assert sum(queries.values()) - len(queries) <= 3 * len(ARCHIVES), point
 
 
-def test_an_archive_whose_quota_is_used_up_goes_on_another_day(tmp_path: Path) -> None:
-    """The others are asked to the end; pages without its answer are not compared; the next run asks only these."""
-    held = truth(40, 4)
-    archives = stubs(held)
-    with begun(tmp_path / "s", held) as state:
+def test_exhausted_quota_defers_the_archive(tmp_path: Path) -> None:
+    """Other archives are finished; pages without its answer are not compared; the next run sends only these."""
+    holdings = random_holdings(40, 4)
+    archives = archives_of(holdings)
+    with open_state(tmp_path / "s", holdings) as state:
 
         def quota(_: str) -> None:
             if len(archives[1].asked) > 10:
                 raise NotNowError("the quota of the day is used up", "b", 2e9, "quota")
 
         archives[1].before = quota
-        stops = ask(state, archives, concurrency=1)
-        found = figures(state)
+        stops = survey(state, archives, concurrency=1)
+        found = stats(state)
         assert list(stops) == ["b"]
         assert isinstance(stops["b"].error, NotNowError)
         assert (found.unsettled, found.membership.total) == (30, 10)
         assert [each.answered for each in found.archives] == [40, 10, 40, 40]
         archives[1].before = lambda _: None
-        assert ask(state, archives) == {}
+        assert survey(state, archives) == {}
         assert len(archives[1].asked) == 11 + 30
-        assert dict(figures(state).membership.pages) == dict(Counter(held.values()))
+        assert dict(stats(state).membership.pages) == dict(Counter(holdings.values()))
 
 
-def test_a_dead_archive_is_left_out_and_not_asked_for_ever(tmp_path: Path) -> None:
-    """It ends after some failures in a row; what the others hold is compared without it."""
-    held = truth(60, 5)
-    archives = stubs(held)
+def test_failing_archive_is_left_out(tmp_path: Path) -> None:
+    """After some consecutive failures; the others are compared without it."""
+    holdings = random_holdings(60, 5)
+    archives = archives_of(holdings)
 
     def fail(_: str) -> None:
         raise FailedError("status 500", "c", "status")
 
     archives[2].before = fail
-    with begun(tmp_path / "s", held) as state:
-        stops = ask(state, archives)
-        found = figures(state)
+    with open_state(tmp_path / "s", holdings) as state:
+        stops = survey(state, archives)
+        found = stats(state)
     assert MAX_CONSECUTIVE_FAILURES <= len(archives[2].asked) <= MAX_CONSECUTIVE_FAILURES + 2
     assert stops["c"].failures == MAX_CONSECUTIVE_FAILURES
     assert (found.unresponsive, found.unsettled, found.membership.archives) == (("c",), 0, ("a", "b", "d"))
     assert found.archives[2].failed["http-5xx"] >= MAX_CONSECUTIVE_FAILURES
 
 
-def test_lists_that_are_cut_and_pages_that_are_not_shown_are_answers(tmp_path: Path) -> None:
-    """A cut list is a hit with a mark, an excluded page is no hit, errors and redirects alone hold nothing."""
+def test_truncated_listings_and_exclusions_are_results(tmp_path: Path) -> None:
+    """A truncated listing is a marked hit; exclusions, errors and redirects are no hits."""
     uris = ["http://x.example/1", "http://x.example/2", "http://x.example/3"]
     archive = Stub(
         "a",
@@ -166,8 +168,8 @@ def test_lists_that_are_cut_and_pages_that_are_not_shown_are_answers(tmp_path: P
             if uri == uris[0]:
                 raise ListCutError("more than is listed", "a")
 
-    with begun(tmp_path / "s", uris) as state:
-        assert ask(state, [Cut("a", archive.held)]) == {}
+    with open_state(tmp_path / "s", uris) as state:
+        assert survey(state, [Cut("a", archive.held)]) == {}
         found = compute_overlap_stats(state, ["a"], 0).archives[0]
     assert (found.answered, found.held, found.cut_lists, found.excluded, found.only_errors, found.mementos) == (
         3,
@@ -179,8 +181,8 @@ def test_lists_that_are_cut_and_pages_that_are_not_shown_are_answers(tmp_path: P
     )
 
 
-def test_misses_are_copies_that_are_listed_and_not_there(tmp_path: Path) -> None:
-    """Absent copies, errors of the archive and its own error pages are misses; a timeout is none, and tried again."""
+def test_misses_are_listed_but_absent_mementos(tmp_path: Path) -> None:
+    """Absent mementos, server errors and error pages are misses; a timeout is not, and is retried."""
     uris = [f"http://x.example/{number}" for number in range(8)]
     error_page = (
         b"<title>Not in Archive</title><h1>Wayback Machine</h1><p>The Wayback Machine has not archived that URL.</p>"
@@ -197,28 +199,28 @@ def test_misses_are_copies_that_are_listed_and_not_there(tmp_path: Path) -> None
             raise FailedError("not in time", "a", "timeout")
 
     archive.before = fail
-    with begun(tmp_path / "s", uris) as state:
-        ask(state, [archive], fetch=0)
+    with open_state(tmp_path / "s", uris) as state:
+        survey(state, [archive], fetch=0)
         archive.held = [each for each in held if not each.uri.endswith("/2")]  # listed, and gone meanwhile
-        ask(state, [archive], fetch=100)
+        survey(state, [archive], fetch=100)
         found = compute_overlap_stats(state, ["a"], 100).archives[0]
         assert (found.fetched, dict(found.misses)) == (7, {"http-5xx": 1, "absent": 1, "archive-error": 1})
         assert dict(found.failed_fetches) == {"timeout": 1}
         assert (found.miss_rate.count, found.miss_rate.total) == (3, 7)
         archive.asked.clear()
         archive.before = lambda _: None
-        ask(state, [archive], fetch=100)
+        survey(state, [archive], fetch=100)
         assert archive.asked == [f"fetch 20100101000000 {uris[1]}"]
 
 
-def test_samples_are_the_same_for_a_seed_and_nested(tmp_path: Path) -> None:
-    """A sample of pages and of copies depends on the seed alone, and a larger one has the smaller one in it."""
-    held = dict.fromkeys(truth(50, 6), 0b1111)
+def test_samples_depend_on_the_seed_and_are_nested(tmp_path: Path) -> None:
+    """A larger sample contains the smaller one, of pages and of mementos."""
+    holdings = dict.fromkeys(random_holdings(50, 6), 0b1111)
 
     def drawn(name: str, seed: int, sample: int, fetch: int) -> tuple[set[str], set[str]]:
-        archives = stubs(held)
-        with begun(tmp_path / name, held, seed, sample) as state:
-            ask(state, archives, fetch=fetch)
+        archives = archives_of(holdings)
+        with open_state(tmp_path / name, holdings, seed, sample) as state:
+            survey(state, archives, fetch=fetch)
             pages = {page.uri for page, _ in state.listings_by_page()}
         return pages, set(archives[0].fetched)
 
@@ -229,21 +231,21 @@ def test_samples_are_the_same_for_a_seed_and_nested(tmp_path: Path) -> None:
     assert drawn("4", 9, 10, 3) == small != other
 
 
-class Alive:
-    """A live web that has what a test says."""
+class MemoryLiveWeb:
+    """A live web in memory."""
 
     def __init__(self, pages: dict[str, PageObservation | None]) -> None:
         self.pages = pages
-        self.looked: list[str] = []
+        self.fetched_urls: list[str] = []
 
     async def fetch_snapshot(self, uri: str) -> tuple[str, PageObservation | None]:
-        """Return it; what is unknown is forbidden."""
-        self.looked.append(uri)
+        """Return a page; unknown ones are forbidden."""
+        self.fetched_urls.append(uri)
         return ("answered", self.pages[uri]) if uri in self.pages else ("forbidden", None)
 
 
-def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
-    """Staleness, likeness, states and directives are those of pages that are known."""
+def test_live_pages_are_compared_with_mementos(tmp_path: Path) -> None:
+    """Staleness, similarity, states and directives are the known ones."""
     words = " ".join(f"word{number}" for number in range(40))
     bodies = {name: f"<p>{words} {name}".encode() for name in ("same", "changed", "gone", "robots")}
     uris = {name: f"http://x.example/{name}" for name in bodies}
@@ -252,7 +254,7 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
     def live(name: str, body: bytes, status: int, *headers: tuple[str, str]) -> PageObservation:
         return snapshot_response(uris[name], "20200101000000", status, "text/html", headers, io.BytesIO(body))
 
-    web = Alive({
+    web = MemoryLiveWeb({
         uris["same"]: live("same", bodies["same"], 200, ("Last-Modified", "Thu, 31 Dec 2009 00:00:00 GMT")),
         uris["changed"]: live(
             "changed", bodies["changed"] + b" and more<meta name=robots content=noarchive>", 200,
@@ -260,12 +262,12 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
         ),
         uris["gone"]: live("gone", b"gone", 404),
     })  # fmt: skip
-    with begun(tmp_path / "s", uris.values()) as state:
-        ask(state, [archive], fetch=10, live=web)
+    with open_state(tmp_path / "s", uris.values()) as state:
+        survey(state, [archive], fetch=10, live=web)
         found = compute_overlap_stats(state, ["a"], 10)
-        looked = len(web.looked)
-        ask(state, [archive], fetch=10, live=web)
-        assert len(web.looked) == looked == 4, "what was seen is not looked at again"
+        fetched = len(web.fetched_urls)
+        survey(state, [archive], fetch=10, live=web)
+        assert len(web.fetched_urls) == fetched == 4, "no page is fetched twice"
     live_found = found.archives[0].live
     assert found.has_live
     assert (live_found.replicated, live_found.endangered) == (2, 1)
@@ -277,9 +279,9 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
     assert (live_found.noarchive, live_found.no_cache, live_found.no_cache_held) == (1, 1, 1)
 
 
-def test_another_archive_under_the_same_name_is_refused(tmp_path: Path) -> None:
-    """Answers of two archives are never mixed."""
-    with begun(tmp_path / "s", ["http://x.example/"]) as state:
+def test_other_archive_with_the_same_id_is_rejected(tmp_path: Path) -> None:
+    """Results of two archives are never mixed."""
+    with open_state(tmp_path / "s", ["http://x.example/"]) as state:
         state.register_archive("a", "http://one.example/")
         state.register_archive("a", "http://one.example/")
         with pytest.raises(UsageError, match="another archive"):

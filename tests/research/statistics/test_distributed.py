@@ -1,4 +1,4 @@
-"""Rows that several machines count come to what one counts of all of them in order."""
+"""Statistics counted by several machines equal those of one."""
 
 import random
 from dataclasses import replace
@@ -36,10 +36,10 @@ def _host(line: bytes) -> bytes:
 
 
 @given(rows=_CAPTURES, machines=st.integers(1, 4), seed=st.integers(0, 99))
-def test_machines_together_count_what_one_does(
+def test_distributed_statistics_equal_those_of_one_machine(
     rows: list[Row], machines: int, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """However rows are shared out, and hosts brought together, every number is that of the sorted index."""
+    """However rows are distributed and hosts are merged."""
     folder = tmp_path_factory.mktemp("together")
     lines = [row.cdxj() for row in rows]
     (folder / "whole.cdxj").write_bytes(b"".join(sorted(lines)))
@@ -65,12 +65,12 @@ def test_machines_together_count_what_one_does(
     tree = _core.StatisticsHosts()
     tree.add_hosts(b"".join(sorted(hosts)))
     found.append(exact_counts(tree.finish()))
-    together = replace(merge_counts(found), files=1, lines=len(rows))
-    assert together.sorted_by_name().to_json() == whole.to_json()
+    merged = replace(merge_counts(found), files=1, lines=len(rows))
+    assert merged.sorted_by_name().to_json() == whole.to_json()
 
 
-def test_what_no_machine_wrote_is_refused() -> None:
-    """Lines without their numbers, or with a month that there is not, and hosts that come twice."""
+def test_invalid_partial_results_are_rejected() -> None:
+    """Runs without counts or with an invalid month, unsorted hosts, a second finish."""
     for wrong in (b"com,a)/ 1 1\n", b"com,a)/ 1 1 60000\n"):
         with pytest.raises(InputError, match="three numbers"):
             _part().add_runs(wrong)
