@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.maps import Knowing, rows
+from tests.aggregate.maps import MemoryHoldings, map_of_rows
 from tests.check.availability.resources import live_resource
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
@@ -53,14 +53,14 @@ class Asked:
     async def send(
         self,
         *archives: Archive,
-        known: Knowing | None = None,
+        known: MemoryHoldings | None = None,
         sample: int | None = None,
         thorough: bool = False,
         look: UrlProber | None = None,
     ) -> tuple[ArchiveQueryResult, CheckStats]:
         """Ask archives, and return what came of it."""
         registry = Registry(archives)
-        router = ArchiveRouter(registry, known or Knowing(), LearnedStats(registry), exploring=0)
+        router = ArchiveRouter(registry, known or MemoryHoldings(), LearnedStats(registry), exploring=0)
         lists = {each.id: create_client(each, self._courier) for each in archives if each.lister}
         means = ArchiveAccess(
             {each.id: each for each in archives}, lists, UpstreamClient(self._courier, self._clock), router
@@ -105,11 +105,11 @@ def file(tmp_path: Path) -> Path:
 def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
     """One list instead of forty questions; errors and redirects among the captures are no copies."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(
             [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
         ) as server:
-            _, found = await asked.send(server.archive())
+            _, found = await targets_of.send(server.archive())
         assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
         assert len(server.asked) == 1
 
@@ -119,17 +119,17 @@ def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
 def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
     """Where one archive lists ten pages, another without lists is asked for thirty; thoroughly, for all forty."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
-            _, found = await asked.send(first.archive(), only_timemaps(second))
+            _, found = await targets_of.send(first.archive(), only_timemaps(second))
             assert found.states == {AvailabilityState.REPLICATED: 15, AvailabilityState.VULNERABLE: 25}
             assert len(second.asked) == 30
 
     run(file, work)
 
-    async def thorough(asked: Asked) -> None:
+    async def thorough(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
-            _, found = await asked.send(first.archive(), only_timemaps(second), thorough=True)
+            _, found = await targets_of.send(first.archive(), only_timemaps(second), thorough=True)
             assert len(second.asked) == 40
             assert found.by_archives == {1: 10, 2: 5}
 
@@ -139,9 +139,9 @@ def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
 def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
     """Of twenty that were drawn; the pages that were not are unknown, and the true share lies in the interval."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(0, 40, 2))) as server:
-            _, found = await asked.send(only_timemaps(server), sample=20)
+            _, found = await targets_of.send(only_timemaps(server), sample=20)
             assert len(server.asked) == 20
         assert found.states[AvailabilityState.UNKNOWN] == 20
         assert found.score.sampled == 20
@@ -156,10 +156,10 @@ def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
 def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
     """What one archive may still have is unknown, not vulnerable; the archive is given up after some failures."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, scripted({}) as second:
             second.answers.update({f"/none/{page.uri}": Answer(500) for page in PAGES})
-            result, found = await asked.send(first.archive(), failing(second))
+            result, found = await targets_of.send(first.archive(), failing(second))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
             assert len(set(second.asked)) == MAX_FAILURES
@@ -170,14 +170,14 @@ def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
 def test_an_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
     """A list that cannot be read costs nothing but time."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(10))) as server:
             server.instead = b"<html>maintenance</html>"
             archive = server.archive()
             # Its own TimeMaps still work.
-            _, found = await asked.send(replace(archive, kind=ArchiveKind.WAYBACK))
+            _, found = await targets_of.send(replace(archive, kind=ArchiveKind.WAYBACK))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
-        assert [each.is_whole for each in asked.present.listings()] == [False]
+        assert [each.is_whole for each in targets_of.present.listings()] == [False]
 
     run(file, work)
 
@@ -185,12 +185,12 @@ def test_an_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
 def test_answered_queries_are_not_repeated(file: Path) -> None:
     """The same visit goes on where it was interrupted: lists and pages that were answered are kept."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
             archives = first.archive(), only_timemaps(second)
-            _, before = await asked.send(*archives, sample=12)
+            _, before = await targets_of.send(*archives, sample=12)
             count = len(first.asked), len(second.asked)
-            _, after = await asked.send(*archives, sample=12)
+            _, after = await targets_of.send(*archives, sample=12)
             assert (len(first.asked), len(second.asked)) == count
             assert before == after
 
@@ -199,13 +199,13 @@ def test_answered_queries_are_not_repeated(file: Path) -> None:
 
 def test_an_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) -> None:
     """A map that denies the host settles all of its pages without a single question."""
-    other = rows(tmp_path, "org,other)/* 3\n")
+    other = map_of_rows(tmp_path, "org,other)/* 3\n")
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback(stored(range(10))) as server:
             archive = only_timemaps(server)
-            known = Knowing({archive.id: ArchiveHoldings(other, [])})
-            _, found = await asked.send(archive, known=known)
+            known = MemoryHoldings({archive.id: ArchiveHoldings(other, [])})
+            _, found = await targets_of.send(archive, known=known)
             assert server.asked == []
         assert found.states == {AvailabilityState.VULNERABLE: 40}
 
@@ -221,11 +221,11 @@ def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
         looked.extend(uris)
         return [live_resource(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: Asked) -> None:
         async with fake_wayback([*stored(range(40)), *gone]) as server:
-            _, found = await asked.send(server.archive(), look=look)
+            _, found = await targets_of.send(server.archive(), look=look)
         assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
         assert len(looked) == 5
-        assert asked.present.listings()[0].beside == 20
+        assert targets_of.present.listings()[0].beside == 20
 
     run(file, work)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.maps import Knowing
+from tests.aggregate.maps import MemoryHoldings
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from tests.watch.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
@@ -61,8 +61,8 @@ class Flaky:
         """Yield the pages."""
         self.crawls += 1
         site = self.page_fetcher
-        pages = [site.home, *(f"{site.home}page{number}.html" for number in range(3))]
-        for each in dict.fromkeys([*pages, *self._known]):
+        filter_of_pages = [site.home, *(f"{site.home}page{number}.html" for number in range(3))]
+        for each in dict.fromkeys([*filter_of_pages, *self._known]):
             found = await site.fetch(each)
             outcome = CrawlOutcome.FETCHED if found.status else CrawlOutcome.FAILED
             yield LiveResource(each, uri.key(each), outcome, found.status, "text/html", digest=found.digest, hops=1)
@@ -86,16 +86,16 @@ class Watch:
     @asynccontextmanager
     async def watcher(self, every: float = DAY) -> AsyncIterator[Watcher]:
         """Yield what watches."""
-        pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
+        filter_of_pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
         async with (
-            fake_wayback(pages[:1], self.clock) as first,
-            fake_wayback(pages, self.clock) as second,
+            fake_wayback(filter_of_pages[:1], self.clock) as first,
+            fake_wayback(filter_of_pages, self.clock) as second,
             ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as courier,
         ):
             self.servers = first, second
             single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=second.archive().timemap)
             registry = Registry((first.archive(), single))
-            router = ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0)
+            router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0)
             lists = {first.archive().id: create_client(first.archive(), courier)}
             means = ArchiveAccess(
                 {each.id: each for each in registry}, lists, UpstreamClient(courier, self.clock), router

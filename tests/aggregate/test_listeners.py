@@ -1,11 +1,11 @@
-"""What answers teach, at once and by the log of upstream answers, which others read."""
+"""Listeners: learned statistics and the upstream log."""
 
 import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.aggregate.maps import Knowing
-from tests.aggregate.stubs import Archives, an_archive, timemap
+from tests.aggregate.maps import MemoryHoldings
+from tests.aggregate.stubs import Archives, make_archive, timemap
 from tests.cli.run import unlost
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import (
@@ -26,8 +26,8 @@ from unlost.registry import Archive, Registry
 if TYPE_CHECKING:
     from unlost.aggregate import UpstreamListener
 
-ARCHIVE = an_archive("a")
-MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GMT"'  # where it may not be asked for
+ARCHIVE = make_archive("a")
+MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GMT"'  # may not be requested
 BEHAVIOURS = {
     "held": timemap("a", ["20140210000001"], "http://a.com/held"),
     "partly": timemap("a", ["20140210000001"], "http://a.com/partly") + b",\n" + MORE,
@@ -45,21 +45,21 @@ LOGGED = {
 
 
 def router(*archives: Archive) -> ArchiveRouter:
-    """Return one that has learnt nothing yet."""
+    """Return a router without learned statistics."""
     registry = Registry(archives)
-    return ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0.0)
+    return ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0.0)
 
 
-async def log_all(path: Path, *, taught: ArchiveRouter) -> None:
-    """Ask an archive for one page of every kind."""
+async def log_all(path: Path, *, router_: ArchiveRouter) -> None:
+    """Query an archive for one page of each kind."""
 
-    async def answer(question: HttpRequest) -> object:
-        return BEHAVIOURS[question.url.rpartition("/")[2]]
+    async def respond(request: HttpRequest) -> object:
+        return BEHAVIOURS[request.url.rpartition("/")[2]]
 
     clock = VirtualClock()
     async with UpstreamLog(path, clock) as log:
-        listeners: list[UpstreamListener] = [HitRateListener(taught), UpstreamLogListener(log)]
-        async with MementoAggregator(taught, Archives(a=answer), clock, listeners=listeners) as aggregator:
+        listeners: list[UpstreamListener] = [HitRateListener(router_), UpstreamLogListener(log)]
+        async with MementoAggregator(router_, Archives(a=respond), clock, listeners=listeners) as aggregator:
             for name in BEHAVIOURS:
                 await aggregator.find(f"http://a.com/{name}")
 
@@ -68,10 +68,10 @@ def test_logged_outcomes_equal_learned_outcomes(tmp_path: Path) -> None:
     """A partial list is a hit, an exclusion a miss, and a list broken off before its first memento neither."""
     path = tmp_path / "upstream.ndjson"
     live, later = router(ARCHIVE), router(ARCHIVE)
-    asyncio.run(log_all(path, taught=live))
+    asyncio.run(log_all(path, router_=live))
     problems = Problems()
     answers = list(read_recent_responses(path, problems))
-    assert {answer.uri.rpartition("/")[2]: answer.outcome for answer in answers} == LOGGED
+    assert {respond.uri.rpartition("/")[2]: respond.outcome for respond in answers} == LOGGED
     assert problems.total == 0
     assert later.learn_from_log(answers) == len(BEHAVIOURS)
     assert live.stats.accuracy("a") == RoutingAccuracy(learned_hits=2, learned_misses=2)
@@ -80,19 +80,19 @@ def test_logged_outcomes_equal_learned_outcomes(tmp_path: Path) -> None:
 
 
 def test_userinfo_is_not_logged(tmp_path: Path) -> None:
-    """They are stripped from the URL of a page before it is written."""
+    """It is removed from the URL."""
     path = tmp_path / "upstream.ndjson"
 
     async def run() -> None:
         clock = VirtualClock()
 
-        async def answer(_: HttpRequest) -> object:
+        async def respond(_: HttpRequest) -> object:
             return b""
 
         async with UpstreamLog(path, clock) as log:
-            taught = router(ARCHIVE)
+            router_ = router(ARCHIVE)
             async with MementoAggregator(
-                taught, Archives(a=answer), clock, listeners=[UpstreamLogListener(log)]
+                router_, Archives(a=respond), clock, listeners=[UpstreamLogListener(log)]
             ) as aggregator:
                 await aggregator.find("http://me:secret@a.com/x@y")
 
@@ -105,7 +105,7 @@ def test_userinfo_is_not_logged(tmp_path: Path) -> None:
 def test_logged_misses_become_exclusions(tmp_path: Path) -> None:
     """With `unlost map exclude`: only misses, not failures."""
     path, before, after = tmp_path / "upstream.ndjson", tmp_path / "a.ukvs", tmp_path / "b.ukvs"
-    asyncio.run(log_all(path, taught=router(ARCHIVE)))
+    asyncio.run(log_all(path, router_=router(ARCHIVE)))
     before.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n* 9\ncom,a)/* 8\n')
     options = ["--misses", str(path), "--archive", "a", "--date", "2023-11-15", "-o", str(after)]
     done = unlost("map", "exclude", str(before), *options)

@@ -1,4 +1,4 @@
-"""Questions to archives without a network that leave no task behind."""
+"""Runs coroutines and checks that no task is left."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ A, B, C = ["20140210000001"], ["20150210000001", "20160210000001"], ["2014021000
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run it, and see that it leaves no task behind."""
+    """Run a coroutine, and check that no task is left."""
 
     async def watched() -> None:
         await work
@@ -19,9 +19,9 @@ def run(work: Coroutine[Any, Any, None]) -> None:
         assert not others
 
     asyncio.run(watched())
-    gc.collect()  # what was not closed says so now
+    gc.collect()  # unclosed resources warn now
 
 
 def union(*parts: Mementos) -> Mementos:
-    """Return all copies, made from the single ones."""
+    """Return the union of mementos."""
     return Mementos(row for part in parts for row in part)

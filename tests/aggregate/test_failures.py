@@ -1,4 +1,4 @@
-"""Some archives fail, hang or are late: what is found of the others, what is said, and when they are asked again."""
+"""Archives that fail, hang or are late: merged results, reports and circuit breakers."""
 
 import asyncio
 import logging
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.aggregate.rounds import A, C, run, union
-from tests.aggregate.stubs import PAGE, Archives, Behaviour, aggregator, copies, hang, outcomes, until
+from tests.aggregate.stubs import PAGE, Archives, Behaviour, hang, make_aggregator, mementos_of, outcomes, until
+from tests.aggregate.tasks import A, C, run, union
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import ConcurrencyLimits, RoutingOptions
 from unlost.errors import ExcludedError, FailedError, NotNowError
@@ -47,22 +47,22 @@ def test_single_failure_does_not_affect_other_archives(fault: str, caplog: pytes
     async def work() -> None:
         archives = Archives(a=A, f=does, c=C)
         clock = VirtualClock()
-        async with aggregator(archives, clock) as it:
-            found = await it.find(PAGE)
-            assert found.mementos == union(copies("a", A), copies("c", C))
+        async with make_aggregator(archives, clock) as aggregator:
+            found = await aggregator.find(PAGE)
+            assert found.mementos == union(mementos_of("a", A), mementos_of("c", C))
             assert outcomes(found) == {"a": "hit", "f": outcome, "c": "hit"}
             report = found.reports[2]
             is_answer = outcome in ("miss", "excluded")
             assert (report in found.failures, bool(report.message)) == (not is_answer, outcome != "miss")
             assert found.expires_at == found.created_at + (86_400 if is_answer else 60)
             clock.advance(61)
-            assert (it.get_cached(PAGE) is not None) == is_answer
+            assert (aggregator.get_cached(PAGE) is not None) == is_answer
 
             archives.behaviours |= {"a": [], "c": []}
-            nothing = await it.find("http://example.com/other")
+            nothing = await aggregator.find("http://example.com/other")
             assert len(nothing.mementos) == 0
             assert nothing.expires_at == nothing.created_at + (3_600 if is_answer else 0)
-            assert (it.get_cached("http://example.com/other") is not None) == is_answer
+            assert (aggregator.get_cached("http://example.com/other") is not None) == is_answer
 
     run(work())
     assert ("a fault of unlost" in caplog.text) == (fault == "bug")
@@ -79,14 +79,14 @@ def test_result_is_the_union_of_working_archives(holdings: list[tuple[list[str],
             name: dates if fault is None else FAULTS[fault][0]
             for name, (dates, fault) in zip(names, holdings, strict=False)
         }
-        async with aggregator(Archives(**behaviours)) as it:
-            found = await it.find(PAGE)
+        async with make_aggregator(Archives(**behaviours)) as aggregator:
+            found = await aggregator.find(PAGE)
         well = [(name, dates) for name, (dates, fault) in zip(names, holdings, strict=False) if fault is None]
-        assert found.mementos == union(*(copies(name, dates) for name, dates in well))
-        told = {name: ("hit" if dates else "miss") for name, dates in well}
-        told |= {name: FAULTS[fault][1] for name, (_, fault) in zip(names, holdings, strict=False) if fault}
-        assert outcomes(found) == told
-        assert [report.archive for report in found.reports] == sorted(told)
+        assert found.mementos == union(*(mementos_of(name, dates) for name, dates in well))
+        expected = {name: ("hit" if dates else "miss") for name, dates in well}
+        expected |= {name: FAULTS[fault][1] for name, (_, fault) in zip(names, holdings, strict=False) if fault}
+        assert outcomes(found) == expected
+        assert [report.archive for report in found.reports] == sorted(expected)
 
     logging.disable()
     try:
@@ -100,14 +100,14 @@ def test_late_archives_are_cancelled_and_reported() -> None:
 
     async def work() -> None:
         archives = Archives(a=A, f=hang, c=C)
-        async with aggregator(archives, limits=SHORT) as it:
+        async with make_aggregator(archives, limits=SHORT) as aggregator:
             begun = time.monotonic()
-            found = await it.find(PAGE)
+            found = await aggregator.find(PAGE)
             assert 0.25 < time.monotonic() - begun < 0.3 + 0.45
-            assert found.mementos == union(copies("a", A), copies("c", C))
+            assert found.mementos == union(mementos_of("a", A), mementos_of("c", C))
             assert outcomes(found) == {"a": "hit", "c": "hit", "f": "timeout"}
-            assert archives.going_on == 0
-            assert it.breakers.statuses()["f"].failures == 1
+            assert archives.active == 0
+            assert aggregator.breakers.statuses()["f"].failures == 1
 
     run(work())
 
@@ -125,9 +125,9 @@ def test_uncancellable_request_does_not_delay_the_result() -> None:
         return []
 
     async def work() -> None:
-        async with aggregator(Archives(a=A, f=stubborn), limits=SHORT) as it:
+        async with make_aggregator(Archives(a=A, f=stubborn), limits=SHORT) as aggregator:
             begun = time.monotonic()
-            found = await it.find(PAGE)
+            found = await aggregator.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "timeout"}
         assert time.monotonic() - begun < 0.3 + 0.5 + 0.5 + 0.5
         release.set()
@@ -147,13 +147,13 @@ def test_mementos_received_before_the_deadline_are_returned() -> None:
         return first + b',\n<http://f.example/2>; rel="timemap"; from="Tue, 10 Feb 2015 00:00:01 GMT"'
 
     async def work() -> None:
-        async with aggregator(Archives(a=A, f=paged), limits=SHORT) as it:
-            found = await it.find(PAGE)
+        async with make_aggregator(Archives(a=A, f=paged), limits=SHORT) as aggregator:
+            found = await aggregator.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "incomplete"}
             assert [report.mementos for report in found.reports] == [1, 1]
             assert len(found.mementos) == 2
             assert found.expires_at == found.created_at + 60
-            assert it.breakers.statuses()["f"].last_failure == "timeout"
+            assert aggregator.breakers.statuses()["f"].last_failure == "timeout"
 
     run(work())
 
@@ -164,12 +164,12 @@ def test_list_limited_by_the_archive_is_cached_like_a_complete_one() -> None:
     page = b'<http://f.example/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"' + elsewhere
 
     async def work() -> None:
-        async with aggregator(Archives(a=A, f=page)) as it:
-            found = await it.find(PAGE)
+        async with make_aggregator(Archives(a=A, f=page)) as aggregator:
+            found = await aggregator.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "incomplete"}
             assert [report.archive for report in found.failures] == ["f"]
             assert found.expires_at == found.created_at + 86_400
-            assert it.breakers.statuses()["f"].failures == 0
+            assert aggregator.breakers.statuses()["f"].failures == 0
 
     run(work())
 
@@ -181,39 +181,39 @@ def test_open_circuit_removes_the_delay_of_a_hanging_archive() -> None:
         clock = VirtualClock()
         archives = Archives(a=A, f=hang)
         bounds = ConcurrencyLimits(deadline=0.8)
-        async with aggregator(archives, clock, limits=bounds) as it:
+        async with make_aggregator(archives, clock, limits=bounds) as aggregator:
             for number in range(3):
-                await it.find(f"{PAGE}/{number}")
-            assert it.breakers.statuses()["f"].state is BreakerState.DORMANT
+                await aggregator.find(f"{PAGE}/{number}")
+            assert aggregator.breakers.statuses()["f"].state is BreakerState.DORMANT
             for number in range(40):
                 clock.advance(1 if number != 30 else 10)
                 begun = time.monotonic()
-                found = await it.find(f"{PAGE}/quick/{number}")
+                found = await aggregator.find(f"{PAGE}/quick/{number}")
                 assert time.monotonic() - begun < bounds.deadline
                 assert outcomes(found) == {"a": "hit", "f": "dormant"}
-            assert archives.asked.count("f") == 4
-            await until(lambda: it.breakers.statuses()["f"].times_opened == 2)
+            assert archives.queried.count("f") == 4
+            await until(lambda: aggregator.breakers.statuses()["f"].times_opened == 2)
             clock.advance(61)
-            alone = await it.find(PAGE, RoutingOptions(frozenset({"f"})))
+            alone = await aggregator.find(PAGE, RoutingOptions(frozenset({"f"})))
             assert outcomes(alone) == {"f": "timeout"}
 
     run(work())
 
 
 def test_recovered_archive_is_queried_again() -> None:
-    """The trial's answer counts, and the next question goes to it as to all."""
+    """The trial succeeds, and the next request goes to it."""
 
     async def work() -> None:
         clock = VirtualClock()
         archives = Archives(a=A, f=FailedError("status 502", "f", "status"))
-        async with aggregator(archives, clock) as it:
+        async with make_aggregator(archives, clock) as aggregator:
             for number in range(4):
-                found = await it.find(f"http://host{number}.example/")
+                found = await aggregator.find(f"http://host{number}.example/")
             assert outcomes(found)["f"] == "dormant"
             archives.behaviours["f"] = C
             clock.advance(31)
-            assert outcomes(await it.find(f"{PAGE}/4"))["f"] in ("hit", "dormant")
-            assert outcomes(await it.find(f"{PAGE}/5"))["f"] == "hit"
+            assert outcomes(await aggregator.find(f"{PAGE}/4"))["f"] in ("hit", "dormant")
+            assert outcomes(await aggregator.find(f"{PAGE}/5"))["f"] == "hit"
 
     run(work())
 
@@ -239,8 +239,8 @@ def test_retry_at_of_archives_that_did_not_answer(case: str) -> None:
     behaviours, retry_at = RETRY_TIMES[case]
 
     async def work() -> None:
-        async with aggregator(Archives(a=[], **behaviours)) as it:
-            assert (await it.find(PAGE)).retry_at == retry_at
+        async with make_aggregator(Archives(a=[], **behaviours)) as aggregator:
+            assert (await aggregator.find(PAGE)).retry_at == retry_at
 
     run(work())
 
@@ -250,8 +250,8 @@ def test_failure_that_opens_a_circuit_sets_retry_at() -> None:
 
     async def work() -> None:
         clock = VirtualClock()
-        async with aggregator(Archives(a=[], f=FailedError("broken", "f", "reset")), clock) as it:
-            found = [await it.find(f"{PAGE}/{number}") for number in range(4)]
+        async with make_aggregator(Archives(a=[], f=FailedError("broken", "f", "reset")), clock) as aggregator:
+            found = [await aggregator.find(f"{PAGE}/{number}") for number in range(4)]
             assert [each.retry_at for each in found] == [None, None, clock.now() + 30, clock.now() + 30]
             assert outcomes(found[3]) == {"a": "miss", "f": "dormant"}
 
@@ -264,11 +264,11 @@ def test_bad_pages_of_one_host_do_not_open_the_circuit(fault: str) -> None:
 
     async def work() -> None:
         archives = Archives(a=[], f=FAULTS[fault][0])
-        async with aggregator(archives) as it:
+        async with make_aggregator(archives) as aggregator:
             for number in range(10):
-                await it.find(f"{PAGE}/{number}")
+                await aggregator.find(f"{PAGE}/{number}")
             archives.behaviours["f"] = C
-            found = await it.find("http://other.example/")
+            found = await aggregator.find("http://other.example/")
             assert outcomes(found) == {"a": "miss", "f": "hit"}
 
     run(work())

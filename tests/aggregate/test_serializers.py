@@ -1,4 +1,4 @@
-"""TimeMaps as MemGator's clients read them: golden files, hostile addresses, pages, none and many copies."""
+"""TimeMaps in all formats: golden files, hostile URLs, paging, empty and long ones."""
 
 import json
 import time
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.aggregate.finds import EXAMPLE, PLACES, found_of
+from tests.aggregate.example_results import EXAMPLE, SERVICE_URLS, result_of
 from unlost.aggregate import (
     LINKED_FORMATS,
     MEDIA_TYPES,
@@ -28,11 +28,11 @@ from unlost.problems import Problems
 
 FILES = Path(__file__).parent / "files"
 HOSTILE = 'http://a.com/é"}>\r\n<http://evil/>; rel="original", \\\x00\x1b\u2028\udcff'
-COPY = ("20140210000001", "a", "http://a/1")
+MEMENTO = ("20140210000001", "a", "http://a/1")
 
 
 def read(body: bytes) -> LinkFormatTimeMap:
-    """Return what a TimeMap tells, in which nothing is wrong."""
+    """Read a TimeMap that has no problems."""
     problems = Problems()
     found = read_timemap(body, problems)
     assert problems.counts == {}
@@ -42,35 +42,35 @@ def read(body: bytes) -> LinkFormatTimeMap:
 @pytest.mark.parametrize("form", MEDIA_TYPES)
 def test_timemap_formats_match_memgator(form: TimeMapFormat) -> None:
     """Order, names, white space and dates."""
-    assert serialize_timemap(EXAMPLE, PLACES, form).decode() == (FILES / f"timemap.{form}").read_text()
+    assert serialize_timemap(EXAMPLE, SERVICE_URLS, form).decode() == (FILES / f"timemap.{form}").read_text()
 
 
 def test_summary_by_archive_and_year() -> None:
     """As JSON and as text."""
-    assert summary_json(EXAMPLE, PLACES).decode() == (FILES / "summary.json").read_text()
+    assert summary_json(EXAMPLE, SERVICE_URLS).decode() == (FILES / "summary.json").read_text()
     assert summary_text(EXAMPLE).decode() == (FILES / "summary.text").read_text()
-    assert json.loads(summary_json(found_of([]), PLACES))["mementos"] == 0
-    assert summary_text(found_of([])) == b"year   total\ntotal      0\n"
+    assert json.loads(summary_json(result_of([]), SERVICE_URLS))["mementos"] == 0
+    assert summary_text(result_of([])) == b"year   total\ntotal      0\n"
 
 
 def test_single_memento_is_first_and_last() -> None:
     """In link-format and in CDXJ."""
-    found = found_of([COPY])
+    found = result_of([MEMENTO])
     entry = b'<http://a/1>; rel="first last memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",'
-    assert entry in serialize_timemap(found, PLACES, "link").splitlines()
-    assert b'"rel": "first last memento"' in serialize_timemap(found, PLACES, "cdxj").splitlines()[-1]
+    assert entry in serialize_timemap(found, SERVICE_URLS, "link").splitlines()
+    assert b'"rel": "first last memento"' in serialize_timemap(found, SERVICE_URLS, "cdxj").splitlines()[-1]
 
 
 def test_empty_timemap_is_valid() -> None:
     """It has no dates, no first and no last memento."""
-    found = found_of([])
-    told = read(serialize_timemap(found, PLACES, "link"))
-    assert told.mementos == ()
-    assert told.self_link is not None
-    assert told.self_link.start is None
-    assert json.loads(serialize_timemap(found, PLACES, "json"))["mementos"] == {"list": []}
-    assert serialize_timemap(found, PLACES, "cdxj").splitlines()[-1].startswith(b"!meta")
-    assert serialize_timemap(found, PLACES, "text") == b""
+    found = result_of([])
+    timemap = read(serialize_timemap(found, SERVICE_URLS, "link"))
+    assert timemap.mementos == ()
+    assert timemap.self_link is not None
+    assert timemap.self_link.start is None
+    assert json.loads(serialize_timemap(found, SERVICE_URLS, "json"))["mementos"] == {"list": []}
+    assert serialize_timemap(found, SERVICE_URLS, "cdxj").splitlines()[-1].startswith(b"!meta")
+    assert serialize_timemap(found, SERVICE_URLS, "text") == b""
     assert split_pages(found.mementos) == ()
 
 
@@ -79,21 +79,21 @@ def test_empty_timemap_is_valid() -> None:
 @example("http://a/%", "http://a/#")
 def test_timemap_entries_cannot_be_injected(uri: str, urim: str) -> None:
     """Neither by the requested URL nor by listed mementos."""
-    found = found_of([(COPY[0], "a", urim)], uri)
+    found = result_of([(MEMENTO[0], "a", urim)], uri)
     for form in MEDIA_TYPES:
-        body = serialize_timemap(found, PLACES, form)
+        body = serialize_timemap(found, SERVICE_URLS, form)
         assert all(byte == 10 or 0x20 <= byte < 0x7F for byte in body)
-    link = serialize_timemap(found, PLACES, "link")
+    link = serialize_timemap(found, SERVICE_URLS, "link")
     assert link.count(b"\n") == 7
     assert link.count(b"<") == link.count(b">") == 7
     if uri and urim:
-        told = read(link)
-        assert (told.original, len(told.mementos)) == (ascii_url(uri), 1)
-        assert told.timegate == PLACES.timegate(uri)
-    told_json = json.loads(serialize_timemap(found, PLACES, "json"))
+        timemap = read(link)
+        assert (timemap.original, len(timemap.mementos)) == (ascii_url(uri), 1)
+        assert timemap.timegate == SERVICE_URLS.timegate(uri)
+    told_json = json.loads(serialize_timemap(found, SERVICE_URLS, "json"))
     assert told_json["mementos"]["list"] == [told_json["mementos"]["first"]] == [told_json["mementos"]["last"]]
-    assert serialize_timemap(found, PLACES, "cdxj").count(b"\n") == 7
-    assert serialize_timemap(found, PLACES, "text").count(b"\n") == 1
+    assert serialize_timemap(found, SERVICE_URLS, "cdxj").count(b"\n") == 7
+    assert serialize_timemap(found, SERVICE_URLS, "text").count(b"\n") == 1
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
@@ -101,11 +101,11 @@ def test_timemap_entries_cannot_be_injected(uri: str, urim: str) -> None:
 def test_service_urls_decode_to_the_requested_url(uri: str) -> None:
     """Decoded once, as by MemGator."""
     for address, prefix in (
-        (PLACES.timemap("link", uri), "/timemap/link/"),
-        (PLACES.timegate(uri), "/timegate/"),
-        (PLACES.memento("2014", uri), "/memento/2014/"),
-        (PLACES.memento("2014", uri, "json"), "/memento/json/2014/"),
-        (PLACES.timemap("json", uri, DateSpan("20140101000000", "2015")), "/timemap/json/20140101000000-2015/"),
+        (SERVICE_URLS.timemap("link", uri), "/timemap/link/"),
+        (SERVICE_URLS.timegate(uri), "/timegate/"),
+        (SERVICE_URLS.memento("2014", uri), "/memento/2014/"),
+        (SERVICE_URLS.memento("2014", uri, "json"), "/memento/json/2014/"),
+        (SERVICE_URLS.timemap("json", uri, DateSpan("20140101000000", "2015")), "/timemap/json/20140101000000-2015/"),
     ):
         assert unquote(address.removeprefix(f"http://localhost:1208{prefix}")) == uri
         assert not set(address) & set('#<>" ')
@@ -121,38 +121,38 @@ def test_timemap_pages_list_each_memento_once() -> None:
     rows = [
         (f"201402{day:02d}{hour:02d}0000", "a", f"http://a/{day}-{hour}") for day in range(1, 21) for hour in range(5)
     ]
-    found = found_of(rows)
+    found = result_of(rows)
     spans = split_pages(found.mementos, 30)
     assert [len(found.mementos.between(*span)) for span in spans] == [30, 30, 30, 10]
     listed = []
     relations = []
     for span in spans:
         others = [other for other in spans if other != span]
-        told = read(serialize_timemap(found, PLACES, "link", span, others))
-        assert told.self_link is not None
-        assert (told.self_link.start, told.self_link.until) == span
-        assert told.self_link.uri == PLACES.timemap("link", found.uri, span)
-        further = [(link.uri, link.start, link.until) for link in told.timemaps if link.start]
-        assert further == [(PLACES.timemap("link", found.uri, other), *other) for other in others]
-        listed += [memento.uri for memento in told.mementos]
-        relations += [memento.first for memento in told.mementos] + [memento.last for memento in told.mementos]
-        as_json = json.loads(serialize_timemap(found, PLACES, "json", span, others))
+        timemap = read(serialize_timemap(found, SERVICE_URLS, "link", span, others))
+        assert timemap.self_link is not None
+        assert (timemap.self_link.start, timemap.self_link.until) == span
+        assert timemap.self_link.uri == SERVICE_URLS.timemap("link", found.uri, span)
+        further = [(link.uri, link.start, link.until) for link in timemap.timemaps if link.start]
+        assert further == [(SERVICE_URLS.timemap("link", found.uri, other), *other) for other in others]
+        listed += [memento.uri for memento in timemap.mementos]
+        relations += [memento.first for memento in timemap.mementos] + [memento.last for memento in timemap.mementos]
+        as_json = json.loads(serialize_timemap(found, SERVICE_URLS, "json", span, others))
         assert [page["uri"] for page in as_json["timemap_index"]] == [
-            PLACES.timemap("json", found.uri, other) for other in others
+            SERVICE_URLS.timemap("json", found.uri, other) for other in others
         ]
         assert as_json["mementos"]["last"]["uri"] == rows[-1][2]
-        assert serialize_timemap(found, PLACES, "cdxj", span, others).count(b"!meta") == 4
+        assert serialize_timemap(found, SERVICE_URLS, "cdxj", span, others).count(b"!meta") == 4
     assert listed == [row[2] for row in rows]
     assert sum(relations) == 2
 
 
 def test_mementos_of_one_second_are_on_one_page() -> None:
-    """Pages are cut between dates: a span says which copies are on it, to anybody."""
+    """Pages are split between dates, so that a span identifies its mementos."""
     rows = [("20140210000001", "a", f"http://a/{n}") for n in range(50)] + [("20140210000002", "a", "http://a/x")]
-    spans = split_pages(found_of(rows).mementos, 10)
+    spans = split_pages(result_of(rows).mementos, 10)
     assert spans == (DateSpan("20140210000001", "20140210000001"), DateSpan("20140210000002", "20140210000002"))
     assert TIMEMAP_PAGE_SIZE == 10_000
-    assert len(split_pages(found_of(rows).mementos)) == 1
+    assert len(split_pages(result_of(rows).mementos)) == 1
 
 
 def test_long_timemaps_are_serialized_fast() -> None:
@@ -165,9 +165,9 @@ def test_long_timemaps_are_serialized_fast() -> None:
         )
         for n in range(100_000)
     )
-    found = found_of(rows)
+    found = result_of(rows)
     begin = time.perf_counter()
-    sizes = {form: serialize_timemap(found, PLACES, form).count(b"\n") for form in (*LINKED_FORMATS, "text")}
+    sizes = {form: serialize_timemap(found, SERVICE_URLS, form).count(b"\n") for form in (*LINKED_FORMATS, "text")}
     took = time.perf_counter() - begin
     assert sizes["link"] == 100_000 + 6
     assert sizes["text"] == 100_000

@@ -1,15 +1,15 @@
-"""What was found of a page, made up."""
+"""Aggregate results for serializers."""
 
 from collections.abc import Iterable
 
 from unlost.aggregate import AggregateResult, ArchiveReport, ServiceUrls
 from unlost.memento import Mementos, MementoTuple
 
-PLACES = ServiceUrls("http://localhost:1208")
+SERVICE_URLS = ServiceUrls("http://localhost:1208")
 
 
-def found_of(rows: Iterable[tuple[str, str, str]], uri: str = "http://example.com/") -> AggregateResult:
-    """Return these copies as what was found, by nobody."""
+def result_of(rows: Iterable[tuple[str, str, str]], uri: str = "http://example.com/") -> AggregateResult:
+    """Return a result with these mementos and no reports."""
     return AggregateResult(uri, Mementos(MementoTuple(*row) for row in rows), (), (), 0.0, 0.0)
 
 
@@ -28,4 +28,4 @@ EXAMPLE = AggregateResult(
     0.0,
     0.0,
 )  # fmt: skip
-"""Two archives that have a page, one that was late, two that were not asked."""
+"""Two archives with the page, one that timed out, two that were passed over."""

@@ -1,4 +1,4 @@
-"""A process that writes to a log until it is killed: `python -m tests.aggregate.killed_log FILE`."""
+"""Writes to a log until it is killed: `python -m tests.aggregate.log_until_killed FILE`."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from unlost.logs import UpstreamLogEntry
 
 
 async def main(path: str) -> None:
-    """Write answers, and say how many are on the disk."""
+    """Write entries, and print the number of written ones."""
     async with UpstreamLog(path, SystemClock()) as log:
         number = 0
         while True:

@@ -1,4 +1,4 @@
-"""Asking one archive, whatever it is: by TimeMap, by TimeGate, by an index, on this machine."""
+"""Queries to a single archive: by TimeMap, TimeGate, CDX, and local files."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.stubs import Archives, aggregator, an_archive, copies, hang, outcomes, timemap, until
+from tests.aggregate.stubs import Archives, hang, make_aggregator, make_archive, mementos_of, outcomes, timemap, until
 from tests.archives.clients.records import response
 from tests.archives.helpers import make_http_client
 from tests.archives.stubs import reply
@@ -38,7 +38,7 @@ DATES = ["20140210000001", "20160210000001"]
 
 @pytest.fixture(scope="module")
 def warc(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a WARC with two copies of a page."""
+    """Return a WARC with two captures of a page."""
     file = tmp_path_factory.mktemp("warcs") / "a.warc.gz"
     file.write_bytes(b"".join(response(PAGE, f"{date[:4]}-02-10T00:00:01Z") for date in DATES))
     return file
@@ -46,16 +46,16 @@ def warc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(warc: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
-    """Run a pywb with it."""
+    """Run pywb with the WARC."""
     with pywb.serving_warcs([warc], tmp_path_factory.mktemp("pywb")) as (server,):
         yield server
 
 
-async def asked(archive: Archive, courier: HttpClient, seconds: float = 10.0, uri: str = PAGE) -> UpstreamResult:
-    """Ask one archive, as a round does."""
+async def query(archive: Archive, client: HttpClient, seconds: float = 10.0, uri: str = PAGE) -> UpstreamResult:
+    """Query one archive, as the fan-out does."""
     until = asyncio.get_running_loop().time() + seconds
     task = asyncio.create_task(
-        UpstreamClient(courier, VirtualClock()).query(uri, RouteTarget(archive, "requested"), until)
+        UpstreamClient(client, VirtualClock()).query(uri, RouteTarget(archive, "requested"), until)
     )
     _, late = await asyncio.wait([task], timeout=seconds)
     for each in late:
@@ -67,8 +67,8 @@ def test_timemap_is_listed(server: pywb.Pywb) -> None:
     """Two mementos, merged into one list."""
 
     async def work() -> None:
-        async with make_http_client() as courier:
-            answer = await asked(server.archive("a", ArchiveKind.MEMENTO), courier)
+        async with make_http_client() as client:
+            answer = await query(server.archive("a", ArchiveKind.MEMENTO), client)
         assert [row.datetime for row in answer.mementos] == DATES
         assert (answer.report.outcome, answer.final_outcome, answer.endpoint) == ("hit", "hit", "timemap")
         assert (answer.report.reason, answer.report.mementos, answer.report.message) == ("requested", 2, "")
@@ -90,11 +90,11 @@ def test_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
             await talk.answer(200, b"<p>", memento_datetime="Mon, 10 Feb 2014 00:00:01 GMT")
 
     async def work() -> None:
-        async with make_http_client() as courier, faulty(gate) as poor:
-            answer = await asked(there, courier)
+        async with make_http_client() as client, faulty(gate) as poor:
+            answer = await query(there, client)
             assert [row.datetime for row in answer.mementos] == DATES
             assert (answer.report.outcome, answer.endpoint) == ("hit", "timegate")
-            few = await asked(Archive("g", "G", ArchiveKind.MEMENTO, timegate=f"{poor.url}/gate/"), courier)
+            few = await query(Archive("g", "G", ArchiveKind.MEMENTO, timegate=f"{poor.url}/gate/"), client)
             assert [row.datetime for row in few.mementos] == DATES[:1]
             assert (few.report.outcome, few.final_outcome) == ("incomplete", "hit")
 
@@ -108,7 +108,7 @@ def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monke
 
     async def work() -> None:
         crawls = [common_crawl.Crawl("CC-MAIN-2016-07", rows)]
-        async with make_http_client() as courier, common_crawl.serving(crawls) as server:
+        async with make_http_client() as client, common_crawl.serving(crawls) as server:
             crawl = Archive(
                 "cc",
                 "CC",
@@ -116,14 +116,14 @@ def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monke
                 cdx=f"{server.url}/collinfo.json",
                 replay="http://127.0.0.1:9/{filename}",
             )
-            answer = await asked(crawl, courier)
+            answer = await query(crawl, client)
             assert [row.datetime for row in answer.mementos] == DATES
             assert {row.uri.partition("#")[0] for row in answer.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
             assert (answer.report.outcome, answer.endpoint) == ("hit", "timemap")
-            folder = await asked(Archive("f", "F", ArchiveKind.FILES, folder=str(warc.parent)), courier)
+            folder = await query(Archive("f", "F", ArchiveKind.FILES, folder=str(warc.parent)), client)
             assert [row.datetime for row in folder.mementos] == DATES
             assert len({row.uri for row in folder.mementos}) == 2
-            missing = await asked(Archive("f", "F", ArchiveKind.FILES, folder=str(tmp_path / "none")), courier)
+            missing = await query(Archive("f", "F", ArchiveKind.FILES, folder=str(tmp_path / "none")), client)
             assert (missing.report.outcome, len(missing.mementos)) == ("refused", 0)
 
     asyncio.run(work())
@@ -132,14 +132,14 @@ def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monke
 def test_captcha_stops_requests_to_the_archive() -> None:
     """The archive's own client detects captchas and stops."""
     today = Archive("archive.today", "T", ArchiveKind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
-    courier = Archives(**{"archive.today": b"<html><title>One more step</title></html>"})
+    client = Archives(**{"archive.today": b"<html><title>One more step</title></html>"})
 
     async def work() -> None:
-        asker = UpstreamClient(courier, VirtualClock())
+        upstream_client = UpstreamClient(client, VirtualClock())
         until = asyncio.get_running_loop().time() + 10
-        found = [await asker.query(PAGE, RouteTarget(today, "requested"), until) for _ in range(3)]
+        found = [await upstream_client.query(PAGE, RouteTarget(today, "requested"), until) for _ in range(3)]
         assert [each.report.outcome for each in found] == ["http-4xx", "not-now", "not-now"]
-        assert len(courier.asked) == 1
+        assert len(client.queried) == 1
         assert "captcha" in found[1].report.message
 
     asyncio.run(work())
@@ -155,7 +155,7 @@ def test_mementos_without_urls_are_not_a_miss(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(upstream, "create_client", lambda *_: Nameless())
 
     async def work() -> None:
-        found = await asked(Archive("n", "N", ArchiveKind.PYWB, cdx="http://n.example/cdx"), Archives())
+        found = await query(Archive("n", "N", ArchiveKind.PYWB, cdx="http://n.example/cdx"), Archives())
         assert (found.report.outcome, found.report.mementos, found.final_outcome) == ("incomplete", 0, "hit")
         assert "without an address" in found.report.message
 
@@ -175,11 +175,11 @@ def test_timemap_pages_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
         return page
 
     async def work() -> None:
-        whole = await asked(an_archive("a"), Archives(a=paged))
-        assert whole.mementos == copies("a", years)
+        whole = await query(make_archive("a"), Archives(a=paged))
+        assert whole.mementos == mementos_of("a", years)
         monkeypatch.setattr("unlost.aggregate.upstream.MAX_UPSTREAM_BYTES", 200)
         monkeypatch.setattr("unlost.aggregate.upstream._BATCH_MEMENTOS", 1)
-        part = await asked(an_archive("a"), Archives(a=paged))
+        part = await query(make_archive("a"), Archives(a=paged))
         assert 0 < len(part.mementos) < 10
         assert (part.report.outcome, part.final_outcome) == ("incomplete", "hit")
         assert "left out" in part.report.message
@@ -197,11 +197,11 @@ def test_unreadable_timemap_entries_are_reported() -> None:
     ]
 
     async def work() -> None:
-        found = await asked(an_archive("a"), Archives(a=",\n".join(lines).encode()))
+        found = await query(make_archive("a"), Archives(a=",\n".join(lines).encode()))
         assert [copy.uri for copy in found.mementos] == ["http://a.example/1/"]
         assert (found.report.outcome, found.final_outcome) == ("hit", "hit")
         assert found.report.message.startswith("2 parts of its list could not be read (")
-        clean = await asked(an_archive("a"), Archives(a=DATES))
+        clean = await query(make_archive("a"), Archives(a=DATES))
         assert clean.report.message == ""
 
     asyncio.run(work())
@@ -223,12 +223,12 @@ def test_unreadable_timemap_is_malformed(body: bytes) -> None:
     """The archive failed: it is not a miss, and no result without mementos is cached."""
 
     async def work() -> None:
-        async with aggregator(Archives(a=body)) as it:
-            found = await it.find(PAGE)
+        async with make_aggregator(Archives(a=body)) as aggregator:
+            found = await aggregator.find(PAGE)
             assert outcomes(found) == {"a": "malformed"}
             assert "link-format" in found.reports[0].message
-            assert it.get_cached(PAGE) is None
-            assert it.breakers.statuses()["a"].failures == 1
+            assert aggregator.get_cached(PAGE) is None
+            assert aggregator.breakers.statuses()["a"].failures == 1
 
     asyncio.run(work())
 
@@ -245,7 +245,7 @@ def test_timemap_without_mementos_is_a_miss(answer: HttpResponse) -> None:
     """Also an empty body, if it is declared as link-format."""
 
     async def work() -> None:
-        found = await asked(an_archive("a"), Archives(a=answer))
+        found = await query(make_archive("a"), Archives(a=answer))
         assert (found.report.outcome, found.report.message) == ("miss", "")
 
     asyncio.run(work())
@@ -264,8 +264,8 @@ def test_timemap_without_mementos_is_a_miss(answer: HttpResponse) -> None:
 )
 def test_mementos_before_a_broken_connection_are_listed(end: str, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All mementos before the break are there, none is made up from half an entry, and the list is incomplete."""
-    moments = [f"{year}0210000001" for year in range(1996, 2016)]
-    body = timemap("a", moments)
+    datetimes = [f"{year}0210000001" for year in range(1996, 2016)]
+    body = timemap("a", datetimes)
     cut = body.index(b"/20150210000001/") + 12
     monkeypatch.setattr("unlost.archives.timemap.MAX_PAGE_BYTES", cut if end == "large" else 1 << 20)
 
@@ -286,12 +286,12 @@ def test_mementos_before_a_broken_connection_are_listed(end: str, ended: str, mo
             talk.writer.close()
 
     async def work() -> None:
-        async with make_http_client(retries=0) as courier, faulty(broken) as server:
-            found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
+        async with make_http_client(retries=0) as client, faulty(broken) as server:
+            found = await query(make_archive("a", timemap=f"{server.url}/"), client, 0.5 if end == "hang" else 10.0)
         listed = [row.datetime for row in found.mementos]
-        assert listed == moments[: len(listed)]
+        assert listed == datetimes[: len(listed)]
         assert len(listed) >= (5 if end in ("damaged", "coded") else 19)
-        assert len(listed) < len(moments)
+        assert len(listed) < len(datetimes)
         assert (found.report.outcome, found.final_outcome) == ("incomplete", ended)
         assert found.report.message
 
@@ -309,8 +309,8 @@ def test_broken_body_without_mementos_has_the_outcome_of_the_error(end: str) -> 
         talk.writer.close()
 
     async def work() -> None:
-        async with make_http_client(retries=0) as courier, faulty(broken) as server:
-            found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
+        async with make_http_client(retries=0) as client, faulty(broken) as server:
+            found = await query(make_archive("a", timemap=f"{server.url}/"), client, 0.5 if end == "hang" else 10.0)
         assert found.report.outcome == found.final_outcome == {"hang": "timeout"}.get(end, end)
 
     asyncio.run(work())
@@ -320,14 +320,14 @@ def test_deadline_returns_a_result_and_cancellation_does_not() -> None:
     """At the deadline the task returns what it has; cancelled earlier, it raises."""
 
     async def work() -> None:
-        late = await asked(an_archive("a"), Archives(a=hang), 0.1)
+        late = await query(make_archive("a"), Archives(a=hang), 0.1)
         assert (late.report.outcome, late.final_outcome) == ("timeout", "timeout")
         assert 90 < late.report.duration_ms < 1000
         deadline = asyncio.get_running_loop().time() + 10
         archives = Archives(a=hang)
-        asker = UpstreamClient(archives, VirtualClock())
-        task = asyncio.create_task(asker.query(PAGE, RouteTarget(an_archive("a"), "routed"), deadline))
-        await until(lambda: archives.going_on == 1)
+        upstream_client = UpstreamClient(archives, VirtualClock())
+        task = asyncio.create_task(upstream_client.query(PAGE, RouteTarget(make_archive("a"), "routed"), deadline))
+        await until(lambda: archives.active == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -343,7 +343,7 @@ def test_memento_urls_are_escaped() -> None:
     ).encode()
 
     async def work() -> None:
-        answer = await asked(an_archive("a"), Archives(a=lines))
+        answer = await query(make_archive("a"), Archives(a=lines))
         assert len(answer.mementos) > 0
         assert all(row.uri.isascii() and row.uri.isprintable() and " " not in row.uri for row in answer.mementos)
 
@@ -379,8 +379,8 @@ def test_client_reports_failed_name_resolution() -> None:
             raise socket.gaierror(-2, f"Name or service not known: {host}:{port}")
 
     async def work() -> None:
-        async with make_http_client(resolver=NoNames(), timeouts=HASTY) as courier:
-            answer = await asked(an_archive("a"), courier)
+        async with make_http_client(resolver=NoNames(), timeouts=HASTY) as client:
+            answer = await query(make_archive("a"), client)
         assert answer.report.outcome == "dns"
 
     asyncio.run(work())
@@ -393,12 +393,12 @@ def test_archive_without_endpoints_is_reported() -> None:
         def route(self, uri: str, wish: RoutingOptions) -> ArchiveRoute:
             del uri, wish
             nothing = Archive("n", "N", ArchiveKind.MEMENTO)
-            return ArchiveRoute((RouteTarget(nothing, "requested"), RouteTarget(an_archive("a"), "requested")))
+            return ArchiveRoute((RouteTarget(nothing, "requested"), RouteTarget(make_archive("a"), "requested")))
 
     async def work() -> None:
-        async with MementoAggregator(Both(), Archives(a=DATES), VirtualClock()) as it:
-            found = await it.find(PAGE)
+        async with MementoAggregator(Both(), Archives(a=DATES), VirtualClock()) as aggregator:
+            found = await aggregator.find(PAGE)
             assert outcomes(found) == {"a": "hit", "n": "not-now"}
-            assert it.breakers.statuses()["n"].failures == 0
+            assert aggregator.breakers.statuses()["n"].failures == 0
 
     asyncio.run(work())

@@ -1,4 +1,4 @@
-"""What answers teach, and how it is kept."""
+"""Learned statistics: hit rates, accuracy, saving and restoring."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.aggregate.maps import archive, rated
+from tests.aggregate.maps import archive, archive_with_hit_rate
 from unlost.aggregate import Evidence, HitRates, HitShare, LearnedStats, RoutingAccuracy, read_recent_responses
 from unlost.errors import InputError
 from unlost.logs import UpstreamLogEntry, format_log_entry
 from unlost.problems import Problems
 
-ARCHIVES = [rated("a", 0.2), archive("b")]
+ARCHIVES = [archive_with_hit_rate("a", 0.2), archive("b")]
 
 
 def test_initial_rates_come_from_the_registry() -> None:
@@ -40,7 +40,7 @@ def test_rates_converge_to_the_responses(share: float) -> None:
         for number in range(5_000):
             is_hit = int((number + 1) * now) > int(number * now)
             rates.learn("a", Evidence.ANY, is_hit=is_hit)
-        assert rates.rate("a") == pytest.approx(now, abs=0.03), period  # the registry keeps 2 %
+        assert rates.rate("a") == pytest.approx(now, abs=0.03), period  # the prior of the registry has 2 %
 
 
 def test_rates_stay_within_bounds() -> None:
@@ -74,43 +74,43 @@ def test_interval_contains_the_proportion(one: int, other: int) -> None:
     ("hits", "total", "low", "high"), [(0, 10, 0.0, 0.2775), (1, 10, 0.0179, 0.4042), (81, 263, 0.2553, 0.3662)]
 )
 def test_intervals_match_published_values(hits: int, total: int, low: float, high: float) -> None:
-    """Wilson's."""
+    """Of Wilson."""
     assert HitShare(hits, total).bounds == pytest.approx((low, high), abs=0.0001)
 
 
-def taught() -> LearnedStats:
-    """Return somebody who has learnt something."""
-    experience = LearnedStats(ARCHIVES)
-    experience.learn("a", "routed", "hit", Evidence.BOTH)
-    experience.learn("a", "routed", "miss", Evidence.WILDCARD)
-    experience.learn("a", "explored", "hit", Evidence.DENIED)
-    experience.learn("b", "learned", "miss")
-    experience.learn("b", "broadcast", "hit")
-    experience.record_passed_over(["a", "a", "b"])
-    return experience
+def learned_stats() -> LearnedStats:
+    """Return statistics of some responses."""
+    stats = LearnedStats(ARCHIVES)
+    stats.learn("a", "routed", "hit", Evidence.BOTH)
+    stats.learn("a", "routed", "miss", Evidence.WILDCARD)
+    stats.learn("a", "explored", "hit", Evidence.DENIED)
+    stats.learn("b", "learned", "miss")
+    stats.learn("b", "broadcast", "hit")
+    stats.record_passed_over(["a", "a", "b"])
+    return stats
 
 
 def test_only_hits_and_misses_are_learned() -> None:
     """Not failures, requested archives or unknown archives."""
-    experience = taught()
-    before = experience.rates.export_counts(), experience.accuracy("a")
+    stats = learned_stats()
+    before = stats.rates.export_counts(), stats.accuracy("a")
     for outcome in ("timeout", "refused", "http-5xx", "limited", "dormant", "not-now", "excluded", "incomplete"):
-        experience.learn("a", "routed", outcome, Evidence.BOTH)
-    experience.learn("a", "requested", "hit")
-    experience.learn("gone", "learned", "hit")
-    assert (experience.rates.export_counts(), experience.accuracy("a")) == before
-    assert experience.accuracy("a") == RoutingAccuracy(1, 1, 1, 0, 0, 0, 2)
-    assert experience.accuracy("b") == RoutingAccuracy(0, 0, 0, 0, 0, 1, 1)
+        stats.learn("a", "routed", outcome, Evidence.BOTH)
+    stats.learn("a", "requested", "hit")
+    stats.learn("gone", "learned", "hit")
+    assert (stats.rates.export_counts(), stats.accuracy("a")) == before
+    assert stats.accuracy("a") == RoutingAccuracy(1, 1, 1, 0, 0, 0, 2)
+    assert stats.accuracy("b") == RoutingAccuracy(0, 0, 0, 0, 0, 1, 1)
 
 
 def test_saved_statistics_are_restored(tmp_path: Path) -> None:
     """Exactly; unknown archives are ignored, and new ones start with their prior."""
     path = tmp_path / "state" / "rates.json"
-    taught().save(path)
+    learned_stats().save(path)
     again = LearnedStats(ARCHIVES)
     assert again.restore(path)
-    assert again.rates.export_counts() == taught().rates.export_counts()
-    assert [again.accuracy(name) for name in "ab"] == [taught().accuracy(name) for name in "ab"]
+    assert again.rates.export_counts() == learned_stats().rates.export_counts()
+    assert [again.accuracy(name) for name in "ab"] == [learned_stats().accuracy(name) for name in "ab"]
     other = LearnedStats([archive("b"), archive("new")])
     assert other.restore(path)
     assert set(other.rates.export_counts()) == {"b", "new"}
@@ -140,17 +140,17 @@ def test_invalid_file_is_reported(text: str, tmp_path: Path) -> None:
     """And nothing of it is used."""
     path = tmp_path / "rates.json"
     path.write_text(text)
-    told: list[str] = []
-    experience = LearnedStats(ARCHIVES)
-    assert not experience.restore(path, told.append)
-    assert len(told) == 1
-    assert (experience.rates.rate("a"), experience.accuracy("a")) == (0.2, RoutingAccuracy())
+    warnings: list[str] = []
+    stats = LearnedStats(ARCHIVES)
+    assert not stats.restore(path, warnings.append)
+    assert len(warnings) == 1
+    assert (stats.rates.rate("a"), stats.accuracy("a")) == (0.2, RoutingAccuracy())
 
 
 def test_unknown_members_are_ignored(tmp_path: Path) -> None:
     """If the version is the same."""
     path = tmp_path / "rates.json"
-    taught().save(path)
+    learned_stats().save(path)
     table = json.loads(path.read_text())
     table["rates"]["a"]["by moonlight"] = [1, 2]
     table["more"] = 1

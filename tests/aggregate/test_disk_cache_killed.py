@@ -1,4 +1,4 @@
-"""The file of kept answers survives whoever writes it being killed at any point."""
+"""The disk cache survives kills of its writer at any point."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from threading import Timer
 
-from tests.aggregate.answers import an_answer
+from tests.aggregate.results import make_result
 from tests.virtual_clock import VirtualClock
 from tests.waiting import said
 from unlost.aggregate import DiskCache, RoutingOptions
@@ -21,7 +21,7 @@ KILLS = 50
 STARTER = """
 import asyncio, os, sys
 from pathlib import Path
-from tests.aggregate.keeping import keep
+from tests.aggregate.write_until_killed import write_results
 for line in sys.stdin:
     file, seed, size = line.split()
     child = os.fork()
@@ -30,7 +30,7 @@ for line in sys.stdin:
         os.dup2(nowhere, 0)
         os.dup2(nowhere, 1)
         try:
-            asyncio.run(keep(Path(file), int(seed), 0, int(size)))
+            asyncio.run(write_results(Path(file), int(seed), 0, int(size)))
         finally:
             os._exit(1)
     print("process", child, flush=True)
@@ -43,22 +43,22 @@ def test_kill_at_any_point_leaves_only_complete_entries(tmp_path: Path) -> None:
     seed = 20_266
     random_ = random.Random(seed)  # noqa: S311
     file = tmp_path / "answers.sqlite"
-    told: list[str] = []
+    warnings: list[str] = []
     entries = []
 
     async def check(number: int) -> None:
-        async with DiskCache(file, VirtualClock(), warn=told.append) as disk:
-            disk.put(RoutingOptions(), an_answer(f"http://example.com/check/{number}"))
+        async with DiskCache(file, VirtualClock(), warn=warnings.append) as disk:
+            disk.put(RoutingOptions(), make_result(f"http://example.com/check/{number}"))
             await disk.flush()
-            assert (disk.unwritten, told) == (0, [])
+            assert (disk.unwritten, warnings) == (0, [])
             found = 0
             for page in range(0, 300, 7):
                 for size in (0, 1, 5, 100):
                     uri = f"http://example.com/1/{page}/{size}"
-                    kept = await disk.get(uri, RoutingOptions())
-                    if kept is not None:
+                    cached = await disk.get(uri, RoutingOptions())
+                    if cached is not None:
                         found += 1
-                        assert kept.mementos == an_answer(uri, size).mementos
+                        assert cached.mementos == make_result(uri, size).mementos
             assert disk.unreadable == 0
             entries.append(found)
         database = sqlite3.connect(file)
@@ -74,9 +74,9 @@ def test_kill_at_any_point_leaves_only_complete_entries(tmp_path: Path) -> None:
             # Some at once, while the file is made; some with so little room that it is made all the time.
             delay = random_.choice([random_.uniform(0, 0.02), random_.uniform(0, 0.2)])
             size = random_.choice([200_000, 1 << 28])
-            begins_anew = random_.random() < 0.3
-            print(f"seed {seed}, point {number}: after {delay:.4f} s, {size} bytes, anew: {begins_anew}")
-            if begins_anew:
+            is_new = random_.random() < 0.3
+            print(f"seed {seed}, point {number}: after {delay:.4f} s, {size} bytes, anew: {is_new}")
+            if is_new:
                 for path in tmp_path.iterdir():
                     path.unlink()
             starter.stdin.write(f"{file} 1 {size}\n")

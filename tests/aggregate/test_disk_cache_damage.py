@@ -1,4 +1,4 @@
-"""What becomes of answers on a disk that is damaged, full or hanging, or has the file of somebody else."""
+"""The disk cache with a damaged, full, hanging or foreign file."""
 
 import asyncio
 import sqlite3
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.answers import an_answer
-from tests.aggregate.disks import a_disk, kept, timeless
-from tests.aggregate.stubs import PAGE, Archives, aggregator
+from tests.aggregate.disk_caches import as_cached, cached_results, open_disk_cache
+from tests.aggregate.results import make_result
+from tests.aggregate.stubs import PAGE, Archives, make_aggregator
 from tests.small_disk import small_files
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import RoutingOptions, disk_cache
@@ -20,7 +20,7 @@ from unlost.errors import InputError
 @pytest.mark.parametrize("size", [0, 50])
 def test_damaged_entries_are_detected(size: int) -> None:
     """Whichever bit is flipped, and wherever they are truncated."""
-    data = disk_cache.serialize_result("", RoutingOptions(), an_answer(PAGE, size))
+    data = disk_cache.serialize_result("", RoutingOptions(), make_result(PAGE, size))
     for place in range(len(data)):
         wrong = data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
         for each in (wrong, data[:place]):
@@ -29,75 +29,75 @@ def test_damaged_entries_are_detected(size: int) -> None:
 
 
 def test_damaged_entry_is_removed_and_reported(tmp_path: Path) -> None:
-    """It costs itself."""
-    told: list[str] = []
+    """Others stay."""
+    warnings: list[str] = []
 
     async def work() -> None:
-        async with a_disk(tmp_path) as disk:
-            disk.put(RoutingOptions(), an_answer(f"{PAGE}/1", 3))
-            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2", 3))
+        async with open_disk_cache(tmp_path) as disk:
+            disk.put(RoutingOptions(), make_result(f"{PAGE}/1", 3))
+            disk.put(RoutingOptions(), make_result(f"{PAGE}/2", 3))
         file = tmp_path / "cache" / "answers.sqlite"
         with sqlite3.connect(file) as database:
             database.execute("UPDATE answer SET data = zeroblob(9) WHERE number = 1")
         database.close()
-        async with a_disk(tmp_path, told) as disk:
+        async with open_disk_cache(tmp_path, warnings) as disk:
             assert await disk.get(f"{PAGE}/1", RoutingOptions()) is None
             assert await disk.get(f"{PAGE}/2", RoutingOptions()) is not None
             assert await disk.get(f"{PAGE}/1", RoutingOptions()) is None
             assert disk.unreadable == 1
 
     asyncio.run(work())
-    assert len(told) == 1
+    assert len(warnings) == 1
 
 
 def test_full_disk_is_reported_once(tmp_path: Path) -> None:
     """The memory cache still works, nothing is raised, and the disk is used again when there is space."""
-    told: list[str] = []
+    warnings: list[str] = []
 
     async def work() -> None:
         clock = VirtualClock()
-        disk = a_disk(tmp_path, told, clock)
-        async with aggregator(Archives(a=["20140210000001"]), clock, disk=disk) as it:
-            await it.find(f"{PAGE}/before")
+        disk = open_disk_cache(tmp_path, warnings, clock)
+        async with make_aggregator(Archives(a=["20140210000001"]), clock, disk=disk) as aggregator:
+            await aggregator.find(f"{PAGE}/before")
             await disk.flush()
             with small_files(80_000):
                 for number in range(5):
                     for page in range(40):
-                        disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}/{page}", 200, made=clock.now()))
-                    await it.find(f"{PAGE}/{number}")
+                        disk.put(RoutingOptions(), make_result(f"{PAGE}/{number}/{page}", 200, made=clock.now()))
+                    await aggregator.find(f"{PAGE}/{number}")
                     await disk.flush()
                     clock.advance(61)
-            assert len(told) == 1, told
+            assert len(warnings) == 1, warnings
             assert disk.unwritten > 0
-            assert (await it.find(f"{PAGE}/4")).from_cache
-            await it.find(f"{PAGE}/after")
+            assert (await aggregator.find(f"{PAGE}/4")).from_cache
+            await aggregator.find(f"{PAGE}/after")
             await disk.flush()
-        assert (await kept(tmp_path, f"{PAGE}/after", f"{PAGE}/before", clock=clock)).count(None) == 0
+        assert (await cached_results(tmp_path, f"{PAGE}/after", f"{PAGE}/before", clock=clock)).count(None) == 0
 
     asyncio.run(work())
 
 
 def test_hanging_disk_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported once, and archives are queried instead."""
-    told: list[str] = []
+    warnings: list[str] = []
     monkeypatch.setattr("unlost.aggregate.disk_cache._READ_TIMEOUT", 0.1)
     release = threading.Event()
 
     async def work() -> None:
-        disk = a_disk(tmp_path, told)
+        disk = open_disk_cache(tmp_path, warnings)
         monkeypatch.setattr(disk._read_database, "get", lambda keys: (release.wait(10), [None] * len(keys))[1])
-        async with aggregator(Archives(a=["20140210000001"]), disk=disk) as it:
+        async with make_aggregator(Archives(a=["20140210000001"]), disk=disk) as aggregator:
             for number in range(5):
-                assert len((await it.find(f"{PAGE}/{number}")).mementos) == 1
+                assert len((await aggregator.find(f"{PAGE}/{number}")).mementos) == 1
             release.set()
             assert disk.written + disk.unwritten <= 5
 
     asyncio.run(work())
-    assert len(told) == 1
+    assert len(warnings) == 1
 
 
-def scribbled(file: Path) -> None:
-    """Write over some pages in the middle."""
+def overwrite_pages(file: Path) -> None:
+    """Overwrite some pages in the middle."""
     data = bytearray(file.read_bytes())
     for begin in range(4096, len(data), 8192):
         data[begin : begin + 100] = b"\xff" * 100
@@ -107,7 +107,7 @@ def scribbled(file: Path) -> None:
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "other text": lambda file: file.write_bytes(b"this is no database" * 500),
     "half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
-    "scribbled": scribbled,
+    "scribbled": overwrite_pages,
     "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
 }
 
@@ -115,67 +115,67 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_file_is_replaced_and_reported(tmp_path: Path, damage: str) -> None:
     """Whenever the damage is noticed, no wrong result is returned."""
-    told: list[str] = []
+    warnings: list[str] = []
     file = tmp_path / "cache" / "answers.sqlite"
 
     async def work() -> None:
-        async with a_disk(tmp_path) as disk:
+        async with open_disk_cache(tmp_path) as disk:
             for number in range(300):
-                disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}", 30))
+                disk.put(RoutingOptions(), make_result(f"{PAGE}/{number}", 30))
         DAMAGES[damage](file)
-        async with a_disk(tmp_path, told) as disk:
+        async with open_disk_cache(tmp_path, warnings) as disk:
             for number in range(300):
                 found = await disk.get(f"{PAGE}/{number}", RoutingOptions())
-                assert found is None or found == timeless(an_answer(f"{PAGE}/{number}", 30))
+                assert found is None or found == as_cached(make_result(f"{PAGE}/{number}", 30))
             for number in range(300):
-                disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}", 20))
+                disk.put(RoutingOptions(), make_result(f"{PAGE}/{number}", 20))
             await disk.flush()
             assert disk.unwritten == 0
-        for number, found in enumerate(await kept(tmp_path, *(f"{PAGE}/{number}" for number in range(300)))):
-            assert found == timeless(an_answer(f"{PAGE}/{number}", 20))
+        for number, found in enumerate(await cached_results(tmp_path, *(f"{PAGE}/{number}" for number in range(300)))):
+            assert found == as_cached(make_result(f"{PAGE}/{number}", 20))
 
     asyncio.run(work())
-    assert len(told) == 1
+    assert len(warnings) == 1
     assert (tmp_path / "cache" / "answers.sqlite.damaged").exists()
 
 
 @pytest.mark.parametrize("version", [2, None])
 def test_foreign_file_is_not_modified(tmp_path: Path, version: int | None) -> None:
     """A later version or another program's file is reported, and nothing is cached on disk."""
-    told: list[str] = []
+    warnings: list[str] = []
     file = tmp_path / "cache" / "answers.sqlite"
 
     async def work() -> None:
         if version is None:
             file.parent.mkdir()
         else:
-            async with a_disk(tmp_path) as disk:
-                disk.put(RoutingOptions(), an_answer(PAGE))
+            async with open_disk_cache(tmp_path) as disk:
+                disk.put(RoutingOptions(), make_result(PAGE))
         database = sqlite3.connect(file)
         database.execute("CREATE TABLE theirs (a)" if version is None else f"PRAGMA user_version = {version}")
         database.close()
         before = file.read_bytes()
-        async with a_disk(tmp_path, told) as disk:
+        async with open_disk_cache(tmp_path, warnings) as disk:
             assert await disk.get(PAGE, RoutingOptions()) is None
-            disk.put(RoutingOptions(), an_answer(PAGE))
+            disk.put(RoutingOptions(), make_result(PAGE))
         assert file.read_bytes() == before
 
     asyncio.run(work())
-    assert len(told) == 1
+    assert len(warnings) == 1
 
 
 def test_removed_file_is_created_again(tmp_path: Path) -> None:
-    """Somebody cleans up while it is used."""
+    """While it is in use."""
 
     async def work() -> None:
-        async with a_disk(tmp_path) as disk:
-            disk.put(RoutingOptions(), an_answer(f"{PAGE}/1"))
+        async with open_disk_cache(tmp_path) as disk:
+            disk.put(RoutingOptions(), make_result(f"{PAGE}/1"))
             await disk.flush()
             assert await disk.get(f"{PAGE}/1", RoutingOptions()) is not None
             for path in (tmp_path / "cache").iterdir():
                 path.unlink()
             assert await disk.get(f"{PAGE}/1", RoutingOptions()) is None
-            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2"))
+            disk.put(RoutingOptions(), make_result(f"{PAGE}/2"))
             await disk.flush()
             assert await disk.get(f"{PAGE}/2", RoutingOptions()) is not None
 
