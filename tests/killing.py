@@ -1,4 +1,4 @@
-"""Kills a process of which the number is known only after it has begun to ask."""
+"""Kills processes whose id becomes known after they have started."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class Killer:
-    """Kills one process at a time: at once, or some seconds later."""
+    """Kills one process at a time: at once, or after some seconds."""
 
     def __init__(self) -> None:
         self._known = threading.Event()
@@ -16,17 +16,17 @@ class Killer:
         self.sign: int = signal.SIGKILL
 
     def expect(self) -> None:
-        """Say that another process is about to begin."""
+        """Prepare for the next process."""
         self._known.clear()
         self._timer = None
 
     def of(self, process: int) -> None:
-        """Say which process."""
+        """Set the process id."""
         self._process = process
         self._known.set()
 
     def kill(self, delay: float | None) -> None:
-        """Kill it: now, or after some seconds."""
+        """Kill the process, now or after `delay` seconds."""
         self._known.wait(30)
         if delay is None:
             self._kill()
@@ -35,7 +35,7 @@ class Killer:
             self._timer.start()
 
     def gone(self) -> None:
-        """Say that it is gone, so that its number may be another's."""
+        """Cancel a pending kill, since the id may be reused."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
@@ -46,7 +46,7 @@ class Killer:
 
 
 class Killing(Killer):
-    """Kills a process when a request comes, or some time after: what has come is then being kept."""
+    """Kills a process at its n-th request, or some time after, while the response is being stored."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,13 +54,19 @@ class Killing(Killer):
         self._delay: float | None = None
 
     def plan(self, after: int, delay: float | None, sign: int = signal.SIGKILL) -> None:
-        """Be ready for the next process. after: how many requests. delay: seconds. sign: what it gets."""
+        """Prepare for the next process.
+
+        Args:
+            after: Number of requests.
+            delay: Seconds after the last of them; None for at once.
+            sign: Signal to send.
+        """
         self.expect()
         self.sign = sign
         self._left, self._delay = after, delay
 
     def ended(self) -> None:
-        """Say that it is gone."""
+        """Cancel a pending kill."""
         self._left = 0
         self.gone()
 

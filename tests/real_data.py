@@ -1,4 +1,4 @@
-"""The folder of real data, which nobody in this project wrote, and what is in it."""
+"""The folder of real data."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""A small disk of a test's own: mounted in a namespace, for one process and those that it starts, and gone with it."""
+"""A small disk for a test: mounted in a namespace for one process and its children."""
 
 import resource
 import shlex
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-AS_IT_SHOULD_BE = "as it should be\n"
+SUCCESS = "as it should be\n"
 """What such a process prints at its end."""
 
 
-def mounting() -> list[str]:
-    """Return what runs a command with mounts of its own, if this machine lets us."""
+def mount_command() -> list[str]:
+    """Return a command prefix that allows mounts, if this machine supports it."""
     alone = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     try:
         done = subprocess.run([*alone, "mount -t tmpfs none /mnt"], capture_output=True, check=False)
@@ -24,12 +24,14 @@ def mounting() -> list[str]:
 
 
 def run_on_small_disk(folder: Path, size: str, module: str, *words: str) -> None:
-    """Run a module of the tests with a disk of such a size below a folder, and see that it ends well.
+    """Run a module of the tests with a small disk below a folder, and check that it succeeds.
 
-    words: its arguments; {disk} in them is where the disk is. Where nothing can be mounted, nothing is done: there are
-    other tests, in which the limit of files stands for a full disk.
+    If nothing can be mounted, nothing is done: other tests use a file size limit in place of a full disk.
+
+    Args:
+        words: Its arguments; {disk} is replaced by the path of the disk.
     """
-    alone = mounting()
+    alone = mount_command()
     if not alone:
         print("no file system of our own here: the limit of files stands for it")
         return
@@ -38,12 +40,12 @@ def run_on_small_disk(folder: Path, size: str, module: str, *words: str) -> None
     arguments = shlex.join(word.format(disk=disk) for word in words)
     command = f"mount -t tmpfs -o size={size} none {disk} && exec {sys.executable} -m {module} {arguments}"
     done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
-    assert (done.returncode, done.stdout) == (0, AS_IT_SHOULD_BE), done.stderr[-4000:]
+    assert (done.returncode, done.stdout) == (0, SUCCESS), done.stderr[-4000:]
 
 
 @contextmanager
-def small_files(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size: to who writes it that is a full disk."""
+def limit_file_size(size: int) -> Iterator[None]:
+    """Limit the size of files: for their writer that is a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

@@ -1,14 +1,15 @@
-"""A clock on which waiting takes no time."""
+"""A clock without real waiting."""
 
 import asyncio
 
 
 class VirtualClock:
-    """Time that passes only when somebody waits for it, or when a test says so.
+    """Time that passes only by `sleep` and `advance`.
 
-    Whoever waits beside others may wake late, never early: so a limit that holds here holds.
+    Concurrent sleepers may wake late, never early, so tests of limits are valid.
 
-    slept: every wait, in seconds, in order.
+    Attributes:
+        slept: Every sleep in seconds, in order.
     """
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
@@ -20,12 +21,12 @@ class VirtualClock:
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Let the time pass, and others run."""
+        """Advance the time, and let other tasks run."""
         self.slept.append(seconds)
         wake = self._now + max(0.0, seconds)
         await asyncio.sleep(0)
         self._now = max(self._now, wake)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass for everybody."""
+        """Advance the time."""
         self._now += seconds

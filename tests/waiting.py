@@ -1,4 +1,4 @@
-"""Waiting for what another process does."""
+"""Waiting for other processes."""
 
 import subprocess
 import time
@@ -8,15 +8,15 @@ _SECONDS = 120  # far more than anything takes that is waited for, also on a mac
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Return as soon as something is so; fail if that takes too long."""
+    """Return when a condition holds; fail if that takes too long."""
     end = time.monotonic() + _SECONDS
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)  # between two looks, never instead of one
 
 
-def said(process: subprocess.Popen[str], word: str) -> int:
-    """Return the number behind a word, as soon as the process prints it."""
+def read_number(process: subprocess.Popen[str], word: str) -> int:
+    """Return the number after a word in the process's output, when it is printed."""
     assert process.stdout
     for line in process.stdout:
         if line.startswith(word):

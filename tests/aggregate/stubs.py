@@ -30,7 +30,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 Behaviour = Sequence[str] | Exception | bytes | HttpResponse | Callable[[HttpRequest], Any]
-"""What an archive does: lists mementos of these dates, raises, responds with bytes or a response, or calls a function."""
+"""What an archive does: mementos of these dates, an exception, a body, a response, or a function that returns one."""
 
 
 def make_archive(name: str, **fields: Any) -> Archive:  # noqa: ANN401  those of Archive

@@ -11,7 +11,7 @@ import pytest
 from tests.aggregate.disk_caches import as_cached, cached_results, open_disk_cache
 from tests.aggregate.results import make_result
 from tests.aggregate.stubs import PAGE, Archives, make_aggregator
-from tests.small_disk import small_files
+from tests.small_disk import limit_file_size
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import RoutingOptions, disk_cache
 from unlost.errors import InputError
@@ -60,7 +60,7 @@ def test_full_disk_is_reported_once(tmp_path: Path) -> None:
         async with make_aggregator(Archives(a=["20140210000001"]), clock, disk=disk) as aggregator:
             await aggregator.find(f"{PAGE}/before")
             await disk.flush()
-            with small_files(80_000):
+            with limit_file_size(80_000):
                 for number in range(5):
                     for page in range(40):
                         disk.put(RoutingOptions(), make_result(f"{PAGE}/{number}/{page}", 200, made=clock.now()))

@@ -12,7 +12,7 @@ from threading import Timer
 
 from tests.aggregate.results import make_result
 from tests.virtual_clock import VirtualClock
-from tests.waiting import said
+from tests.waiting import read_number
 from unlost.aggregate import DiskCache, RoutingOptions
 
 ROOT = Path(__file__).parents[2]
@@ -81,9 +81,9 @@ def test_kill_at_any_point_leaves_only_complete_entries(tmp_path: Path) -> None:
                     path.unlink()
             starter.stdin.write(f"{file} 1 {size}\n")
             starter.stdin.flush()
-            child = said(starter, "process")
+            child = read_number(starter, "process")
             Timer(delay, os.kill, (child, signal.SIGKILL)).start()
-            assert said(starter, "ended") == -signal.SIGKILL
+            assert read_number(starter, "ended") == -signal.SIGKILL
             asyncio.run(check(number))
         starter.stdin.close()
     assert max(entries) > 20

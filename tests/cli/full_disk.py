@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.cli.writing_commands import LOCAL_COMMANDS, NETWORK_COMMANDS, WritingCommand
-from tests.small_disk import AS_IT_SHOULD_BE
+from tests.small_disk import SUCCESS
 
 PAGE = 4096  # bytes that a tmpfs allocates at a time
 FULL, READ_ONLY = "No space left on device", "Read-only file system"
@@ -94,4 +94,4 @@ def run_trial(trial: DiskTrial) -> None:
 if __name__ == "__main__":
     inputs, disk_folder, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     run_trial(DiskTrial((LOCAL_COMMANDS | NETWORK_COMMANDS)[name], inputs, disk_folder, " ".join(sys.argv[4:])))
-    print(AS_IT_SHOULD_BE, end="")
+    print(SUCCESS, end="")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small_disk import AS_IT_SHOULD_BE
+from tests.small_disk import SUCCESS
 from unlost.export import open_target, write_wacz, write_warc
 
 
@@ -33,4 +33,4 @@ def fill(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> 
 
 if __name__ == "__main__":
     fill(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None, errno.ENOSPC)
-    print(AS_IT_SHOULD_BE, end="")
+    print(SUCCESS, end="")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.export.archive_readers import KINDS
 from tests.export.full_disk import fill
-from tests.small_disk import run_on_small_disk, small_files
+from tests.small_disk import limit_file_size, run_on_small_disk
 
 ARCHIVES = ("site.warc.gz", "site.wacz")
 
@@ -16,7 +16,7 @@ ARCHIVES = ("site.warc.gz", "site.wacz")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, name: str, size: int) -> None:
     """Wherever the limit is: in a body, between two, or in what is still to be written when all else has failed."""
-    with small_files(size):
+    with limit_file_size(size):
         fill(tmp_path / name, None, errno.EFBIG, 300_000 if name != "site" else size + 1)
 
 
@@ -24,7 +24,7 @@ def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, name: str, size
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_an_archive_file_that_may_not_grow_leaves_nothing(tmp_path: Path, recovery: Path, name: str, size: int) -> None:
     """WARC and WACZ alike."""
-    with small_files(size):
+    with limit_file_size(size):
         fill(tmp_path / name, recovery, errno.EFBIG)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.cli.full_disk import leave_room
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.recover.village import FILES
-from tests.small_disk import AS_IT_SHOULD_BE
+from tests.small_disk import SUCCESS
 from tests.waiting import wait_until
 
 NO_ROOM = r"(No space left|no room on the disk|disk is full)"
@@ -48,4 +48,4 @@ if __name__ == "__main__":
         see(running, place)
         faults = [line for line in running.lines if "Traceback" in line or "a fault of ours" in line]
         assert not faults, faults
-    print(AS_IT_SHOULD_BE, end="")
+    print(SUCCESS, end="")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.sample_captures import body_of, capture, copy, opened
-from tests.small_disk import AS_IT_SHOULD_BE
+from tests.small_disk import SUCCESS
 from unlost.errors import InputError
 
 
@@ -42,4 +42,4 @@ if __name__ == "__main__":
     ballast = place / "ballast"
     ballast.write_bytes(bytes(2_000_000))
     fill(place / "warc", wanted, ballast.unlink, "no room on the disk: make some")
-    print(AS_IT_SHOULD_BE, end="")
+    print(SUCCESS, end="")

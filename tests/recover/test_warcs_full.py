@@ -9,14 +9,14 @@ import pytest
 
 from tests.recover.full_disk import fill
 from tests.recover.sample_captures import capture, copy, opened
-from tests.small_disk import run_on_small_disk, small_files
+from tests.small_disk import limit_file_size, run_on_small_disk
 from unlost.errors import InputError
 
 
 @pytest.mark.parametrize("size", [0, 3_000, 1_200_000])
 def test_a_file_that_may_not_grow_is_left_whole(tmp_path: Path, size: int) -> None:
     """Also where half of a record was written: it is cut back, and goes on when it may."""
-    with small_files(60_000 + 2 * size) as _:
+    with limit_file_size(60_000 + 2 * size) as _:
         unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         fill(
             tmp_path / "warc",
@@ -31,7 +31,7 @@ def test_a_file_that_cannot_be_begun_is_begun_later(tmp_path: Path, size: int) -
     """Not even its first record fits, or nothing behind it."""
     folder = tmp_path / "warc"
     warcs, _ = opened(folder)
-    with small_files(size):
+    with limit_file_size(size):
         for _ in range(2):
             with pytest.raises(InputError, match="cannot be written"):
                 warcs.store(copy(), None)
@@ -60,7 +60,7 @@ def test_a_disk_that_fails_while_the_rest_is_cut_off(
     def failing(*_: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    with small_files(size + 100), monkeypatch.context() as broken:
+    with limit_file_size(size + 100), monkeypatch.context() as broken:
         broken.setattr(os, "ftruncate", failing)
         with pytest.raises(InputError, match="Input/output error"):
             warcs.store(copy(os.urandom(1000), of=capture(2)), None)

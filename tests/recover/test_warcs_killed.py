@@ -12,7 +12,7 @@ from threading import Timer
 
 from tests.recover.sample_captures import body_of, opened
 from tests.recover.test_warcs import checked
-from tests.waiting import said
+from tests.waiting import read_number
 from unlost.recover import RecoveryRecord
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +54,10 @@ def test_killed_at_any_point_nothing_that_was_stored_is_lost(tmp_path: Path) -> 
             print(f"seed {seed}, point {number}: killed " + (f"at step {step}" if step else f"after {delay:.4f} s"))
             starter.stdin.write(f"{folder} {number} {told} {step}\n")
             starter.stdin.flush()
-            process = said(starter, "process")
+            process = read_number(starter, "process")
             if not step:
                 Timer(delay, os.kill, (process, signal.SIGKILL)).start()
-            assert said(starter, "ended") == -signal.SIGKILL
+            assert read_number(starter, "ended") == -signal.SIGKILL
             if not folder.exists():
                 continue
             records, cut = looked_at(folder, tmp_path / "copy")

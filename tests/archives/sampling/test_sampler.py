@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.harness import asking
+from tests.http.harness import run_server
 from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
@@ -178,7 +178,7 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
             await talk.answer(404 if talk.path.endswith("7") else 200, TIMEMAP)
 
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
-        async with asking(answering, limits=(limit,), max_wait=200.0) as there:
+        async with run_server(answering, limits=(limit,), max_wait=200.0) as there:
             archive = replace(there.archive, quotas=(quota,))
             reasons: list[str] = []
             runs = 0
@@ -198,9 +198,9 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
         assert state.count_outcomes() == {"hit": 153, "miss": 17}
     assert (len(times), runs, set(reasons)) == (171, 3, {"quota"})
     assert most_within(times, 60) <= 30
-    told = times[20]
+    status_and_body = times[20]
     # On this clock, the three others may be admitted some seconds later and before the answer is read; not one more.
-    assert len([at for at in times if told + 1 < at < told + 119]) <= 3
+    assert len([at for at in times if status_and_body + 1 < at < status_and_body + 119]) <= 3
 
 
 @pytest.mark.parametrize(

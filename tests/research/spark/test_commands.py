@@ -74,7 +74,7 @@ def test_cluster_output_equals_local_output(run: Run, index: Path, folders: Path
     files = sorted(path for path in folders.rglob("*") if path.is_file())
     assert len(files) == len(local_files(index))
     here = run(*COMMANDS[name], *files, "-o", tmp_path / "here")
-    there = run(*COMMANDS[name], folders, "-o", tmp_path / "there", there=True)
+    there = run(*COMMANDS[name], folders, "-o", tmp_path / "there", on_cluster=True)
     assert (here.exit_code, there.exit_code) == (5, 5), (here.output, there.output)
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     assert "bad-row" in there.stderr
@@ -88,7 +88,7 @@ def test_inputs_are_patterns_and_urls(run: Run, index: Path, tmp_path: Path) -> 
     """
     run("map", "build", *sorted(index.glob("part-*")), "-o", tmp_path / "here")
     for name in (f"{index}/part-*.cdxj", f"file://{index}/part-[0-3].cdxj", f"viewfs://store/all{index}/part-*.cdxj"):
-        done = run("map", "build", name, "-o", tmp_path / "there", there=True)
+        done = run("map", "build", name, "-o", tmp_path / "there", on_cluster=True)
         assert done.exit_code == 0, (name, done.output, done.exception)
         made = (tmp_path / "here").read_bytes()
         if name.startswith("viewfs:"):
@@ -100,7 +100,7 @@ def test_inputs_are_patterns_and_urls(run: Run, index: Path, tmp_path: Path) -> 
 def test_unreachable_inputs_are_reported(run: Run, tmp_path: Path) -> None:
     """A missing file, and a store without its Java client, with a hint."""
     for name, message in (("viewfs://store/all/none/x.cdxj", "x.cdxj"), ("s3a://bucket/cdx/", "hadoop-aws")):
-        done = run("map", "build", name, "-o", tmp_path / "there", there=True)
+        done = run("map", "build", name, "-o", tmp_path / "there", on_cluster=True)
         assert message in str(done.exception), (done.exception, done.output)
     assert list(tmp_path.iterdir()) == []
 
@@ -108,7 +108,7 @@ def test_unreachable_inputs_are_reported(run: Run, tmp_path: Path) -> None:
 def test_damaged_file_is_rejected(run: Run, index: Path, tmp_path: Path) -> None:
     """No map of the readable half is written."""
     (tmp_path / "half.cdxj.gz").write_bytes(gzip.compress((index / "part-0.cdxj").read_bytes())[:-3000])
-    done = run("map", "build", tmp_path / "half.cdxj.gz", "-o", tmp_path / "there", there=True)
+    done = run("map", "build", tmp_path / "half.cdxj.gz", "-o", tmp_path / "there", on_cluster=True)
     assert isinstance(done.exception, InputError), done.exception
     assert "half.cdxj.gz" in str(done.exception)
     assert not (tmp_path / "there").exists()
@@ -122,8 +122,8 @@ def test_merge_and_compact_equal_local_output(run: Run, index: Path, tmp_path: P
     maps = [tmp_path / "0.ukvs", tmp_path / "1.ukvs"]
     for place in ("here", "there"):
         is_there = place == "there"
-        assert run("map", "merge", *maps, "-o", tmp_path / f"{place}.ukvs", there=is_there).exit_code == 0
-        done = run("map", "compact", tmp_path / f"{place}.ukvs", "-o", tmp_path / f"{place}.less", there=is_there)
+        assert run("map", "merge", *maps, "-o", tmp_path / f"{place}.ukvs", on_cluster=is_there).exit_code == 0
+        done = run("map", "compact", tmp_path / f"{place}.ukvs", "-o", tmp_path / f"{place}.less", on_cluster=is_there)
         assert done.exit_code == 0, done.output
     assert (tmp_path / "there.ukvs").read_bytes() == (tmp_path / "here.ukvs").read_bytes()
     assert (tmp_path / "there.less").read_bytes() == (tmp_path / "here.less").read_bytes()
@@ -135,19 +135,20 @@ def test_statistics_of_parquet_columns(run: Run, tmp_path: Path) -> None:
     (tmp_path / "table" / "year=2020").mkdir(parents=True)
     parquet.write_table(table, tmp_path / "table" / "year=2020" / "part.parquet")
     columns = ("--columns", "url=address,date=day")
-    done = run("stats", tmp_path / "table", *columns, "--json", "-o", tmp_path / "report", there=True)
+    done = run("stats", tmp_path / "table", *columns, "--json", "-o", tmp_path / "report", on_cluster=True)
     assert done.exit_code == 0, (done.output, done.exception)
     result = json.loads(done.stdout)
     assert (result["mementos"], result["uri_rs"], result["hosts"], result["first"]) == (2, 2, 1, "20200102030405")
     assert (tmp_path / "report" / "index.html").exists()
-    invalid = run("stats", tmp_path / "table", "--columns", "url=a,url=b", there=True)
+    invalid = run("stats", tmp_path / "table", "--columns", "url=a,url=b", on_cluster=True)
     assert "once for each" in str(invalid.exception)
 
 
 def test_unsupported_options_are_rejected(run: Run, index: Path) -> None:
     """Estimates, and growth."""
-    assert "counts exactly" in str(run("stats", index, "--estimate", there=True).exception)
-    assert "leave --engine spark out" in str(run("evaluate", "--index", index, "--by", "year", there=True).exception)
+    assert "counts exactly" in str(run("stats", index, "--estimate", on_cluster=True).exception)
+    growth = run("evaluate", "--index", index, "--by", "year", on_cluster=True)
+    assert "leave --engine spark out" in str(growth.exception)
 
 
 def test_evaluation_equals_local_evaluation(run: Run, index: Path, tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_evaluation_equals_local_evaluation(run: Run, index: Path, tmp_path: Pat
     queries.write_text("".join(f"{url}\n" for url in [*urls, "http://nowhere.example/"]))
     options = ("--queries", queries, "--policies", "H3P1", "--weights", "1,1", "--bits", "4", "--json")
     indexes = [argument for file in local_files(index) for argument in ("--index", file)]
-    here, there = run("evaluate", *indexes, *options), run("evaluate", "--index", index, *options, there=True)
+    here, there = run("evaluate", *indexes, *options), run("evaluate", "--index", index, *options, on_cluster=True)
     assert here.exit_code == there.exit_code == 5, there.output
     assert there.stdout == here.stdout
     assert len(there.stdout.splitlines()) == 4
@@ -166,7 +167,7 @@ def test_evaluation_equals_local_evaluation(run: Run, index: Path, tmp_path: Pat
 
 def test_rejected_setting_does_not_reveal_its_value(run: Run, index: Path, tmp_path: Path) -> None:
     """Only its name."""
-    done = run("map", "build", index, "-o", tmp_path / "m", "--spark-conf", "fs.s3a.secret.key=hush", there=True)
+    done = run("map", "build", index, "-o", tmp_path / "m", "--spark-conf", "fs.s3a.secret.key=hush", on_cluster=True)
     assert "fs.s3a.secret.key" in str(done.exception)
     assert "hush" not in str(done.exception)
 
