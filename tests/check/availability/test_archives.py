@@ -1,4 +1,4 @@
-"""Asking archives for a site: a failure is never taken for an absence, and nothing is asked twice."""
+"""Queries to archives about a site: failures are no absences, and no query is repeated."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -42,8 +42,8 @@ def stored(numbers: Sequence[int], status: int = 200) -> list[Stored]:
     return [Stored(f"{BASE}p{number}", "20250101000000", statuscode=status) for number in numbers]
 
 
-class Asked:
-    """What a test asks with: the archives, and a visit that goes on."""
+class CheckSetup:
+    """Archives, and a visit in progress."""
 
     def __init__(self, present: CurrentVisit, courier: ArchiveHttpClient, clock: VirtualClock) -> None:
         self.present = present
@@ -58,7 +58,7 @@ class Asked:
         thorough: bool = False,
         look: UrlProber | None = None,
     ) -> tuple[ArchiveQueryResult, CheckStats]:
-        """Ask archives, and return what came of it."""
+        """Query the archives, and return the result."""
         registry = Registry(archives)
         router = ArchiveRouter(registry, known or MemoryHoldings(), LearnedStats(registry), exploring=0)
         lists = {each.id: create_client(each, self._courier) for each in archives if each.lister}
@@ -70,8 +70,8 @@ class Asked:
         return result, compute_check_stats(self.present.availabilities([each.id for each in archives]), NOW)
 
 
-def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
-    """Begin a visit that has seen the pages, and do some work with it."""
+def run(file: Path, work: Callable[[CheckSetup], Awaitable[None]]) -> None:
+    """Begin a visit that has seen the pages, and run a test with it."""
 
     async def working() -> None:
         clock = VirtualClock()
@@ -81,7 +81,7 @@ def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
             present = history.current_visit(visit)
             present.record_live(PAGES)
             async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as courier:
-                await work(Asked(present, courier, clock))
+                await work(CheckSetup(present, courier, clock))
 
     asyncio.run(working())
 
@@ -92,20 +92,20 @@ def only_timemaps(server: FakeWayback) -> Archive:
 
 
 def failing(server: Scripted) -> Archive:
-    """Return an archive that never answers."""
+    """Return an archive that never responds."""
     return Archive("failing", "Failing", ArchiveKind.MEMENTO, timemap=f"{server.base}/none/")
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Name the file of a visit."""
+    """Return the path of a visit database."""
     return tmp_path / "visits.sqlite"
 
 
-def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
-    """One list instead of forty questions; errors and redirects among the captures are no copies."""
+def test_complete_listing_needs_no_single_queries(file: Path) -> None:
+    """One listing instead of forty queries; errors and redirects are no captures."""
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(
             [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
         ) as server:
@@ -117,9 +117,9 @@ def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
 
 
 def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
-    """Where one archive lists ten pages, another without lists is asked for thirty; thoroughly, for all forty."""
+    """One archive lists ten pages, another without listings is queried for thirty, or for all forty if thorough."""
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
             _, found = await targets_of.send(first.archive(), only_timemaps(second))
             assert found.states == {AvailabilityState.REPLICATED: 15, AvailabilityState.VULNERABLE: 25}
@@ -127,7 +127,7 @@ def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
 
     run(file, work)
 
-    async def thorough(targets_of: Asked) -> None:
+    async def thorough(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
             _, found = await targets_of.send(first.archive(), only_timemaps(second), thorough=True)
             assert len(second.asked) == 40
@@ -136,10 +136,10 @@ def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
     run(file, thorough)
 
 
-def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
-    """Of twenty that were drawn; the pages that were not are unknown, and the true share lies in the interval."""
+def test_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
+    """Of a sample of twenty; other pages are unknown."""
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(0, 40, 2))) as server:
             _, found = await targets_of.send(only_timemaps(server), sample=20)
             assert len(server.asked) == 20
@@ -153,10 +153,10 @@ def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
     run(file, work)
 
 
-def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
-    """What one archive may still have is unknown, not vulnerable; the archive is given up after some failures."""
+def test_failed_query_is_not_an_absence(file: Path) -> None:
+    """The page is unknown, not vulnerable; after some failures the archive is not queried further."""
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, scripted({}) as second:
             second.answers.update({f"/none/{page.uri}": Answer(500) for page in PAGES})
             result, found = await targets_of.send(first.archive(), failing(second))
@@ -167,10 +167,10 @@ def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
     run(file, work)
 
 
-def test_an_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
-    """A list that cannot be read costs nothing but time."""
+def test_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
+    """With the same result."""
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as server:
             server.instead = b"<html>maintenance</html>"
             archive = server.archive()
@@ -183,9 +183,9 @@ def test_an_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
 
 
 def test_answered_queries_are_not_repeated(file: Path) -> None:
-    """The same visit goes on where it was interrupted: lists and pages that were answered are kept."""
+    """A visit resumes with the stored listings and results."""
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
             archives = first.archive(), only_timemaps(second)
             _, before = await targets_of.send(*archives, sample=12)
@@ -197,11 +197,11 @@ def test_answered_queries_are_not_repeated(file: Path) -> None:
     run(file, work)
 
 
-def test_an_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) -> None:
-    """A map that denies the host settles all of its pages without a single question."""
+def test_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) -> None:
+    """A map that denies the host answers for all of its pages."""
     other = map_of_rows(tmp_path, "org,other)/* 3\n")
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as server:
             archive = only_timemaps(server)
             known = MemoryHoldings({archive.id: ArchiveHoldings(other, [])})
@@ -213,7 +213,7 @@ def test_an_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Pat
 
 
 def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
-    """Of addresses that nothing leads to, some are looked at: gone ones are endangered, others are there after all."""
+    """A sample of listed but unlinked URLs: missing ones are endangered, others are live."""
     gone = [Stored(f"{BASE}old{number}", "20240101000000") for number in range(20)]
     looked: list[str] = []
 
@@ -221,7 +221,7 @@ def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
         looked.extend(uris)
         return [live_resource(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
 
-    async def work(targets_of: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback([*stored(range(40)), *gone]) as server:
             _, found = await targets_of.send(server.archive(), look=look)
         assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
