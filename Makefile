@@ -79,7 +79,7 @@ test-with: ## The tests with another Python, in an environment of its own: make 
 	scripts/need python
 	$(MAKE) test NEIGHBOUR_PYTHON=python3 VENV=.venv-$$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")')
 
-# A fuzz target that no longer compiles is found here, and not by who wants to fuzz.
+# Detects fuzz targets that no longer compile.
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests, whether fuzz targets compile
 	scripts/need lints
 	cargo fmt --check
@@ -146,10 +146,10 @@ study-%: bytecode $(VENV)/.tools ## One chapter of it: study-policies
 	$(BIN)/python -m study.$*
 	$(BIN)/python -m study.page
 
-# Wheels bring it to share/man: that is what the folder around it says.
+# Wheels install it to share/man, as its folder says.
 MAN_PAGE := packaging/data/share/man/man1/unlost.1
 
-docs: $(VENV)/.built $(VENV)/.tools ## Write the generated pages anew
+docs: $(VENV)/.built $(VENV)/.tools ## Regenerate the generated pages
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
 	$(BIN)/python -m scripts.man_page > $(MAN_PAGE).new
@@ -170,16 +170,16 @@ docs: $(VENV)/.built $(VENV)/.tools ## Write the generated pages anew
 	$(BIN)/python -m scripts.licences > docs/dependencies.md.new
 	mv docs/dependencies.md.new docs/dependencies.md
 
-screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
+screenshots: $(VENV)/.built $(VENV)/.tools ## Retake the screenshots in docs/images
 	$(BIN)/python scripts/screenshots.py docs/images
 
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60), one a core
 	scripts/fuzz
 
-fuzz-keep: ## Keep the least of what fuzzing grew that reaches as much, in rust/fuzz/kept
+fuzz-keep: ## Minimise the fuzz corpora into rust/fuzz/kept
 	scripts/fuzz --keep
 
-audit: ## Look up known faults of every pinned dependency; needs the network
+audit: ## Check pinned dependencies for known vulnerabilities; needs the network
 	scripts/audit
 
 dist: $(VENV)/.built ## Wheel and source archive, checked, and tried with every Python from 3.11 that is here

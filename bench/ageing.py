@@ -98,9 +98,9 @@ def read_pages() -> tuple[Pages, Pages]:
 
 
 def measure(made: date, held: Pages, foreign: Pages) -> list[tuple[float, dict[str, Figures]]]:
-    """Return for each age which share of what is held is new, and of each way of asking three shares.
+    """Return for each age the share of new archived pages, and three shares for each routing method.
 
-    Those of held pages that are found, of new pages that are found, and of foreign pages that are denied.
+    Those of archived pages that are found, of new pages that are found, and of foreign pages that are denied.
     """
     found = []
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:

@@ -34,10 +34,15 @@ ANSWERED = {"200", "404"}
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load was answered with.
+    """Result of a load.
 
-    rate: requests a second. p50, p99: milliseconds. cpu_ms: of the server, for one request.
-    upstream: questions to archives, for one request. hits: those that were answered with copies.
+    Attributes:
+        rate: Requests a second.
+        p50: Milliseconds.
+        p99: Milliseconds.
+        cpu_ms: CPU time of the server for one request.
+        upstream: Requests to archives for one request.
+        hits: Those that returned mementos.
     """
 
     rate: float
@@ -64,7 +69,7 @@ class Server:
         at_once: int = AT_ONCE,
         is_failing: bool = False,
     ) -> Loaded:
-        """Ask for pages. is_failing: whether an archive does not answer, so that nothing found is 503."""
+        """Request pages. `is_failing`: an archive does not respond, so that a miss is 503."""
         asked, cpu = self._asked(), cpu_seconds(self.process)
         command = [sys.executable, "-m", "bench.load", str(self.port), prefix, str(at_once), *fields]
         done = subprocess.run(command, input="\n".join(pages), capture_output=True, text=True, check=True)
@@ -157,7 +162,7 @@ _gates: list[tuple[str, float, dict[str, float]]] = []
 
 
 def gate(what: str, ratio: float, **limits: float) -> None:
-    """Keep a ratio to be judged below the table."""
+    """Add a ratio with a gate to the report."""
     _gates.append((what, ratio, limits))
 
 
@@ -199,7 +204,7 @@ def ask(archives: Fourteen, report: Report) -> None:
 
 
 def warm(archives: Fourteen, server: Server, report: Report) -> None:
-    """Measure what is kept, beside a bare route that returns as many bytes."""
+    """Measure cached results, relative to a bare route with equally large responses."""
     pages = archives.pages[:500]
     lengths = []
     for page in pages:
@@ -216,7 +221,7 @@ def warm(archives: Fourteen, server: Server, report: Report) -> None:
 
 
 def hang(archives: Fourteen, pages: list[str], report: Report) -> None:
-    """Measure with one archive that takes connections and never answers."""
+    """Measure with one archive that accepts connections and never responds."""
     with aggregator(archives.folder, archives.registry(without=1), "--broadcast") as server:
         server.load(pages[:200], ANEW)
         without = row(report, "broadcast to 13", min((server.load(pages, ANEW) for _ in range(RUNS)), key=_p99))

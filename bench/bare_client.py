@@ -1,4 +1,4 @@
-"""The baseline of the broadcast: aiohttp asks fourteen ports for each page and throws the answers away.
+"""The baseline of the broadcast: aiohttp requests each page from fourteen ports and discards the responses.
 
 usage: python -m bench.bare_client AT-ONCE PORT… < pages. Prints the CPU milliseconds of a page, and pages a second.
 """
@@ -13,7 +13,7 @@ import uvloop
 
 
 async def ask_all(at_once: int, ports: list[int], pages: list[str]) -> None:
-    """Ask for all pages, so many at a time."""
+    """Request all pages, with limited concurrency."""
     left = iter(pages)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 

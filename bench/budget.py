@@ -1,4 +1,4 @@
-"""How good maps of a budget are beside maps by weights of the same size, and how long they take.
+"""Accuracy and build time of maps with a budget, relative to maps with weights of the same size.
 
 Questions are held out: the archive is a part of a list of real URLs, and the rest of it is asked, or what was posted
 later.
@@ -42,7 +42,7 @@ TOLERANCE = 0.3  # points
 
 
 class Archive:
-    """What is held, and what is asked: keys without queries."""
+    """Archived pages and queries, as keys without queries."""
 
     def __init__(self, name: str, held: list[str], asked: list[str], folder: Path) -> None:
         self.name, self.held, self.asked = name, set(held), asked
@@ -89,7 +89,7 @@ class Archive:
         return compressed_size(self.made) + written, self.accuracy(self.filter)
 
     def accuracy(self, beside: Path | None = None) -> float:
-        """Return the share of questions that the map, with a filter beside it perhaps, answers rightly, in points."""
+        """Return the share of queries that the map (and filter) answers correctly, in percentage points."""
         answers = [answer.held for answer in Map.load(self.made).lookup_keys_many(self.asked)]
         if beside:
             had = lookup_keys_in_filter(beside, self.asked)
@@ -103,7 +103,7 @@ class Archive:
 
 
 def keys_of(urls: list[str]) -> list[str]:
-    """Return the keys of addresses, without their queries; each once, in their order."""
+    """Return the unique keys of URLs without their queries, in order."""
     found = (key.partition("?")[0] for key in uri.key_many(urls) if isinstance(key, str))
     return list(dict.fromkeys(found))
 

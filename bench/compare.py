@@ -1,4 +1,4 @@
-"""How fast two sites are compared, beside reading both with fastwarc and hashing their bodies with SHA-1.
+"""Speed of site comparison, relative to reading both sites with fastwarc and hashing bodies with SHA-1.
 
 Two WARCs of 50,000 resources and 1 GB each, of which one resource in ten has changed. Ours is a process with two
 threads, start-up included: the whole of `unlost compare`. Beside the time stands what the processors were busy for,
@@ -30,7 +30,7 @@ PARAGRAPHS = 20_000
 
 
 def paragraphs() -> list[str]:
-    """Return made-up paragraphs, of which pages are put together."""
+    """Return synthetic paragraphs."""
     rng = random.Random(1)  # noqa: S311  a bench, not a secret
     words = ["".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(2, 11))) for _ in range(4_000)]
     texts = (" ".join(rng.choices(words, k=60)) for _ in range(PARAGRAPHS))
@@ -95,7 +95,7 @@ def with_fastwarc(files: list[Path]) -> None:
 
 
 def busy() -> float:
-    """Return for how many seconds this process and its children have kept processors busy so far."""
+    """Return the CPU seconds of this process and its children so far."""
     used = [usage.getrusage(who) for who in (usage.RUSAGE_SELF, usage.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

@@ -1,4 +1,4 @@
-"""`unlost evaluate` with all 23 policies and all 36 pairs of weights, beside one `map build` of the same index."""
+"""`unlost evaluate` with all 23 policies and all 36 pairs of weights, relative to one `map build` of the same index."""
 
 import sys
 import tempfile

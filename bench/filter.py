@@ -1,4 +1,4 @@
-"""How fast filters are made and asked, how large they are and how often they are wrong, beside maps of the same index.
+"""Speed, size and false positives of filters, relative to maps of the same index.
 
 Making runs as its users run it: a process, its start-up counted, its output on the disk. Asking runs in this process,
 from keys to a list of answers. Keys come as one text, a line each, as lists of millions do. As Python strings in random
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def make(folder: Path, report: Report) -> None:
-    """Measure making filters of one made-up index, and of a larger one that is not sorted."""
+    """Measure building filters of a synthetic index, and of a larger unsorted one."""
     index, other, shuffled = folder / "a.cdxj", folder / "b.filter", folder / "shuffled.cdxj"
     write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
     report.line(f"{LINES:,} lines; {THREADS} threads, warm cache, best of 3.")
@@ -75,7 +75,7 @@ def make(folder: Path, report: Report) -> None:
 
 
 def ask(folder: Path, report: Report) -> None:
-    """Measure asking for keys of which half are held, in random order."""
+    """Measure look-ups of keys in random order, half of which are in the filter."""
     rows = (folder / "a.ukvs").read_text().splitlines()
     keys = [row.partition(" ")[0] for row in rows if row[0] not in "!*"]
     rng = random.Random(1)  # noqa: S311  a bench, not a secret

@@ -1,4 +1,4 @@
-"""How fast index files are read: keys beside Python's own line loop, gzip beside the inflate library alone."""
+"""Speed of reading index files: keys relative to Python's line loop, gzip relative to the inflate library."""
 
 import gzip
 import random
@@ -13,7 +13,7 @@ ROWS = 600_000
 
 
 def write_index(path: Path) -> float:
-    """Write a sorted CDXJ of about 320 bytes a line; return its mean length. Shapes are made up, and seeded."""
+    """Write a sorted synthetic CDXJ of about 320 bytes a line; return its mean line length."""
     rng = random.Random(1)  # noqa: S311  a bench, not a secret
     size = rows = 0
     with path.open("wb") as file:

@@ -73,7 +73,7 @@ class Fourteen:
 
 
 def timemap(page: str, archive: int, count: int) -> str:
-    """Return a TimeMap of so many copies."""
+    """Return a TimeMap with this number of mementos."""
     lines = [f'<{page}>; rel="original"']
     for number in range(count):
         year, rest = 1996 + number * 28 // count, number * 7919

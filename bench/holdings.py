@@ -1,4 +1,4 @@
-"""How fast maps are made and compacted, and in how much memory, beside `cut | uniq -c` on the same index.
+"""Speed and memory of building and compacting maps, relative to `cut | uniq -c` on the same index.
 
 Everything runs as its users run it: a process, its start-up counted, its output on the disk.
 """
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def measure(folder: Path, report: Report) -> None:
-    """Run everything on one made-up index."""
+    """Run everything on one synthetic index."""
     index, packed, output, compacted = (folder / name for name in ("a.cdxj", "a.cdxj.gz", "a.ukvs", "b.ukvs"))
     write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
     subprocess.run(shell(f"gzip -c '{index}' > '{packed}'"), check=True)

@@ -73,7 +73,7 @@ async def watched(service: ServiceProcess, watchers: Other) -> list[str]:
 
 
 async def finished(service: ServiceProcess, number: int) -> None:
-    """Wait until so many jobs have ended."""
+    """Wait until this number of jobs has ended."""
     headers = {"Authorization": f"Bearer {service.token}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         while True:
@@ -85,7 +85,7 @@ async def finished(service: ServiceProcess, number: int) -> None:
 
 
 def percentile(times: list[float], share: float) -> float:
-    """Return the time that so many are not above."""
+    """Return the time that this number of samples does not exceed."""
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
 
 

@@ -1,4 +1,4 @@
-"""Whoever else takes part while orders are measured, each in a process of its own: archives, workers, watchers.
+"""Other participants while orders are measured, each in its own process: archives, workers, watchers.
 
     python -m bench.jobs_others archives FOLDER            says where their registry is
     python -m bench.jobs_others crew FOLDER REGISTRY URL   kills workers with -9 at random, and hires others
@@ -45,18 +45,18 @@ class Other:
         self._to.flush()
 
     def said(self) -> str:
-        """Return what it says next."""
+        """Return its next output."""
         return self._of.readline().strip()
 
     def end(self) -> str:
-        """Let it end; return what it says then."""
+        """Let it end; return its remaining output."""
         self._to.close()
         return self.said()
 
 
 @contextmanager
 def other(*arguments: str | Path) -> Iterator[Other]:
-    """Have somebody take part: what they do must not slow down whoever measures."""
+    """Run a participant: its work must not slow down the measuring process."""
     command = [sys.executable, "-m", "bench.jobs_others", *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdin is None or process.stdout is None:
@@ -108,7 +108,7 @@ def crew(folder: str, registry: str, url: str) -> None:
 
 
 def watchers(base: str) -> None:
-    """Keep so many streams open: first one of each job, then, where one has ended, one of a job that came last."""
+    """Keep this number of streams open: first one for each job, then one of a recent job for each that has ended."""
     print(asyncio.run(_watchers(base)), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Asks a server for many pages, so many at once, and says how long each took. A process of its own.
+"""Requests many pages from a server with limited concurrency, and prints the duration of each. A separate process.
 
 usage: python -m bench.load PORT PATH-PREFIX AT-ONCE [HEADER: VALUE] < pages
 Prints a JSON object: seconds, statuses, the latencies in milliseconds, sorted, and the sum of all X-Memento-Count.
@@ -16,7 +16,7 @@ from unlost.http import ConnectionPool, SystemResolver, parse_url
 
 
 async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[str]) -> dict[str, object]:
-    """Ask for all pages."""
+    """Request all pages."""
     pool = ConnectionPool(SystemResolver(), proxy_resolver=None)
     address = parse_url(f"http://127.0.0.1:{port}/")
     loop = asyncio.get_running_loop()
@@ -48,7 +48,7 @@ async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[st
 
 
 def main() -> None:
-    """Ask for what standard input lists."""
+    """Request the URLs on standard input."""
     port, prefix, at_once, *fields = sys.argv[1:]
     pages = sys.stdin.read().split()
     lines = "".join(f"{field}\r\n" for field in fields)

@@ -1,4 +1,4 @@
-"""How fast pages are looked up in a compacted map, beside `mementomap`, the published reference, on the same rows.
+"""Speed of look-ups in a compacted map, relative to `mementomap`, the published reference, on the same rows.
 
 `lookup_many` is what is judged: it is given addresses, and makes the keys of them first. The reference is given keys
 (SURTs); keys against keys are reported beside it. Answers come as a sequence that makes each when it is asked
@@ -23,7 +23,7 @@ THREADS = 2
 
 
 def urls() -> tuple[list[str], str]:
-    """Return addresses in random order, and where they are from."""
+    """Return URLs in random order, and their source."""
     rng = random.Random(1)  # noqa: S311  a bench, not a secret
     if real_data.DATA.is_dir():
         found = real_data.urls()
@@ -52,7 +52,7 @@ def write_maps(folder: Path, addresses: list[str]) -> tuple[Path, Path, int]:
 
 
 def askable(addresses: list[str]) -> list[tuple[str, str]]:
-    """Return addresses with their keys: those that the reference knows, which has no single labels and IP addresses."""
+    """Return URLs with their keys, as far as the reference supports them: no single labels or IP addresses."""
     return [
         (address, key.partition("?")[0])
         for address, key in zip(addresses, uri.key_many(addresses), strict=True)

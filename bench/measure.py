@@ -1,4 +1,4 @@
-"""Measuring: the best of a few runs, ratios to a baseline of the same run, and a report that is kept."""
+"""Measurements: the best of a few runs, ratios to a baseline of the same run, and a stored report."""
 
 import platform
 import sys
@@ -44,7 +44,7 @@ class Report:
         self.failed |= not held
 
     def finish(self) -> None:
-        """Keep the report; leave with 1 if a gate was missed."""
+        """Store the report; exit with 1 if a gate was missed."""
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{self.name}.md").write_text("\n".join(self.lines) + "\n")
         if self.failed:

@@ -1,4 +1,4 @@
-"""How fast the text of pages is read, beside Python's own parser, and compared, beside sets of words; on one core."""
+"""Speed of text extraction relative to Python's parser, and of comparison relative to sets of words; on one core."""
 
 import random
 import re
@@ -48,7 +48,7 @@ def plain_resemblance(first: str, second: str) -> float:
 
 
 def pages() -> list[bytes]:
-    """Return made-up pages, with links, tables, scripts and comments."""
+    """Return synthetic pages with links, tables, scripts and comments."""
     dice = random.Random(8)  # noqa: S311
     vocabulary = ["".join(dice.choices("etaoinshrdlu", k=dice.randint(1, 10))) for _ in range(5_000)]
 

@@ -27,7 +27,7 @@ MEMORY = 300e6
 
 @contextmanager
 def slow_archive(resources: int, milliseconds: float, links: str) -> Iterator[int]:
-    """Serve a made-up site, and give the port. links: `linked` or `listed`, as `bench.slow_archive` has it."""
+    """Serve a synthetic site; yield the port. `links`: `linked` or `listed`, as in `bench.slow_archive`."""
     port = free_port()
     command = [sys.executable, "-m", "bench.slow_archive", str(port), str(resources), str(milliseconds), links]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -119,7 +119,7 @@ def frontier(name: str) -> None:
 
 
 def _query(number: int) -> str:
-    """Return the query of a URL: one of a hundred has a tracking parameter, which the default policy looks into."""
+    """Return the query of a URL: one in a hundred has a tracking parameter, which the default policy inspects."""
     return "?a=b" if number % 100 else "?a=b&utm_source=mail"
 
 

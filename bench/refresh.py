@@ -1,4 +1,4 @@
-"""What the learner misses and saves on made-up webs, and whether its promises hold."""
+"""Misses and savings of the learner on synthetic webs, and whether its guarantees hold."""
 
 from functools import partial
 from multiprocessing import get_context
@@ -83,7 +83,7 @@ def covered(seed: int) -> tuple[tuple[float, float, float], tuple[float, float, 
 
 
 def population() -> float:
-    """Return the reliability of the variant on so many hosts that it is the truth."""
+    """Return the reliability of the variant on enough hosts to be the ground truth."""
     history = build_history(simulate_visits(MIXTURES["liars"], 20_000, RUN_VISITS, 1_000_000), RUN_VISITS)
     return score_scheme(history.matrix(), NAMED_SCHEMES[VARIANT]).reliability
 
@@ -172,7 +172,7 @@ def scheduled(name: str) -> list[ScheduleScore]:
 
 
 def report_schedules(report: Report, pool: Pool) -> None:
-    """Report what is found when a schedule chooses which third of the pages is looked at."""
+    """Report what is found when a schedule selects a third of the pages."""
     names = ["honest", "study"]
     report.line("## When to look again")
     report.line("")

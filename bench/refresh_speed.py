@@ -1,4 +1,4 @@
-"""How long learning from ten million visits takes beside reading them, and in how much memory."""
+"""Duration and memory of learning from ten million visits, relative to reading them."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""How fast links are rewritten, beside a tree that is parsed, changed and written by lxml; on one core."""
+"""Speed of link rewriting, relative to parsing, changing and serializing a tree with lxml; on one core."""
 
 import os
 import random
@@ -89,7 +89,7 @@ def by_nothing(bodies: Iterable[bytes]) -> int:
 
 
 def by_place(bodies: Iterable[bytes]) -> int:
-    """Change the links of each page where they stand."""
+    """Rewrite the links of each page in place."""
 
     def replace(uri: str, use: LinkKind) -> str:  # noqa: ARG001
         return uri + "?new"
@@ -98,7 +98,7 @@ def by_place(bodies: Iterable[bytes]) -> int:
 
 
 def by_directory(known: LinkDirectory) -> Callable[[Iterable[bytes]], int]:
-    """Return how to change links where they stand with what is known from earlier pages, as an export does."""
+    """Return a function that rewrites links with a directory of earlier pages, as an export does."""
 
     def replace(uri: str, use: LinkKind) -> str:
         new = uri + "?new"
@@ -124,7 +124,7 @@ def processor_seconds(tasks: Sequence[Callable[[list[bytes]], int]], bodies: lis
 
 
 def readable(bodies: list[bytes]) -> list[bytes]:
-    """Return the pages that lxml can rewrite: it refuses some addresses and encodings."""
+    """Return the pages that lxml can rewrite: it rejects some URLs and encodings."""
     kept = []
     for body in bodies:
         try:

@@ -167,7 +167,7 @@ def measure(engine: SparkEngine, folder: Path, report: Report) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Does the work of a part, and says what it took of a processor."""
+    """Processes a partition, and records its CPU time."""
 
     work: PartTask
 
@@ -196,7 +196,7 @@ class TimedEngine(SparkEngine):
 
 
 def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
-    """Measure the longest part where one domain has most lines, with what keeps it small and without."""
+    """Measure the longest partition if one domain has most lines, with and without splitting it."""
     index = folder / "dominant"
     index.mkdir()
     write_synthetic_index(SynthIndexOptions(round(DOMINANT_LINES * (1 - DOMINANT))), index / "others.cdxj", Problems())

@@ -43,7 +43,7 @@ class Costs:
 
 
 def measured(folder: Path, size: int) -> Costs:
-    """Measure an aggregator of archives of one size, with maps alone and with filters beside them."""
+    """Measure an aggregator of archives of one size, with maps alone and with filters."""
     index, everything, rows, pages = (folder / name for name in ("index.cdxj", "all.map", "a.map", "a.filter"))
     write_synthetic_index(SynthIndexOptions(size), index, Problems())
     build_map([index], everything)

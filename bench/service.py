@@ -1,4 +1,4 @@
-"""What an answer that is kept costs, beside a bare Starlette route: both called in this process, CPU time."""
+"""Cost of a cached response, relative to a bare Starlette route: both in this process, in CPU time."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""An archive like pywb with a made-up site, each answer after so many milliseconds. A process of its own.
+"""An archive like pywb with a synthetic site and a fixed response time. A separate process.
 
 usage: python -m bench.slow_archive PORT RESOURCES MILLISECONDS linked|listed
 The site has a page for each hundred resources; the first one links to all of these, and each page shows the next 99
@@ -19,7 +19,7 @@ _STEP = 100
 
 
 def address(number: int) -> str:
-    """Return where a resource is: the first is the home page, every hundredth another page."""
+    """Return the URL of a resource: the first is the home page, every hundredth another page."""
     if number == 0:
         return f"{HOST}/"
     return f"{HOST}/{number}.html" if number % _STEP == 0 else f"{HOST}/pictures/{number}.png"
@@ -38,7 +38,7 @@ def body(number: int, resources: int, *, is_linked: bool = True) -> bytes:
 
 
 class Archive(asyncio.Protocol):
-    """Answers on one connection, one question after the other."""
+    """Responds on one connection, one request after another."""
 
     def __init__(self, site: dict[str, bytes], rows: bytes, seconds: float, asked: dict[str, int]) -> None:
         self._site = site
@@ -48,11 +48,11 @@ class Archive(asyncio.Protocol):
         self._text = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep it."""
+        """Store the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer a question when it is whole."""
+        """Respond to a complete request."""
         self._text += data
         while b"\r\n\r\n" in self._text:
             head, _, self._text = self._text.partition(b"\r\n\r\n")

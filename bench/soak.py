@@ -78,7 +78,7 @@ class Outcome:
         return [each for each in self.samples if each[0] >= WARM * last]
 
     def rise(self) -> float:
-        """Return by which factor memory grew behind the warm-up, by a straight line through the samples."""
+        """Return the factor of memory growth after the warm-up, by linear regression of the samples."""
         found = [(float(count), float(size)) for count, size, _ in self.warm()]
         middle = sum(x for x, _ in found) / len(found), sum(y for _, y in found) / len(found)
         spread = sum((x - middle[0]) ** 2 for x, _ in found)
@@ -184,7 +184,7 @@ class Soak:
 
 
 def path_of(dice: random.Random) -> str:
-    """Return what is asked for next: mostly TimeMaps, some pages more often than others, sometimes nonsense."""
+    """Return the next request: mostly TimeMaps, some pages more often than others, sometimes invalid."""
     page = f"http://lost.example/{min(int(dice.paretovariate(0.6)), PAGES)}"
     kinds = [f"/timemap/link/{page}"] * 12 + [f"/timemap/json/{page}"] * 3 + [f"/timegate/{page}"] * 3
     return dice.choice([*kinds, "/", "/health", dice.choice(ODD)])
@@ -220,7 +220,7 @@ def soak(plan: Plan, folder: Path, url: str | None = None) -> Outcome:
 
 
 def main() -> None:
-    """Measure, judge, and keep the report."""
+    """Measure, judge, and store the report."""
     plan = Plan()
     is_shared = os.environ.get("JOBS_DATABASE") == "postgresql"
     title = f"The service for an hour, compressed{', with PostgreSQL' if is_shared else ''}"

@@ -1,4 +1,4 @@
-"""How long `unlost --help` takes, beside `python -c "import click"` in the same run."""
+"""Duration of `unlost --help`, relative to `python -c "import click"` in the same run."""
 
 import subprocess
 import sys

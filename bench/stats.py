@@ -1,4 +1,4 @@
-"""How fast the statistics of an index are gathered, beside `map build` and `cdxsummary` on the same index.
+"""Speed of index statistics, relative to `map build` and `cdxsummary` on the same index.
 
 Everything runs as its users run it: a process, its start-up counted, its output on the disk.
 """
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def measure(folder: Path, report: Report) -> None:
-    """Run everything on one made-up index."""
+    """Run everything on one synthetic index."""
     index, packed, shuffled, cdx = (folder / name for name in ("a.cdxj", "a.cdxj.gz", "b.cdxj", "a.cdx"))
     # Not in this process: what it ever took, the system counts as memory of those that it starts.
     synth: list[str | Path] = [UNLOST, "synth", "index", "--lines", str(LINES), "--seed", "1"]

@@ -1,4 +1,4 @@
-"""How fast indexes are made up, beside `sort -c`, which reads them once and compares each line with the last."""
+"""Speed of index synthesis, relative to `sort -c`, which reads once and compares each line with the previous one."""
 
 import subprocess
 import tempfile
@@ -12,7 +12,7 @@ LINES = 3_000_000
 
 
 class Nowhere:
-    """A file that keeps nothing: what is measured is the generator."""
+    """A file that discards everything: only the generator is measured."""
 
     def __init__(self) -> None:
         self.size = 0

@@ -1,4 +1,4 @@
-"""How fast the TimeMaps of 14 archives become one, beside a plain Python regex parser that only reads them."""
+"""Speed of merging the TimeMaps of 14 archives, relative to a plain Python regex parser that only reads them."""
 
 from bench.linkformat import ARCHIVES, MEMENTOS, bodies, plain
 from bench.measure import Report, best_of

@@ -1,4 +1,4 @@
-"""How well the aggregator keeps slow archives busy: fourteen that take a second each, and sixty clients.
+"""Utilization of slow archives by the aggregator: fourteen with a latency of a second, and sixty clients.
 
 Pure waiting is a client of one of these archives without an aggregator, with as many requests at once.
 """

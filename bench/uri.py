@@ -1,4 +1,4 @@
-"""How fast addresses become SURTs, beside `surt` in the same run: from Python strings to Python strings, one core."""
+"""Speed of URLs to SURTs, relative to `surt` in the same run: Python strings to Python strings, on one core."""
 
 import random
 

@@ -107,7 +107,7 @@ def coding(report: Report) -> None:
 
 
 def carrying(report: Report) -> None:
-    """Report what the middleware adds to an answer, beside copying the page's bytes once."""
+    """Report the overhead of the middleware for a response, relative to copying the body once."""
     page = b"<p>" + b"x" * (PAGE_BYTES - 3)
     headers = [(b"content-type", b"text/html"), (b"content-length", b"%d" % len(page)), (b"etag", b'"a"')]
 

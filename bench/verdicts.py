@@ -62,7 +62,7 @@ def real(report: Report) -> None:
 
 
 def speed(report: Report) -> None:
-    """Report how long a verdict takes, beside reading the page with Python's own parser."""
+    """Report the duration of classification, relative to parsing the page with Python's parser."""
     line = "<p>Sorry, this is line {} of a page about the old mill, its wheel and its pond.</p><a href=/{}>more</a>\n"
     long = "".join(line.format(number, number) for number in range(SIZE // len(line)))
     menu = (

@@ -1,4 +1,4 @@
-"""How fast a WARC is indexed, beside cdxj-indexer in the same run; processes, start-up included, sorted output."""
+"""Speed of WARC indexing, relative to cdxj-indexer in the same run; whole processes, sorted output."""
 
 import gzip
 import random

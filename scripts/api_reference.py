@@ -82,7 +82,7 @@ def described(found: object, name: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return a docstring as Markdown: what it says of arguments as a list, its example as a block."""
+    """Return a docstring as Markdown: arguments as a list, examples as code blocks."""
     lines: list[str] = []
     is_example = False
     for line in text.splitlines():

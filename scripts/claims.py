@@ -156,7 +156,7 @@ def page() -> str:
 
 
 def in_readme(readme: str) -> str:
-    """Return README.md with its claims written anew."""
+    """Return README.md with its claims updated."""
     found = gates()
     lines = []
     for claim in claims():

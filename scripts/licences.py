@@ -65,7 +65,7 @@ class Dependency(NamedTuple):
 
 
 def python_packages() -> list[Dependency]:
-    """Return the packages that are asked for, by name. Raises PackageNotFoundError for one that is not installed."""
+    """Return the required packages by name. Raises PackageNotFoundError for one that is not installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = (each for name, asked in project["optional-dependencies"].items() if name != "all" for each in asked)
     waiting = [Requirement(each) for each in [*project["dependencies"], *extras]]
@@ -124,7 +124,7 @@ def crates() -> list[Dependency]:
 
 
 def page() -> str:
-    """Return docs/dependencies.md. Crates have no versions: what crates ask for in turn is not pinned."""
+    """Return docs/dependencies.md. Crates have no versions: their own dependencies are not pinned."""
     lines = [INTRODUCTION.rstrip("\n"), *(f"| {name} | {why} |" for name, why in ALLOWED.items())]
     lines += ["", "## Python packages", "", "| name | version | licence |", "|---|---|---|"]
     lines += [f"| {each.name} | {each.version} | {each.licence} |" for each in python_packages()]

@@ -31,7 +31,7 @@ def whole() -> Drawing:
 
 
 def how_a_map_answers() -> Drawing:
-    """Draw an address that becomes a key, and the keys that are looked for."""
+    """Draw a URL that becomes a key, and the keys that are looked up."""
     drawing = Drawing(
         760, 330, "How a map answers: from the page to ever wider wildcards, the first line that is there"
     )
@@ -73,7 +73,7 @@ def how_a_map_answers() -> Drawing:
 
 
 def how_the_aggregator_routes() -> Drawing:
-    """Draw a question, four archives, and who is asked."""
+    """Draw a request, four archives, and which of them are queried."""
     drawing = Drawing(760, 300, "How the aggregator routes: maps say who is asked")
     drawing.box(20, 115, 130, 54, "who has", "this page?")
     drawing.arrow((150, 142), (186, 142))
@@ -96,7 +96,7 @@ def how_the_aggregator_routes() -> Drawing:
 
 
 def how_copies_are_chosen() -> Drawing:
-    """Draw the copies of a page on a line of time, and which is taken."""
+    """Draw the captures of a page on a time line, and which is selected."""
     drawing = Drawing(760, 260, "How copies are chosen: the last good one; later errors and parked pages are rejected")
     drawing.words(20, 34, "copies of one page, of all archives together", "bold")
     drawing.arrow((20, 150), (740, 150))

@@ -1,4 +1,4 @@
-"""What holds for every test: no network but loopback, no skip without a marker, real data where it is; a browser."""
+"""Rules for all tests: network only to loopback, no unmarked skips, real data if present; fixtures for a browser."""
 
 import ipaddress
 import itertools
@@ -74,14 +74,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a test by how many bytes it gets, if these are no text: gzip has the time in it, and names must stay."""
+    """Name binary parameters by their length: gzip contains the time, and test ids must be stable."""
     if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
         return f"{len(val)}-bytes"
     return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest; skip tests whose data is not here."""
+    """Start with the files that take longest; skip tests without their data."""
     items.sort(
         key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST))
     )
@@ -110,7 +110,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Sche
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Give each test a home of its own, not there yet: nothing comes from another test, or from its user."""
+    """Give each test a new home that does not exist yet."""
     os.environ["UNLOST_HOME"] = str(Path(_homes.name) / str(next(_numbers)))
 
 
@@ -124,7 +124,7 @@ def far_from_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let local time be that of Berlin: CET or CEST."""
+    """Set the local time zone to Europe/Berlin."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "Europe/Berlin")
         time.tzset()
@@ -133,12 +133,12 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_unconfigure() -> None:
-    """Take away what the tests left in their homes."""
+    """Remove the homes of the tests."""
     _homes.cleanup()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Count real-data tests that ran, and skips that no marker allows: of all processes that run tests."""
+    """Count real-data tests that ran, and skips without a marker, in all worker processes."""
     if report.when == "call" and "real_data" in report.keywords and report.passed:
         _seen["real_data"] += 1
     if report.skipped and not SKIPPABLE & set(report.keywords):
@@ -146,7 +146,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """In CI, a skip without a marker and a run that left out the real data are failures."""
+    """In CI, fail on a skip without a marker and on a run without the real data."""
     if os.environ.get("CI") != "true" or exitstatus != 0 or "PYTEST_XDIST_WORKER" in os.environ:
         return
     if _seen["illegal_skips"] or (DATA.is_dir() and not _seen["real_data"]):
@@ -154,7 +154,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say why the run counts as failed, if it does for one of our reasons."""
+    """Print why the run counts as failed."""
     if _seen["illegal_skips"]:
         terminalreporter.write_line(f"{_seen['illegal_skips']} skipped without one of the markers {sorted(SKIPPABLE)}")
     if DATA.is_dir() and not _seen["real_data"]:
@@ -163,7 +163,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """Run Chromium, which finds nothing but this machine; no longer than a file, since its loop forbids others."""
+    """Run Chromium without a network, for one module: its event loop conflicts with others."""
     from tests.neighbours import chromium
 
     with chromium.browser() as running:
@@ -172,7 +172,7 @@ def browser() -> Iterator["Browser"]:
 
 @pytest.fixture
 def page(browser: "Browser") -> Iterator["Page"]:
-    """Open a window as wide as a phone."""
+    """Open a window of the width of a phone."""
     from tests.report.browser_page import phone_page
 
     with phone_page(browser) as opened:

@@ -42,7 +42,7 @@ def run_on_small_disk(folder: Path, size: str, module: str, *words: str) -> None
 
 
 @contextmanager
-def small_files(size: int) -> Iterator[None]:
+def limit_file_size(size: int) -> Iterator[None]:
     """Limit the size of files, which simulates a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))

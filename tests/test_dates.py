@@ -15,8 +15,8 @@ MOMENTS = st.integers(86_400, 9998 * 365 * 86_400).map(
 
 
 @given(MOMENTS)
-def test_every_form_reads_back(moment: datetime) -> None:
-    """14 digits, ISO and HTTP dates are three spellings of one moment."""
+def test_date_formats_round_trip(moment: datetime) -> None:
+    """14 digits, ISO and HTTP dates."""
     digits = dates.from_datetime(moment)
     assert len(digits) == 14
     assert dates.to_datetime(digits) == moment
@@ -26,8 +26,8 @@ def test_every_form_reads_back(moment: datetime) -> None:
 
 
 @given(MOMENTS, st.integers(1, 14))
-def test_padding_brackets_every_moment_that_begins_so(moment: datetime, length: int) -> None:
-    """A date cut anywhere is padded to the first and the last moment that it can stand for."""
+def test_padding_gives_first_and_last_moment(moment: datetime, length: int) -> None:
+    """Of a date truncated anywhere."""
     digits = dates.from_datetime(moment)
     first, last = dates.pad(digits[:length]), dates.pad(digits[:length], round_up=True)
     assert first <= digits <= last
@@ -41,8 +41,8 @@ def test_padding_brackets_every_moment_that_begins_so(moment: datetime, length: 
     "text",
     ["", "x", "2014x", "201413", "20140230", "2014021024", "20140210006", "١٤", "123456789012345"],
 )
-def test_what_no_date_begins_with_is_refused(text: str) -> None:
-    """13 months, 30 February and other people's digits are no dates."""
+def test_invalid_date_prefix_is_rejected(text: str) -> None:
+    """Month 13, 30 February, non-ASCII digits."""
     with pytest.raises(DateError, match="expected"):
         dates.pad(text)
 
@@ -61,15 +61,15 @@ def test_what_no_date_begins_with_is_refused(text: str) -> None:
     ],
 )
 def test_iso_dates_in_the_wild(text: str, expected: str) -> None:
-    """WARCs have every precision, odd days of the year and offsets without a colon."""
+    """WARCs have every precision, ordinal dates and offsets without a colon."""
     assert dates.from_iso(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "2014-1", "2014-13-01", "2014-02-30", "2014-02-10T25:00:00Z", "2014-01-000", "now"]
 )
-def test_bad_iso_dates_are_refused(text: str) -> None:
-    """And the message shows what was expected."""
+def test_invalid_iso_date_is_rejected(text: str) -> None:
+    """The message has the expected format."""
     with pytest.raises(DateError, match="expected a date such as 2014"):
         dates.from_iso(text)
 
@@ -84,20 +84,20 @@ def test_bad_iso_dates_are_refused(text: str) -> None:
     ],
 )
 def test_http_dates_in_the_wild(text: str, expected: str) -> None:
-    """Archives write them with wrong weekdays, one-digit days and other zones."""
+    """With wrong weekdays, one-digit days and other time zones."""
     assert dates.from_http(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "Mon, 32 Feb 2014 00:00:01 GMT", "Mon, 10 Feb 99999 00:00:01 GMT"])
-def test_bad_http_dates_are_refused(text: str) -> None:
-    """And the message shows what was expected."""
+def test_invalid_http_date_is_rejected(text: str) -> None:
+    """The message has the expected format."""
     with pytest.raises(DateError, match="expected a date such as Mon"):
         dates.from_http(text)
 
 
 @pytest.mark.usefixtures("berlin")
-def test_local_times_have_their_zone() -> None:
-    """Messages show local time to the minute; a time before which nothing may be done is rounded up."""
+def test_local_time_has_its_zone() -> None:
+    """To the minute; the end of a wait is rounded up."""
     assert dates.to_local(1_795_000_380) == "2026-11-18 12:13 CET"
     assert dates.to_local(1_784_000_001) == "2026-07-14 05:33 CEST"
     assert dates.to_local(1_784_000_001, round_up=True) == "2026-07-14 05:34 CEST"

@@ -1,4 +1,4 @@
-"""The units for systemd: systemd understands all of them, and what they start runs; and the site of nginx."""
+"""systemd units and the nginx site of `deploy/`."""
 
 import configparser
 import os
@@ -23,8 +23,8 @@ UNITS = sorted((ROOT / "deploy").glob("*.service"))
 PROGRAM = "/opt/unlost/bin/unlost"
 
 
-def verified(folder: Path, unit: str, text: str) -> str:
-    """Return what systemd has to say of a unit, whose program is where it is here."""
+def systemd_messages(folder: Path, unit: str, text: str) -> str:
+    """Return the messages of systemd about a unit with a program of this machine."""
     file = folder / unit
     file.write_text(text.replace(PROGRAM, str(UNLOST)))
     done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False, timeout=60)
@@ -32,16 +32,16 @@ def verified(folder: Path, unit: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
-    """Every line of it; and a line that it does not understand would be noticed."""
+def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
+    """And an invalid line is detected."""
     text = unit.read_text()
-    assert verified(tmp_path, unit.name, text) == ""
-    assert "Umask" in verified(tmp_path, unit.name, text.replace("UMask=", "Umask="))
+    assert systemd_messages(tmp_path, unit.name, text) == ""
+    assert "Umask" in systemd_messages(tmp_path, unit.name, text.replace("UMask=", "Umask="))
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_a_unit_waits_for_the_time(unit: Path) -> None:
-    """A machine without a clock of its own begins in the past, and jobs are removed by the time."""
+def test_unit_waits_for_time_synchronisation(unit: Path) -> None:
+    """A machine without a clock starts in the past, and jobs are removed by date."""
     lines = unit.read_text().splitlines()
     for name in ("After", "Wants"):
         (targets,) = [line.partition("=")[2].split() for line in lines if line.startswith(f"{name}=")]
@@ -49,8 +49,8 @@ def test_a_unit_waits_for_the_time(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
-    """Its command, with its environment, is ready in a moment and ends in order when systemd says so."""
+def test_command_of_a_unit_runs(unit: Path, tmp_path: Path) -> None:
+    """It is ready soon, and stops gracefully."""
     said = configparser.ConfigParser(strict=False, interpolation=None)
     said.optionxform = str  # type: ignore[assignment, method-assign]
     said.read_string(unit.read_text())
@@ -78,8 +78,8 @@ def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
     assert (tmp_path / "jobs" / "jobs.sqlite").exists()
 
 
-def test_nginx_writes_no_private_link_down(tmp_path: Path) -> None:
-    """Neither of an answer nor of a process that does not answer; a site without that setting would be noticed."""
+def test_nginx_does_not_log_private_links(tmp_path: Path) -> None:
+    """In responses and upstream errors; a missing setting is detected."""
     site = "\n".join(line for line in (ROOT / "deploy" / "nginx.conf").read_text().splitlines() if "ssl_" not in line)
     for listed in ("1208", "1209"):
         site = site.replace(f"127.0.0.1:{listed};", f"127.0.0.1:{free_port()};")

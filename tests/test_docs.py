@@ -1,4 +1,4 @@
-"""The documents say what is so: examples are run, the generated page is fresh, every command has help."""
+"""Documents are correct: examples run, generated pages are fresh, every command has help."""
 
 import doctest
 import importlib
@@ -31,7 +31,7 @@ _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def console_examples(page: Path) -> list[tuple[str, str]]:
-    """Return each `$ command` of a page's console blocks with the output that is shown below it."""
+    """Return each `$ command` of a page's console blocks with the shown output."""
     found = []
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -44,8 +44,8 @@ EXAMPLES = [(page.name, *example) for page in PAGES if page.parent != TUTORIALS 
 
 
 @pytest.mark.parametrize(("page", "command", "expected"), EXAMPLES, ids=[f"{e[0]}: {e[1]}" for e in EXAMPLES])
-def test_console_examples_print_what_is_shown(page: str, command: str, expected: str) -> None:
-    """What a document shows is what the command prints."""
+def test_console_examples_match_their_output(page: str, command: str, expected: str) -> None:
+    """Of all pages."""
     words = shlex.split(command)
     assert words[0] == "unlost", f"{page}: examples run unlost and nothing else"
     done = unlost(*words[1:])
@@ -56,8 +56,8 @@ PYTHON = [page for page in PAGES if "```pycon" in page.read_text() and page.name
 
 
 @pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.name)
-def test_python_examples_do_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a document shows in Python happens, from its beginning to its end, in an empty folder."""
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
     examples = "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL))
@@ -65,14 +65,14 @@ def test_python_examples_do_what_is_shown(page: Path, tmp_path: Path, monkeypatc
     assert doctest.DocTestRunner(optionflags=_FLAGS).run(test).failed == 0
 
 
-def test_there_are_examples() -> None:
-    """README and docs/uri.md show the commands at work."""
+def test_readme_and_uri_page_have_examples() -> None:
+    """Of commands."""
     assert {"README.md", "uri.md"} <= {page for page, _, _ in EXAMPLES}
     assert {"README.md", "python.md", "testing.md"} <= {page.name for page in PYTHON}
 
 
 def links_of(page: Path) -> Iterator[tuple[Path, str]]:
-    """Yield where the relative links of a page lead to: the file, and the place in it, if one is named."""
+    """Yield the targets of the relative links of a page: file and anchor."""
     text = page.read_text()
     images = [(source, "") for source in re.findall(r'<img alt="[^"]+" src="([^"]+)"', text)]
     for target, place in [*images, *re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", text)]:
@@ -80,24 +80,24 @@ def links_of(page: Path) -> Iterator[tuple[Path, str]]:
             yield (page.parent / target).resolve() if target else page, place
 
 
-def test_every_page_can_be_reached() -> None:
-    """Whoever begins with README.md finds every page of the docs, by way of docs/README.md, which names all of them."""
+def test_every_page_is_linked() -> None:
+    """From README.md, via docs/README.md, which lists all pages."""
     assert (ROOT / "docs" / "README.md") in {file for file, _ in links_of(ROOT / "README.md")}
     named = {file for file, _ in links_of(ROOT / "docs" / "README.md")}
     pages = {page for page in PAGES if (ROOT / "docs") in page.parents} - {ROOT / "docs" / "README.md"}
     assert pages - named == set()
 
 
-def test_docstring_examples_give_the_results_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every example in a docstring of every module runs; doctest prints those that fail."""
+def test_docstring_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doctest prints those that fail."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path))
     results = {name: doctest.testmod(importlib.import_module(name), optionflags=_FLAGS) for name in MODULES}
     assert [name for name, result in results.items() if result.failed] == []
     assert sum(result.attempted for result in results.values()) > 200
 
 
-def test_docstrings_of_the_core_show_what_happens() -> None:
-    """The core's classes have examples too, which doctest does not find by itself."""
+def test_docstring_examples_of_the_core_run() -> None:
+    """Doctest does not find them by itself."""
     from unlost import mementomap, uri
     from unlost.index import Frequency
 
@@ -111,25 +111,25 @@ def test_docstrings_of_the_core_show_what_happens() -> None:
     assert runner.summarize().failed == 0
 
 
-def test_the_command_reference_is_fresh() -> None:
-    """docs/cli.md is what `make docs` would write."""
+def test_command_reference_is_fresh() -> None:
+    """docs/cli.md is the output of `make docs`."""
     assert (ROOT / "docs" / "cli.md").read_text() == reference(), "stale: run `make docs`"
 
 
-def test_the_drawing_of_packages_is_fresh() -> None:
-    """It shows the imports that there are, without those that follow from others."""
+def test_package_diagram_is_fresh() -> None:
+    """It has the actual imports, without transitive ones."""
     drawing = package_graph.drawn(package_graph.imports())
     assert (ROOT / "docs" / "images" / "packages.svg").read_text() == drawing, "stale: run `make docs`"
     assert package_graph.reduced({"c": {"a", "b"}, "b": {"a"}, "a": set()}) == {"c": {"b"}, "b": {"a"}, "a": set()}
 
 
-def test_the_reference_of_the_python_api_is_fresh() -> None:
-    """docs/api.md is what `make docs` would write."""
+def test_python_api_reference_is_fresh() -> None:
+    """docs/api.md is the output of `make docs`."""
     assert (ROOT / "docs" / "api.md").read_text() == api_reference.reference(), "stale: run `make docs`"
 
 
 def test_every_command_and_option_has_help() -> None:
-    """No command line is left unexplained."""
+    """In the command line."""
     without = []
     for name, context in commands(app, ()):
         options = [each for each in context.command.params if isinstance(each, click.Option)]
@@ -139,14 +139,14 @@ def test_every_command_and_option_has_help() -> None:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Return the places of a page that can be linked to: its headings, as GitHub names them."""
+    """Return the anchors of a page's headings, as on GitHub."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     words = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
     return {re.sub(r"[^\w -]", "", each).replace(" ", "-") for each in words}
 
 
 def test_links_between_documents_resolve() -> None:
-    """Every relative link of a document names a file that exists and, after `#`, a heading of that file."""
+    """To an existing file and heading."""
     broken = []
     for page in PAGES:
         for file, place in links_of(page):
@@ -156,7 +156,7 @@ def test_links_between_documents_resolve() -> None:
 
 
 def test_tables_have_a_header_row() -> None:
-    """No line of a table is separated from its header, as by a stray empty line: it would be rendered as text."""
+    """A stray empty line would separate a row from its table."""
     broken = []
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -167,8 +167,8 @@ def test_tables_have_a_header_row() -> None:
     assert broken == []
 
 
-def test_every_picture_is_shown() -> None:
-    """No picture lies about that no page shows, and every picture says what it shows to those who do not see it."""
+def test_every_picture_is_used_and_has_alternative_text() -> None:
+    """In some page."""
     shown = set()
     for page in PAGES:
         for words, target in re.findall(r"!\[([^]]*)\]\(([^)#]+)\)", page.read_text()):
@@ -177,8 +177,8 @@ def test_every_picture_is_shown() -> None:
     assert set((ROOT / "docs" / "images").glob("*.svg")) <= shown
 
 
-def test_readme_names_only_targets_that_exist() -> None:
-    """`make X` in a document is a target of the Makefile."""
+def test_make_targets_in_documents_exist() -> None:
+    """In the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     targets |= {f"study-{chapter}" for chapter in CHAPTERS}
     targets |= {f"bench-{module.stem}" for module in (ROOT / "bench").iterdir()}
@@ -186,8 +186,8 @@ def test_readme_names_only_targets_that_exist() -> None:
         assert set(re.findall(r"`make ([a-z_-]+)", page.read_text())) <= targets, page.name
 
 
-def test_the_man_page_is_fresh_and_sound() -> None:
-    """It is what `make docs` would write, and nothing in it is a command that roff does not know."""
+def test_man_page_is_fresh_and_valid() -> None:
+    """It is the output of `make docs`, without unknown roff requests."""
     page = ROOT / "packaging" / "data" / "share" / "man" / "man1" / "unlost.1"
     assert page.read_text() == man_page(), "stale: run `make docs`"
     read = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", page], capture_output=True, check=True)

@@ -64,12 +64,12 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 
 def package(file: Path) -> str:
-    """Return the package that a file belongs to."""
+    """Return the package of a file."""
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """Return the packages of unlost that a module imports anywhere, also inside functions and for types only."""
+    """Return the packages of unlost that a module imports, also in functions and for type checkers."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -82,13 +82,13 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def without_types(tree: ast.Module) -> ast.Module:
-    """Return a module without what only checkers of types read."""
+    """Return a module without imports for type checkers."""
     kept = [each for each in tree.body if not (isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")]
     return ast.Module(kept, [])
 
 
-def test_packages_import_only_packages_before_them() -> None:
-    """A package imports itself and packages that come before it in `ORDER`; `unlost/__init__.py` imports nothing."""
+def test_packages_import_only_packages_above_them() -> None:
+    """As in `ORDER`; `unlost/__init__.py` imports nothing."""
     wrong = []
     for file in FILES:
         tree = ast.parse(file.read_text())
@@ -120,8 +120,8 @@ def run_time_exports(tree: ast.Module, name: str) -> dict[str, set[str]]:
     return {f"{name}.{module}": set(names.split()) for module, names in modules.items()}
 
 
-def test_type_checkers_see_the_exports_that_exist_at_run_time() -> None:
-    """The two lists of every package with lazy exports are the same, and every name can be imported."""
+def test_lazy_exports_match_type_checked_exports() -> None:
+    """In every package, and every name is importable."""
     checked = 0
     for file in SOURCE.rglob("*/__init__.py"):
         name = ".".join(file.parent.relative_to(SOURCE.parent).parts)
@@ -135,34 +135,34 @@ def test_type_checkers_see_the_exports_that_exist_at_run_time() -> None:
     assert checked > 800
 
 
-def test_unknown_names_of_a_package_with_lazy_exports_are_errors() -> None:
-    """The message is that of Python."""
+def test_unknown_lazy_export_raises_attribute_error() -> None:
+    """With the message of Python."""
     name = "Nothing"
     with pytest.raises(AttributeError, match=r"module 'unlost\.http' has no attribute 'Nothing'"):
         getattr(importlib.import_module("unlost.http"), name)
 
 
-def test_every_package_has_its_place() -> None:
-    """A new package must be put in the order, and a file of the core's stub is not one."""
+def test_every_package_is_in_the_order() -> None:
+    """Except for files of the core's stub."""
     packages = {package(file) for file in FILES} - {"__init__"}
     assert packages <= set(ORDER)
 
 
-def test_the_architecture_has_the_packages_in_this_order() -> None:
-    """The table of docs/architecture.md is the order that is tested here, with every package in it."""
+def test_architecture_page_has_the_same_order() -> None:
+    """With every package."""
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
     table = page.partition("| package | its one job |\n")[2].partition("\n\n")[0]
     assert [row.split("`")[1] for row in table.splitlines()[1:]] == ORDER
 
 
-def test_the_check_would_catch_an_import_downwards() -> None:
-    """A module of `uri` that imports the command line, even inside a function, is found out."""
+def test_import_of_a_lower_package_is_detected() -> None:
+    """Also inside a function."""
     planted = ast.parse("def f() -> None:\n    from unlost.cli import main\n")
     assert not imported(planted) <= set(ORDER[: ORDER.index("uri") + 1])
 
 
-def test_importing_unlost_loads_nothing_of_it() -> None:
-    """`import unlost` loads no module of ours: whoever wants one thing does not wait for all."""
+def test_import_unlost_imports_no_submodule() -> None:
+    """Names are loaded on first use."""
     code = "import sys, unlost; print([name for name in sys.modules if name.startswith('unlost.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"[]\n"

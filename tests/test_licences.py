@@ -1,4 +1,4 @@
-"""Nothing that is passed on with unlost has duties that nobody has thought about."""
+"""Licences of everything that is distributed with unlost."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ PAGE = (Path(__file__).parents[1] / "docs" / "dependencies.md").read_text()
 
 @pytest.fixture(scope="module")
 def dependencies() -> list[Dependency]:
-    """Give everything that comes with it."""
+    """Return all distributed dependencies."""
     return python_packages() + crates()
 
 
-def test_what_is_copyleft_is_named(dependencies: list[Dependency]) -> None:
-    """Whatever has a duty to share is on the list of what may, with the reason; and nothing else is on that list."""
+def test_copyleft_dependencies_are_listed_with_reasons(dependencies: list[Dependency]) -> None:
+    """And no others."""
     assert {each.name for each in dependencies if each.is_copyleft} == set(ALLOWED)
     for name, why in ALLOWED.items():
         assert f"| {name} | {why} |" in PAGE
 
 
 def test_every_licence_is_known(dependencies: list[Dependency]) -> None:
-    """Each says what it is under, and the page has each Python package with its version."""
+    """And the page lists each Python package with its version."""
     assert len(dependencies) > 100
     assert [each for each in dependencies if each.licence == "unknown"] == []
     names = {line.split(" | ")[0].removeprefix("| ") for line in PAGE.splitlines() if line.startswith("| ")}
@@ -44,5 +44,5 @@ def test_every_licence_is_known(dependencies: list[Dependency]) -> None:
     ],
 )
 def test_copyleft_is_recognised(licence: str, is_copyleft: bool) -> None:
-    """By its name, unless there is an alternative without it."""
+    """By name, unless there is an alternative."""
     assert Dependency("a", "1", licence).is_copyleft is is_copyleft

@@ -1,4 +1,4 @@
-"""Names that a reader can rely on: one class for each name, and modules that a search for the field's term finds."""
+"""Names: unique classes, and modules that are found by searching for the term of the field."""
 
 import ast
 import re
@@ -61,14 +61,14 @@ def hits(pattern: str) -> list[str]:
     return sorted(str(file.relative_to(SOURCE)) for file in found)
 
 
-def test_no_two_classes_share_a_name() -> None:
-    """Exceptions are listed with their reasons, and there are few."""
+def test_class_names_are_unique() -> None:
+    """Except for a short list with reasons."""
     assert set(shared_names(sorted(SOURCE.rglob("*.py")))) == set(SHARED_CLASS_NAMES)
     assert len(SHARED_CLASS_NAMES) <= 10
 
 
 def test_shared_class_name_is_detected(tmp_path: Path) -> None:
-    """A class of the same name in a second module is found."""
+    """In another module."""
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("class Row:\n    pass\n")
     assert set(shared_names(sorted(tmp_path.glob("*.py")))) == {"Row"}
@@ -88,7 +88,7 @@ def test_public_functions_of_one_name_do_the_same() -> None:
 
 @pytest.mark.parametrize(("pattern", "module"), SEARCHES.items())
 def test_search_shows_the_module_among_the_first_three_hits(pattern: str, module: str) -> None:
-    """Seven questions of a newcomer are answered by one search each."""
+    """For seven questions of a newcomer."""
     assert module in hits(pattern)[:3]
 
 
@@ -96,7 +96,7 @@ def test_search_shows_the_module_among_the_first_three_hits(pattern: str, module
     "package", sorted(path.parent for path in SOURCE.glob("*/__init__.py")), ids=lambda path: path.name
 )
 def test_package_docstring_names_all_modules(package: Path) -> None:
-    """The docstring says what the package is for and lists its modules."""
+    """And has a summary."""
     docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
     modules = {file.stem for file in package.glob("*.py")} - {"__init__"}
     assert len(docstring.splitlines()) >= 3

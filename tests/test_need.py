@@ -1,4 +1,4 @@
-"""`scripts/need`: what the Makefile installs, and what it says where it may not."""
+"""`scripts/need`: installation of missing programs."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def need(what: str, folder: Path, *programs: str, user: int = 1000) -> subprocess.CompletedProcess[str]:
-    """Run it where only these programs exist, as a user of this number."""
+    """Run it with only these programs, as the user with this id."""
     for name in ("bash", "dirname", "sed", "cut", "sort", "head", *programs):
         (folder / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     fakes = {"id": f"echo {user}", "apt-get": 'echo "$@" >> "$0.log"'}
@@ -25,8 +25,8 @@ def need(what: str, folder: Path, *programs: str, user: int = 1000) -> subproces
     ("what", "package"),
     [("rust", "gcc"), ("lints", "rust-clippy"), ("tools", "zstd"), ("browsers", "chromium"), ("java", "default-jre")],
 )
-def test_who_is_not_root_is_told_what_to_install(tmp_path: Path, what: str, package: str) -> None:
-    """One line with the packages, and nothing is tried."""
+def test_without_root_it_prints_the_missing_packages(tmp_path: Path, what: str, package: str) -> None:
+    """On one line, without installing."""
     done = need(what, tmp_path)
     assert done.returncode == 1
     assert "needs root" in done.stderr
@@ -34,16 +34,16 @@ def test_who_is_not_root_is_told_what_to_install(tmp_path: Path, what: str, pack
     assert not (tmp_path / "apt-get.log").exists()
 
 
-def test_root_gets_what_is_missing(tmp_path: Path) -> None:
-    """By apt-get, after its lists were brought up to date."""
+def test_root_installs_missing_packages(tmp_path: Path) -> None:
+    """By apt-get, after an update of its lists."""
     need("tools", tmp_path, user=0)
     calls = (tmp_path / "apt-get.log").read_text().splitlines()
     assert calls[0].startswith("update")
     assert calls[1].endswith(" zstd")
 
 
-def test_what_is_there_is_not_installed(tmp_path: Path) -> None:
-    """Nobody's machine is changed without need."""
+def test_present_programs_are_not_installed(tmp_path: Path) -> None:
+    """apt-get is not called."""
     there = (
         "zstd",
         "wget",

@@ -1,4 +1,4 @@
-"""What is shipped: pins, no lock files, and a wheel that works where nothing else is installed."""
+"""Distribution: pinned dependencies, no lock files, and a self-contained wheel."""
 
 import os
 import re
@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def tracked() -> list[str]:
-    """Return the files that git has, or everything where this is no checkout."""
+    """Return the files in git, or all files outside a checkout."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 
 def test_crates_are_pinned_exactly() -> None:
-    """Every crate from a registry is `=x.y.z`."""
+    """As `=x.y.z`."""
     manifests = [ROOT / name for name in tracked() if name.endswith("Cargo.toml")]
     assert len(manifests) >= 3
     for manifest in manifests:
@@ -35,7 +35,7 @@ def test_crates_are_pinned_exactly() -> None:
 
 
 def test_python_packages_are_pinned_exactly() -> None:
-    """Everything that the tests have installed is in constraints.txt at that version, and without an address."""
+    """Everything that is installed for tests, in constraints.txt, without URLs."""
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.]+", line) for line in lines)
     done = subprocess.run([sys.executable, "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
@@ -43,8 +43,8 @@ def test_python_packages_are_pinned_exactly() -> None:
     assert installed - set(lines) - {line for line in installed if line.startswith("unlost==")} == set()
 
 
-def test_what_builds_and_what_is_run_beside_us_is_pinned_too() -> None:
-    """The build back end, and every environment of a neighbour."""
+def test_build_backend_and_neighbours_are_pinned() -> None:
+    """In every environment."""
     back_end = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     neighbours = [file.read_text().splitlines() for file in (ROOT / "tests" / "neighbours").glob("*.txt")]
     assert len(neighbours) >= 3
@@ -52,8 +52,8 @@ def test_what_builds_and_what_is_run_beside_us_is_pinned_too() -> None:
         assert requirement.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.]+", requirement), requirement
 
 
-def test_no_lock_file_is_kept() -> None:
-    """Lock files record where things were downloaded from."""
+def test_no_lock_file_is_tracked() -> None:
+    """Lock files record download URLs."""
     assert not [name for name in tracked() if Path(name).name in {"Cargo.lock", "uv.lock", "poetry.lock"}]
 
 
@@ -71,8 +71,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_the_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
-    """In an empty environment with nothing but its own dependencies, the command runs, and shows what it does."""
+def test_wheel_runs_with_only_its_dependencies(wheel: Path, tmp_path: Path) -> None:
+    """In an empty environment."""
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     install: list[str | Path] = [
@@ -104,8 +104,8 @@ def test_the_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
     assert b"ModuleNotFoundError" in imported.stderr, "the environment has a test dependency"
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    """Types are shipped, tests are not, and one wheel serves every Python from 3.11 on."""
+def test_wheel_has_only_the_package(wheel: Path) -> None:
+    """With types, without tests, for every Python from 3.11 on."""
     names = zipfile.ZipFile(wheel).namelist()
     assert {"unlost/py.typed", "unlost/_core.pyi", "unlost/_core.abi3.so"} <= set(names)
     assert "unlost/registry/archives.toml" in names
@@ -113,8 +113,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert "-cp311-abi3-" in wheel.name
 
 
-def test_the_source_archive_has_what_its_build_needs(tmp_path: Path) -> None:
-    """The man page, which wheels bring to where `man` looks, is there to be brought from it, too."""
+def test_source_distribution_has_the_man_page(tmp_path: Path) -> None:
+    """So that wheels built from it install it."""
     maturin = Path(sys.executable).with_name("maturin")
     subprocess.run([maturin, "sdist", "--out", tmp_path], cwd=ROOT, check=True, capture_output=True)
     (file,) = tmp_path.glob("*.tar.gz")
@@ -124,7 +124,7 @@ def test_the_source_archive_has_what_its_build_needs(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
 
 
-def test_the_wheel_brings_the_man_page(wheel: Path) -> None:
-    """Where `man` looks in an environment: share/man."""
+def test_wheel_installs_the_man_page(wheel: Path) -> None:
+    """In share/man of the environment."""
     names = zipfile.ZipFile(wheel).namelist()
     assert [name for name in names if name.endswith(".data/data/share/man/man1/unlost.1")]

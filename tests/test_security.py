@@ -1,4 +1,4 @@
-"""The threat model says what is so: each threat has something that stops it and a test that exists."""
+"""The threat model: each threat has a mitigation and an existing test."""
 
 import hashlib
 import re
@@ -29,8 +29,8 @@ def rows() -> list[list[str]]:
 ROWS = rows()
 
 
-def test_there_are_threats_of_all_kinds() -> None:
-    """Every section about an attacker has a table, and no table is left out for how it begins."""
+def test_every_section_has_threats() -> None:
+    """And no table is missed by its header."""
     sections = PAGE.split("\n## ")[1:]
     attackers = [each for each in sections if not each.startswith(("Fuzzing", "The dependencies"))]
     assert len(attackers) == 8
@@ -39,8 +39,8 @@ def test_there_are_threats_of_all_kinds() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:50])
-def test_each_threat_has_a_test_that_exists(row: list[str]) -> None:
-    """No cell is empty, and what is named is a test, of that name, in that file."""
+def test_each_threat_has_an_existing_test(row: list[str]) -> None:
+    """No cell is empty."""
     assert len(row) == 3
     assert all(row)
     named = NAMED.findall(row[2])
@@ -50,8 +50,8 @@ def test_each_threat_has_a_test_that_exists(row: list[str]) -> None:
         assert re.search(rf"^def {name}\(", (ROOT / file).read_text(), re.MULTILINE), f"{file}::{name}"
 
 
-def test_every_target_is_fuzzed_and_told_of() -> None:
-    """Targets, their list in the script, their seeds, and the page are the same ones."""
+def test_fuzz_targets_are_listed_everywhere() -> None:
+    """Targets, script, seeds and documentation agree."""
     targets = {file.stem for file in (ROOT / "rust" / "fuzz" / "targets").glob("*.rs")}
     run = re.search(r'"\$\{@:-([a-z ]+)\}"', (ROOT / "scripts" / "fuzz").read_text())
     assert run is not None
@@ -64,8 +64,8 @@ def test_every_target_is_fuzzed_and_told_of() -> None:
 
 
 @pytest.mark.parametrize("target", sorted(file.stem for file in (ROOT / "rust" / "fuzz" / "targets").glob("*.rs")))
-def test_what_fuzzing_grew_is_kept(target: str) -> None:
-    """Each pack has inputs, named by their digests, that are no longer than fuzzing makes them."""
+def test_fuzz_corpora_are_stored(target: str) -> None:
+    """Each has inputs named by digest, within the maximum length."""
     with tarfile.open(ROOT / "rust" / "fuzz" / "kept" / f"{target}.tar.gz") as kept:
         inputs = [(each.name, kept.extractfile(each)) for each in kept]
         assert inputs
@@ -76,8 +76,8 @@ def test_what_fuzzing_grew_is_kept(target: str) -> None:
             assert hashlib.sha1(body, usedforsecurity=False).hexdigest() == name
 
 
-def test_the_audit_reads_what_is_pinned() -> None:
-    """`make audit` looks at the versions that are installed, and at those that Cargo resolves from exact ones."""
+def test_audit_uses_pinned_versions() -> None:
+    """Of Python packages, and of crates that Cargo resolves."""
     script = (ROOT / "scripts" / "audit").read_text()
     assert "pip-audit" in script
     assert "constraints.txt" in script

@@ -1,4 +1,4 @@
-"""Archives without a network, a router that always chooses the same ones, and an aggregator before them."""
+"""Archives without a network, a fixed router, and an aggregator of them."""
 
 import asyncio
 from collections.abc import Callable, Mapping, MutableSequence, Sequence
@@ -23,57 +23,61 @@ PAGE = "http://example.com/page"
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the others go on until it is so."""
+    """Yield to other tasks until a condition holds."""
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.001)
 
 
 Behaviour = Sequence[str] | Exception | bytes | HttpResponse | Callable[[HttpRequest], Any]
-"""What an archive does: lists copies of these dates, raises, responds with bytes or a response, or calls a function."""
+"""What an archive does: mementos of these dates, an exception, a body, a response, or a function that returns one."""
 
 
-def an_archive(name: str, **fields: Any) -> Archive:  # noqa: ANN401  those of Archive
+def make_archive(name: str, **fields: Any) -> Archive:  # noqa: ANN401  those of Archive
     """Return an archive with a TimeMap."""
     return Archive(name, name.upper(), ArchiveKind.MEMENTO, **{"timemap": f"http://{name}.example/list/", **fields})
 
 
-def copies(archive: str, moments: Sequence[str], uri: str = PAGE) -> Mementos:
-    """Return what an archive that lists these dates has."""
-    return Mementos(MementoTuple(each, archive, f"http://{archive}.example/{each}/{uri}") for each in moments)
+def mementos_of(archive: str, datetimes: Sequence[str], uri: str = PAGE) -> Mementos:
+    """Return the mementos of an archive with these datetimes."""
+    return Mementos(MementoTuple(each, archive, f"http://{archive}.example/{each}/{uri}") for each in datetimes)
 
 
-def timemap(archive: str, moments: Sequence[str], uri: str = PAGE) -> bytes:
-    """Return the TimeMap that says so."""
+def timemap(archive: str, datetimes: Sequence[str], uri: str = PAGE) -> bytes:
+    """Return the TimeMap with these datetimes."""
     lines = [f'<{uri}>; rel="original"']
     lines += [
-        f'<http://{archive}.example/{each}/{uri}>; rel="memento"; datetime="{dates.to_http(each)}"' for each in moments
+        f'<http://{archive}.example/{each}/{uri}>; rel="memento"; datetime="{dates.to_http(each)}"'
+        for each in datetimes
     ]
     return ",\n".join(lines).encode()
 
 
 async def hang(_: HttpRequest) -> None:
-    """Never answer."""
+    """Never respond."""
     await asyncio.Event().wait()
 
 
 class Archives:
-    """A courier to archives that do what a test says.
+    """An HTTP client for archives with planned behaviours.
 
-    asked: the ids of those that were asked, in order. going_on: how many questions are unanswered.
+    Attributes:
+        queried: Ids of the queried archives, in order.
+        active: Number of unfinished requests.
+        max_active: Largest number of unfinished requests.
     """
 
     def __init__(self, **behaviours: Behaviour) -> None:
         self.behaviours: dict[str, Behaviour] = dict(behaviours)
-        self.asked: MutableSequence[str] = []
-        self.going_on = 0
-        self.most = 0
+        self.queried: MutableSequence[str] = []
+        self.active = 0
+        self.max_active = 0
 
     async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
-        """Do it."""
-        self.asked.append(archive.id)
-        self.going_on += 1
-        self.most = max(self.most, self.going_on)
+        """Respond as planned."""
+        self.queried.append(archive.id)
+        self.active += 1
+        self.max_active = max(self.max_active, self.active)
         try:
             await asyncio.sleep(0)
             does = self.behaviours[archive.id]
@@ -90,45 +94,45 @@ class Archives:
             page = question.url.partition("/list/")[2]
             return reply(question.url, timemap(archive.id, does, page))
         finally:
-            self.going_on -= 1
+            self.active -= 1
 
 
-class Fixed:
-    """A router that chooses the same archives for every page, or those that are wished for."""
+class FixedRouter:
+    """A router that selects the same archives for every page, or the requested ones."""
 
     def __init__(self, *archives: Archive, passed_over: tuple[str, ...] = ()) -> None:
         self.archives = archives
         self.passed_over = passed_over
 
-    def route(self, uri: str, wish: RoutingOptions) -> ArchiveRoute:
+    def route(self, uri: str, options: RoutingOptions) -> ArchiveRoute:
         """Return the route."""
         del uri
-        wanted = [each for each in self.archives if wish.archives is None or each.id in wish.archives]
-        return ArchiveRoute(tuple(RouteTarget(each, "broadcast") for each in wanted), self.passed_over)
+        selected = [each for each in self.archives if options.archives is None or each.id in options.archives]
+        return ArchiveRoute(tuple(RouteTarget(each, "broadcast") for each in selected), self.passed_over)
 
 
-class Heard:
-    """A listener that remembers."""
+class RecordingListener:
+    """A listener that records its events."""
 
     def __init__(self) -> None:
         self.answers: list[UpstreamResult] = []
-        self.finds: list[AggregateResult] = []
+        self.results: list[AggregateResult] = []
 
     def on_upstream_result(self, asked: UpstreamResult) -> None:
-        """Remember it."""
+        """Record it."""
         self.answers.append(asked)
 
     def on_result(self, found: AggregateResult) -> None:
-        """Remember it."""
-        self.finds.append(found)
+        """Record it."""
+        self.results.append(found)
 
 
-def aggregator(archives: Archives, clock: VirtualClock | None = None, **options: Any) -> MementoAggregator:  # noqa: ANN401
-    """Return an aggregator that asks all of them for every page."""
-    router = Fixed(*(an_archive(name) for name in sorted(archives.behaviours)))
+def make_aggregator(archives: Archives, clock: VirtualClock | None = None, **options: Any) -> MementoAggregator:  # noqa: ANN401
+    """Return an aggregator that queries all archives for every page."""
+    router = FixedRouter(*(make_archive(name) for name in sorted(archives.behaviours)))
     return MementoAggregator(router, archives, clock or VirtualClock(), **options)
 
 
 def outcomes(found: AggregateResult) -> Mapping[str, str]:
-    """Return what came of each archive."""
+    """Return the outcome of each archive."""
     return {report.archive: report.outcome for report in found.reports}

@@ -1,4 +1,4 @@
-"""When an archive is left alone, for how long, and how it comes back."""
+"""Circuit breakers of archives: opening, open time, trials."""
 
 import pytest
 from hypothesis import given
@@ -15,15 +15,15 @@ from unlost.http import (
 )
 
 
-def fed(breaker: CircuitBreaker, *outcomes: str) -> None:
-    """Ask once for each outcome, each time for a page of another host."""
+def record_each(breaker: CircuitBreaker, *outcomes: str) -> None:
+    """Record each outcome, for pages of different hosts."""
     for number, outcome in enumerate(outcomes):
-        failed(breaker, outcome, f"http://host{number}.example/")
+        record_pages(breaker, outcome, f"http://host{number}.example/")
 
 
-def failed(breaker: CircuitBreaker, outcome: str, *pages: str) -> None:
-    """Query for pages, with one outcome."""
-    for page in pages:
+def record_pages(breaker: CircuitBreaker, outcome: str, *pages_of: str) -> None:
+    """Record one outcome for each page."""
+    for page in pages_of:
         entry = breaker.acquire()
         assert entry is not None
         breaker.record(entry, outcome, f"it was {outcome}", uri=page)
@@ -34,9 +34,9 @@ def test_three_consecutive_failures_open_the_circuit(outcome: str) -> None:
     """Of any kind; the status has the last one."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    failed(breaker, outcome, "http://a.example/", "http://b.example/")
+    record_pages(breaker, outcome, "http://a.example/", "http://b.example/")
     assert breaker.status().state is BreakerState.ACTIVE
-    failed(breaker, outcome, "http://c.example/")
+    record_pages(breaker, outcome, "http://c.example/")
     assert breaker.acquire() is None
     condition = breaker.status()
     assert (condition.state, condition.until) == (BreakerState.DORMANT, clock.now() + 30)
@@ -54,7 +54,7 @@ def test_response_resets_consecutive_failures(outcome: str) -> None:
     """Whatever its content."""
     breaker = CircuitBreaker(VirtualClock())
     for _ in range(5):
-        fed(breaker, "timeout", "reset", outcome)
+        record_each(breaker, "timeout", "reset", outcome)
     assert breaker.acquire() is not None
 
 
@@ -66,11 +66,11 @@ def test_rate_limits_and_cancellations_are_not_counted(outcome: str | None) -> N
         entry = breaker.acquire()
         assert entry is not None
         breaker.record(entry, outcome)
-    fed(breaker, "timeout", "timeout")
+    record_each(breaker, "timeout", "timeout")
     entry = breaker.acquire()
     assert entry is not None
     breaker.record(entry, outcome)
-    fed(breaker, "timeout")
+    record_each(breaker, "timeout")
     assert breaker.acquire() is None
 
 
@@ -79,14 +79,14 @@ def test_failure_rate_within_the_window_opens_the_circuit() -> None:
     clock = VirtualClock()
     breaker = CircuitBreaker(clock, BreakerConfig(max_failure_share=0.5, window=60, min_responses=20))
     for _ in range(9):
-        fed(breaker, "hit", "timeout")
+        record_each(breaker, "hit", "timeout")
     clock.advance(120)
-    fed(breaker, "hit", "timeout")
+    record_each(breaker, "hit", "timeout")
     assert breaker.acquire() is not None
     for _ in range(8):
-        fed(breaker, "hit", "timeout")
+        record_each(breaker, "hit", "timeout")
     assert breaker.acquire() is not None
-    fed(breaker, "hit", "timeout")
+    record_each(breaker, "hit", "timeout")
     assert breaker.acquire() is None
 
 
@@ -94,7 +94,7 @@ def test_half_open_circuit_admits_one_trial() -> None:
     """Other requests are rejected until the trial succeeds."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    fed(breaker, *["timeout"] * 3)
+    record_each(breaker, *["timeout"] * 3)
     clock.advance(29)
     assert breaker.acquire() is None
     clock.advance(2)
@@ -105,7 +105,7 @@ def test_half_open_circuit_admits_one_trial() -> None:
     assert [breaker.acquire() for _ in range(5)] == [None] * 5
     breaker.record(trial, "miss")
     assert breaker.status().state is BreakerState.ACTIVE
-    fed(breaker, "timeout", "timeout")
+    record_each(breaker, "timeout", "timeout")
     assert breaker.acquire() is not None, "the failures before the trial are forgotten"
 
 
@@ -113,7 +113,7 @@ def test_failed_trial_doubles_the_open_time() -> None:
     """Up to a quarter of an hour; a success resets it."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    fed(breaker, *["timeout"] * 3)
+    record_each(breaker, *["timeout"] * 3)
     rests = []
     for _ in range(8):
         until = breaker.status().until
@@ -122,10 +122,10 @@ def test_failed_trial_doubles_the_open_time() -> None:
         clock.advance(rests[-1] - 1)
         assert breaker.acquire() is None
         clock.advance(1)
-        fed(breaker, "reset")
+        record_each(breaker, "reset")
     assert rests == [30, 60, 120, 240, 480, 900, 900, 900]
     clock.advance(901)
-    fed(breaker, "hit", *["timeout"] * 3)
+    record_each(breaker, "hit", *["timeout"] * 3)
     assert breaker.status().until == clock.now() + 30
 
 
@@ -134,7 +134,7 @@ def test_inconclusive_trial_admits_another_one(ended: str | None) -> None:
     """It was cancelled or never sent."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    fed(breaker, *["timeout"] * 3)
+    record_each(breaker, *["timeout"] * 3)
     clock.advance(31)
     trial = breaker.acquire()
     assert trial is not None
@@ -165,7 +165,7 @@ def test_clock_set_back_does_not_extend_the_open_time() -> None:
     """A trial is admitted at once instead."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    fed(breaker, *["timeout"] * 3)
+    record_each(breaker, *["timeout"] * 3)
     clock.advance(-3600)
     trial = breaker.acquire()
     assert trial is not None
@@ -196,81 +196,81 @@ def test_open_time_is_bounded_for_any_sequence_of_events(steps: list[tuple[str |
 def test_circuits_of_archives_are_independent() -> None:
     """Failures of one archive do not affect another."""
     breakers = BreakerRegistry(VirtualClock())
-    fed(breakers.breaker("a"), *["timeout"] * 3)
-    fed(breakers.breaker("b"), "hit")
+    record_each(breakers.breaker("a"), *["timeout"] * 3)
+    record_each(breakers.breaker("b"), "hit")
     assert {name: each.state.value for name, each in breakers.statuses().items()} == {"a": "dormant", "b": "active"}
 
 
-def pages(*hosts: str) -> list[str]:
-    """Return another page for each host."""
+def pages_of(*hosts: str) -> list[str]:
+    """Return a different page for each host."""
     return [f"http://{host}.example/{number}" for number, host in enumerate(hosts)]
 
 
 @pytest.mark.parametrize("outcome", sorted(PAGE_FAILURE_OUTCOMES))
-def test_bad_pages_of_few_hosts_do_not_open_it(outcome: str) -> None:
-    """Neither in a row nor as most of what was queried; spellings of one host are one host."""
+def test_bad_pages_of_few_hosts_do_not_open_the_circuit(outcome: str) -> None:
+    """Neither consecutive nor most requests; spellings of a host are one host."""
     breaker = CircuitBreaker(VirtualClock())
-    failed(breaker, outcome, *pages(*["a", "www.a", "A", "b"] * 25))
+    record_pages(breaker, outcome, *pages_of(*["a", "www.a", "A", "b"] * 25))
     assert breaker.status().state is BreakerState.ACTIVE
     assert (breaker.status().last_failure, breaker.status().failures) == (outcome, 100)
 
 
 @pytest.mark.parametrize("outcome", sorted(PAGE_FAILURE_OUTCOMES))
-def test_three_hosts_within_five_minutes_open_it(outcome: str) -> None:
-    """Later than that, the first is forgotten."""
+def test_bad_pages_of_three_hosts_within_five_minutes_open_the_circuit(outcome: str) -> None:
+    """After that time the first is dropped."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
     for host in "abcdef":
-        failed(breaker, outcome, *pages(host))
+        record_pages(breaker, outcome, *pages_of(host))
         clock.advance(151)
     assert breaker.status().state is BreakerState.ACTIVE
-    failed(breaker, outcome, *pages("g", "h"))
+    record_pages(breaker, outcome, *pages_of("g", "h"))
     assert breaker.status().state is BreakerState.DORMANT
 
 
-def test_a_clock_that_is_set_back_forgets_bad_pages() -> None:
-    """Nobody knows how long ago they were."""
+def test_clock_set_back_drops_bad_pages() -> None:
+    """Their age is unknown."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    failed(breaker, "malformed", *pages("a", "b"))
+    record_pages(breaker, "malformed", *pages_of("a", "b"))
     clock.advance(-3600)
-    failed(breaker, "malformed", *pages("c"))
+    record_pages(breaker, "malformed", *pages_of("c"))
     assert breaker.status().state is BreakerState.ACTIVE
 
 
-def test_bad_pages_between_good_ones() -> None:
-    """In a row counts which hosts failed since the last answer; in the window, which did within five minutes."""
+def test_successes_limit_consecutive_bad_pages_only() -> None:
+    """Consecutive: hosts that failed since the last success; in the window: those of the last five minutes."""
     breaker = CircuitBreaker(VirtualClock())
-    failed(breaker, "http-5xx", *pages("a", "b"))
-    fed(breaker, "hit")
-    failed(breaker, "http-5xx", *pages(*"cccc"))
+    record_pages(breaker, "http-5xx", *pages_of("a", "b"))
+    record_each(breaker, "hit")
+    record_pages(breaker, "http-5xx", *pages_of(*"cccc"))
     assert breaker.status().state is BreakerState.ACTIVE, "one page of one host, again and again"
     for _ in range(7):
         assert breaker.status().state is BreakerState.ACTIVE
-        fed(breaker, "hit")
-        failed(breaker, "http-5xx", *pages("c"))
+        record_each(breaker, "hit")
+        record_pages(breaker, "http-5xx", *pages_of("c"))
     assert breaker.status().state is BreakerState.DORMANT, "half of 20, of three hosts"
 
 
 @pytest.mark.parametrize("of_page", sorted(PAGE_FAILURE_OUTCOMES))
-def test_a_bad_page_neither_adds_to_other_failures_nor_ends_their_row(of_page: str) -> None:
-    """Two bad pages and a timeout are no three failures of the archive."""
+def test_bad_page_does_not_count_towards_other_failures(of_page: str) -> None:
+    """Nor does it reset them."""
     breaker = CircuitBreaker(VirtualClock())
-    failed(breaker, of_page, *pages("a", "a"))
-    failed(breaker, "timeout", *pages("a", "a"))
-    failed(breaker, of_page, *pages("a", "b"))
+    record_pages(breaker, of_page, *pages_of("a", "a"))
+    record_pages(breaker, "timeout", *pages_of("a", "a"))
+    record_pages(breaker, of_page, *pages_of("a", "b"))
     assert breaker.status().state is BreakerState.ACTIVE
-    failed(breaker, "timeout", *pages("a"))
+    record_pages(breaker, "timeout", *pages_of("a"))
     assert breaker.status().state is BreakerState.DORMANT
 
 
-def test_a_trial_with_a_bad_page_decides_nothing() -> None:
-    """The next request is the trial; three hosts keep the circuit open."""
+def test_bad_page_in_a_trial_is_inconclusive() -> None:
+    """The next request is the trial; three hosts open the circuit again."""
     clock = VirtualClock()
     breaker = CircuitBreaker(clock)
-    fed(breaker, *["timeout"] * 3)
+    record_each(breaker, *["timeout"] * 3)
     clock.advance(31)
-    failed(breaker, "too-large", *pages("a", "a", "b"))
+    record_pages(breaker, "too-large", *pages_of("a", "a", "b"))
     assert breaker.status().state is BreakerState.TRIAL
-    failed(breaker, "too-large", *pages("c"))
+    record_pages(breaker, "too-large", *pages_of("c"))
     assert breaker.status().until == clock.now() + 60

@@ -1,4 +1,4 @@
-"""Many requests at once to archives that are slow: none is lost, and no archive is sent more than it copes with."""
+"""Many concurrent requests to slow archives: none is lost, and concurrency adapts to each archive."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.aggregate.rounds import run
-from tests.aggregate.stubs import Fixed, outcomes, timemap, until
+from tests.aggregate.stubs import FixedRouter, outcomes, timemap, until
+from tests.aggregate.tasks import run
 from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from unlost.aggregate import ConcurrencyLimits, MementoAggregator
@@ -19,20 +19,24 @@ from unlost.web import ServiceOptions, build_service
 PAGES = [f"http://site{number}.example/" for number in range(40)]
 
 
-class Slow:
-    """An archive that has every page and responds after some seconds. most: requests at once."""
+class SlowArchive:
+    """An archive that has every page and responds after some seconds.
+
+    Attributes:
+        max_active: Largest number of concurrent requests.
+    """
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
         self.open = asyncio.Event()
-        self.now = self.most = 0
+        self.now = self.max_active = 0
         if seconds:
             self.open.set()
 
     async def __call__(self, talk: Talk) -> None:
         """Respond."""
         self.now += 1
-        self.most = max(self.most, self.now)
+        self.max_active = max(self.max_active, self.now)
         await self.open.wait()
         await asyncio.sleep(self.seconds)
         self.now -= 1
@@ -40,7 +44,7 @@ class Slow:
 
 
 @dataclass
-class Setting:
+class RunningAggregator:
     """An aggregator with one archive."""
 
     aggregator: MementoAggregator
@@ -48,60 +52,60 @@ class Setting:
 
 
 @asynccontextmanager
-async def setting(
+async def run_aggregator(
     archive: Callable[[Talk], Awaitable[None]], concurrency: ConcurrencyOptions, deadline: float = 20.0
-) -> AsyncIterator[Setting]:
-    """Run the archive, and an aggregator as the service has it."""
+) -> AsyncIterator[RunningAggregator]:
+    """Run the archive, and an aggregator configured like the service."""
     clock = SystemClock()
     async with faulty(archive, clock) as server:
         entry = Archive("f", "F", ArchiveKind.MEMENTO, timemap=f"{server.url}/list/")
         deadlines = Timeouts(5.0, deadline, deadline, deadline)
-        courier = make_http_client(
+        client = make_http_client(
             clock, timeouts=deadlines, max_wait=0.05, retries=0, concurrency=concurrency, max_slot_wait=deadline
         )
         async with (
-            courier,
-            MementoAggregator(Fixed(entry), courier, clock, limits=ConcurrencyLimits(deadline)) as aggregator,
+            client,
+            MementoAggregator(FixedRouter(entry), client, clock, limits=ConcurrencyLimits(deadline)) as aggregator,
         ):
-            yield Setting(aggregator, server)
+            yield RunningAggregator(aggregator, server)
 
 
 def test_requests_wait_for_a_slot_within_the_deadline() -> None:
-    """Longer than for limits, until there is one: nothing is lost."""
+    """Longer than for rate limits; no request is lost."""
 
     async def work() -> None:
-        archive = Slow(0.05)
-        async with setting(archive, ConcurrencyOptions.fixed(2)) as it:
-            found = await asyncio.gather(*map(it.aggregator.find, PAGES))
+        archive = SlowArchive(0.05)
+        async with run_aggregator(archive, ConcurrencyOptions.fixed(2)) as running:
+            found = await asyncio.gather(*map(running.aggregator.find, PAGES))
             assert [outcomes(each) for each in found] == [{"f": "hit"}] * len(PAGES)
-            assert archive.most == 2
+            assert archive.max_active == 2
 
     run(work())
 
 
-def test_the_concurrency_grows_to_what_is_needed() -> None:
-    """Ten times the initial one here."""
+def test_concurrency_grows_to_the_load() -> None:
+    """Ten times the initial one."""
 
     async def work() -> None:
-        archive = Slow(0.1)
-        async with setting(archive, ConcurrencyOptions(initial=4)) as it:
+        archive = SlowArchive(0.1)
+        async with run_aggregator(archive, ConcurrencyOptions(initial=4)) as running:
             for number in range(6):
-                await asyncio.gather(*(it.aggregator.find(f"{page}{number}") for page in PAGES))
-            assert archive.most > 0.9 * len(PAGES)
+                await asyncio.gather(*(running.aggregator.find(f"{page}{number}") for page in PAGES))
+            assert archive.max_active > 0.9 * len(PAGES)
 
     run(work())
 
 
-def test_a_request_that_got_no_slot_says_nothing_about_the_archive() -> None:
-    """It is `not-now`; the requests that hang are the timeouts that open the breaker."""
+def test_requests_without_a_slot_are_not_failures() -> None:
+    """They are `not-now`; only hanging requests count as timeouts."""
 
     async def work() -> None:
-        archive = Slow()
-        async with setting(archive, ConcurrencyOptions.fixed(2), deadline=0.5) as it:
-            found = await asyncio.gather(*map(it.aggregator.find, PAGES[:10]))
-            said = sorted(outcomes(each)["f"] for each in found)
-            assert said == ["not-now"] * 8 + ["timeout"] * 2
-            condition = it.aggregator.breakers.statuses()["f"]
+        archive = SlowArchive()
+        async with run_aggregator(archive, ConcurrencyOptions.fixed(2), deadline=0.5) as running:
+            found = await asyncio.gather(*map(running.aggregator.find, PAGES[:10]))
+            outcomes_ = sorted(outcomes(each)["f"] for each in found)
+            assert outcomes_ == ["not-now"] * 8 + ["timeout"] * 2
+            condition = running.aggregator.breakers.statuses()["f"]
             assert (condition.state, condition.failures) == (BreakerState.ACTIVE, 2)
             assert {each.retry_at for each in found} == {None}
             archive.open.set()
@@ -109,11 +113,11 @@ def test_a_request_that_got_no_slot_says_nothing_about_the_archive() -> None:
     run(work())
 
 
-def test_an_archive_that_fails_is_sent_less() -> None:
-    """After errors, half as many at once; it grows again when it responds."""
+def test_errors_halve_the_concurrency() -> None:
+    """It grows again with successes."""
 
     async def work() -> None:
-        archive = Slow()
+        archive = SlowArchive()
         fails = True
 
         async def respond(talk: Talk) -> None:
@@ -123,20 +127,20 @@ def test_an_archive_that_fails_is_sent_less() -> None:
             await archive.open.wait()
             await talk.answer(500)
 
-        async with setting(respond, ConcurrencyOptions(initial=16)) as it:
+        async with run_aggregator(respond, ConcurrencyOptions(initial=16)) as running:
             # Of one host, so that its breaker stays closed.
             pages = [f"http://site.example/{number}" for number in range(60)]
-            failing = [asyncio.create_task(it.aggregator.find(page)) for page in pages[:16]]
-            await until(lambda: len(it.server.asked) == 16)
+            failing = [asyncio.create_task(running.aggregator.find(page)) for page in pages[:16]]
+            await until(lambda: len(running.server.asked) == 16)
             archive.open.set()
             await asyncio.gather(*failing)
             archive.open.clear()
             fails = False
-            later = [asyncio.create_task(it.aggregator.find(page)) for page in pages[16:]]
+            later = [asyncio.create_task(running.aggregator.find(page)) for page in pages[16:]]
             await until(lambda: archive.now == 8)
             for _ in range(50):
                 await asyncio.sleep(0)
-            assert archive.most == 8
+            assert archive.max_active == 8
             archive.open.set()
             found = await asyncio.gather(*later)
             assert {outcomes(each)["f"] for each in found} == {"hit"}
@@ -144,11 +148,11 @@ def test_an_archive_that_fails_is_sent_less() -> None:
     run(work())
 
 
-def test_an_archive_that_is_registered_without_limits_has_none(tmp_path: Path) -> None:
-    """The cautious limits of the shipped registry are for other work; limits that are registered hold."""
+def test_registered_archive_without_limits_is_unlimited(tmp_path: Path) -> None:
+    """Registered limits are respected."""
 
     async def work() -> None:
-        archive = Slow(0.01)
+        archive = SlowArchive(0.01)
         async with faulty(archive, SystemClock()) as server:
             file = tmp_path / "archives.toml"
             file.write_text(

@@ -1,4 +1,4 @@
-"""What is kept on disk: by whom it is seen, how much it is, and for how long."""
+"""The disk cache: sharing between processes, size and lifetimes."""
 
 import asyncio
 import sqlite3
@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.aggregate.answers import an_answer
-from tests.aggregate.disks import a_disk, kept, timeless
-from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive, until
+from tests.aggregate.disk_caches import as_cached, cached_results, open_disk_cache
+from tests.aggregate.results import make_result
+from tests.aggregate.stubs import PAGE, Archives, make_aggregator, make_archive, until
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import (
     DISK_RECHECK_SECONDS,
@@ -47,18 +47,18 @@ def test_written_result_is_read_by_another_process(tmp_path: Path) -> None:
             RoutingOptions(broadcast=True),
             RoutingOptions(top_k=2),
         ]
-        answers = [an_answer(f"{PAGE}/{size}", size) for size in (0, 1, 500)]
-        async with a_disk(tmp_path) as disk:
+        answers = [make_result(f"{PAGE}/{size}", size) for size in (0, 1, 500)]
+        async with open_disk_cache(tmp_path) as disk:
             for number, wish in enumerate(wishes):
                 disk.put(wish, replace(answers[2], passed_over=(str(number),)))
             for answer in answers[:2]:
                 disk.put(RoutingOptions(), answer)
         assert (disk.written, disk.unwritten) == (6, 0)
-        assert await kept(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [timeless(each) for each in answers[:2]]
-        async with a_disk(tmp_path) as disk:
+        assert await cached_results(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [as_cached(each) for each in answers[:2]]
+        async with open_disk_cache(tmp_path) as disk:
             for number, wish in enumerate(wishes):
                 found = await disk.get(f"{PAGE}/500", wish)
-                assert found == timeless(replace(answers[2], passed_over=(str(number),)))
+                assert found == as_cached(replace(answers[2], passed_over=(str(number),)))
                 assert found is not None
                 assert len(found.mementos) == 500
             assert await disk.get(f"{PAGE}/500", RoutingOptions(top_k=3)) is None
@@ -97,11 +97,11 @@ def test_stale_result_is_not_returned(tmp_path: Path) -> None:
 
     async def work() -> None:
         clock = VirtualClock()
-        async with a_disk(tmp_path, clock=clock) as disk:
-            disk.put(RoutingOptions(), an_answer(PAGE, 5, lifetime=100))
-            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2", 5))
+        async with open_disk_cache(tmp_path, clock=clock) as disk:
+            disk.put(RoutingOptions(), make_result(PAGE, 5, lifetime=100))
+            disk.put(RoutingOptions(), make_result(f"{PAGE}/2", 5))
             await disk.flush()
-            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2", 1, made=clock.now() - 50))
+            disk.put(RoutingOptions(), make_result(f"{PAGE}/2", 1, made=clock.now() - 50))
             await disk.flush()
             newer = await disk.get(f"{PAGE}/2", RoutingOptions())
             assert newer is not None
@@ -114,22 +114,22 @@ def test_stale_result_is_not_returned(tmp_path: Path) -> None:
 
 def test_file_size_is_limited(tmp_path: Path) -> None:
     """With several times the limit written; those that expire first are evicted first."""
-    most = 1 << 18
+    max_active = 1 << 18
 
     async def work() -> None:
-        async with a_disk(tmp_path, max_bytes=most) as disk:
+        async with open_disk_cache(tmp_path, max_bytes=max_active) as disk:
             for number in range(2_000):
-                disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}", number % 60, lifetime=1000 + number))
+                disk.put(RoutingOptions(), make_result(f"{PAGE}/{number}", number % 60, lifetime=1000 + number))
                 if number % 200 == 199:
                     await disk.flush()
             assert (disk.written, disk.unwritten) == (2_000, 0)
             entries, taken = disk._write_database.total()
-            assert 0.7 * most < taken <= most
+            assert 0.7 * max_active < taken <= max_active
             assert await disk.get(f"{PAGE}/1999", RoutingOptions()) is not None
             assert await disk.get(f"{PAGE}/0", RoutingOptions()) is None
         sizes = {path.name: path.stat().st_size for path in (tmp_path / "cache").iterdir()}
         print(f"{entries} entries, {taken} bytes by count, {sizes}")
-        assert sum(sizes.values()) < 1.3 * most
+        assert sum(sizes.values()) < 1.3 * max_active
 
     asyncio.run(work())
 
@@ -138,8 +138,8 @@ def test_results_beyond_the_queue_are_dropped_and_counted(tmp_path: Path) -> Non
     """Nothing waits for the disk."""
 
     async def work() -> None:
-        large = an_answer(PAGE, 20_000)
-        async with a_disk(tmp_path) as disk:
+        large = make_result(PAGE, 20_000)
+        async with open_disk_cache(tmp_path) as disk:
             for number in range(100):
                 disk.put(RoutingOptions(top_k=number), large)
             assert disk.unwritten > 0
@@ -152,7 +152,7 @@ def test_results_beyond_the_queue_are_dropped_and_counted(tmp_path: Path) -> Non
 
 def test_processes_share_the_file(tmp_path: Path) -> None:
     """Three write at once, each reads the results of all, and the count is right."""
-    command = [sys.executable, "-m", "tests.aggregate.keeping", str(tmp_path / "cache" / "answers.sqlite")]
+    command = [sys.executable, "-m", "tests.aggregate.write_until_killed", str(tmp_path / "cache" / "answers.sqlite")]
     processes = [
         subprocess.Popen([*command, str(seed), "200"], cwd=ROOT, stdout=subprocess.PIPE, text=True) for seed in range(3)
     ]
@@ -162,7 +162,7 @@ def test_processes_share_the_file(tmp_path: Path) -> None:
     assert [process.returncode for process in processes] == [0, 0, 0]
 
     async def work() -> None:
-        async with a_disk(tmp_path) as disk:
+        async with open_disk_cache(tmp_path) as disk:
             for seed in range(3):
                 for number in range(0, 200, 37):
                     assert await disk.get(f"http://example.com/{seed}/{number}", RoutingOptions()) is not None
@@ -200,25 +200,25 @@ def test_restarted_aggregator_uses_the_disk_cache(tmp_path: Path) -> None:
 
     async def work() -> None:
         archives = Archives(a=["20140210000001"], b=[])
-        async with aggregator(archives, disk=a_disk(tmp_path)) as it:
-            first = await it.find(PAGE)
+        async with make_aggregator(archives, disk=open_disk_cache(tmp_path)) as aggregator:
+            first = await aggregator.find(PAGE)
             archives.behaviours["a"] = []
-            await it.find(f"{PAGE}/miss")
+            await aggregator.find(f"{PAGE}/miss")
             archives.behaviours["a"] = FailedError("broken", "a", "reset")
-            await it.find(f"{PAGE}/failed")
-        archives.asked.clear()
-        async with aggregator(archives, disk=a_disk(tmp_path)) as it:
-            again = await it.find(PAGE, cache_control=CacheControl(only_if_cached=True))
+            await aggregator.find(f"{PAGE}/failed")
+        archives.queried.clear()
+        async with make_aggregator(archives, disk=open_disk_cache(tmp_path)) as aggregator:
+            again = await aggregator.find(PAGE, cache_control=CacheControl(only_if_cached=True))
             assert (again.from_cache, again.mementos, again.digest) == (True, first.mementos, first.digest)
             assert (again.created_at, again.expires_at) == (first.created_at, first.expires_at)
-            assert (await it.find(f"{PAGE}/miss")).from_cache
-            assert archives.asked == []
-            assert it.get_cached(PAGE) is not None
-            assert not (await it.find(f"{PAGE}/failed")).from_cache
-            assert sorted(archives.asked) == ["a", "b"]
-            archives.asked.clear()
-            assert not (await it.find(PAGE, cache_control=CacheControl(no_cache=True))).from_cache
-            assert sorted(archives.asked) == ["a", "b"]
+            assert (await aggregator.find(f"{PAGE}/miss")).from_cache
+            assert archives.queried == []
+            assert aggregator.get_cached(PAGE) is not None
+            assert not (await aggregator.find(f"{PAGE}/failed")).from_cache
+            assert sorted(archives.queried) == ["a", "b"]
+            archives.queried.clear()
+            assert not (await aggregator.find(PAGE, cache_control=CacheControl(no_cache=True))).from_cache
+            assert sorted(archives.queried) == ["a", "b"]
 
     asyncio.run(work())
 
@@ -228,10 +228,10 @@ def test_newer_result_of_another_process_is_used(tmp_path: Path) -> None:
 
     async def work() -> None:
         clock, archives = VirtualClock(), Archives(a=["20140210000001"])
-        disks = [a_disk(tmp_path, clock=clock) for _ in range(2)]
+        disks = [open_disk_cache(tmp_path, clock=clock) for _ in range(2)]
         async with (
-            aggregator(archives, clock, disk=disks[0]) as one,
-            aggregator(archives, clock, disk=disks[1]) as other,
+            make_aggregator(archives, clock, disk=disks[0]) as one,
+            make_aggregator(archives, clock, disk=disks[1]) as other,
         ):
             for page in (PAGE, f"{PAGE}/alone"):
                 await one.find(page)
@@ -242,7 +242,7 @@ def test_newer_result_of_another_process_is_used(tmp_path: Path) -> None:
             assert len((await one.find(PAGE, cache_control=CacheControl(no_cache=True))).mementos) == 2
             await disks[0].flush()
             disks[0]._write_database.remove([disk_cache.cache_key("", f"{PAGE}/alone", RoutingOptions())])
-            archives.asked.clear()
+            archives.queried.clear()
             clock.advance(DISK_RECHECK_SECONDS - 2)
             assert len((await other.find(PAGE)).mementos) == 1
             clock.advance(1)
@@ -254,7 +254,7 @@ def test_newer_result_of_another_process_is_used(tmp_path: Path) -> None:
             assert one.get_cached(f"{PAGE}/alone") is None
             assert (await one.find(f"{PAGE}/alone")).from_cache
             assert one.get_cached(f"{PAGE}/alone") is not None
-            assert archives.asked == []
+            assert archives.queried == []
 
     asyncio.run(work())
 
@@ -271,16 +271,18 @@ def test_busy_aggregator_serves_results_from_memory(tmp_path: Path) -> None:
             return []
 
         bounds = ConcurrencyLimits(max_active=1, max_waiting=0)
-        async with aggregator(archives, clock, disk=a_disk(tmp_path, clock=clock), limits=bounds) as it:
-            await it.find(PAGE)
+        async with make_aggregator(
+            archives, clock, disk=open_disk_cache(tmp_path, clock=clock), limits=bounds
+        ) as aggregator:
+            await aggregator.find(PAGE)
             clock.advance(DISK_RECHECK_SECONDS)
             archives.behaviours["a"] = slow
-            other = asyncio.create_task(it.find(f"{PAGE}/other"))
-            await until(lambda: archives.going_on == 1)
-            assert it.get_cached(PAGE) is None
-            assert (await it.find(PAGE)).from_cache
+            other = asyncio.create_task(aggregator.find(f"{PAGE}/other"))
+            await until(lambda: archives.active == 1)
+            assert aggregator.get_cached(PAGE) is None
+            assert (await aggregator.find(PAGE)).from_cache
             with pytest.raises(BusyError):
-                await it.find(PAGE, cache_control=CacheControl(no_cache=True))
+                await aggregator.find(PAGE, cache_control=CacheControl(no_cache=True))
             go.set()
             await other
 
@@ -292,32 +294,32 @@ def test_partial_result_on_disk_does_not_replace_a_complete_one(tmp_path: Path) 
 
     async def work() -> None:
         clock, archives = VirtualClock(), Archives(a=["20140210000001"])
-        disk = a_disk(tmp_path, clock=clock)
-        async with aggregator(archives, clock, disk=disk) as it:
-            whole = await it.find(PAGE)
+        disk = open_disk_cache(tmp_path, clock=clock)
+        async with make_aggregator(archives, clock, disk=disk) as aggregator:
+            whole = await aggregator.find(PAGE)
             clock.advance(DISK_RECHECK_SECONDS)
             failed = ArchiveReport("a", "broadcast", "timeout", 0, 1.0)
             disk.put(RoutingOptions(), replace(whole, reports=(failed,), mementos=Mementos([]), created_at=clock.now()))
             await disk.flush()
             for _ in range(2):
-                assert (await it.find(PAGE)).mementos == whole.mementos
-                assert it.get_cached(PAGE) is not None
+                assert (await aggregator.find(PAGE)).mementos == whole.mementos
+                assert aggregator.get_cached(PAGE) is not None
 
     asyncio.run(work())
 
 
 def test_results_of_another_registry_are_not_used(tmp_path: Path) -> None:
     """The scope changes with the registry."""
-    one, two = [an_archive("a")], [an_archive("a"), an_archive("b")]
-    assert cache_scope(one) == cache_scope([an_archive("a", hit_rate=None)])
+    one, two = [make_archive("a")], [make_archive("a"), make_archive("b")]
+    assert cache_scope(one) == cache_scope([make_archive("a", hit_rate=None)])
     assert cache_scope(two) == cache_scope(reversed(two))
-    assert cache_scope(one) != cache_scope([an_archive("a", replay="http://b.example/{filename}")])
-    assert len({cache_scope(one), cache_scope(two), cache_scope([an_archive("a", timemap="http://b.example/")])}) == 3
+    assert cache_scope(one) != cache_scope([make_archive("a", replay="http://b.example/{filename}")])
+    assert len({cache_scope(one), cache_scope(two), cache_scope([make_archive("a", timemap="http://b.example/")])}) == 3
 
     async def work() -> None:
         file = tmp_path / "a.sqlite"
         async with DiskCache(file, VirtualClock(), cache_scope(one)) as disk:
-            disk.put(RoutingOptions(), an_answer(PAGE))
+            disk.put(RoutingOptions(), make_result(PAGE))
         async with DiskCache(file, VirtualClock(), cache_scope(two)) as disk:
             assert await disk.get(PAGE, RoutingOptions()) is None
 
@@ -329,11 +331,11 @@ def test_result_dated_in_the_future_is_replaced(tmp_path: Path) -> None:
 
     async def work() -> None:
         clock = VirtualClock()
-        async with a_disk(tmp_path, clock=clock) as disk:
-            disk.put(RoutingOptions(), an_answer(PAGE, 3, made=clock.now() + 365 * 86_400))
+        async with open_disk_cache(tmp_path, clock=clock) as disk:
+            disk.put(RoutingOptions(), make_result(PAGE, 3, made=clock.now() + 365 * 86_400))
             await disk.flush()
             assert await disk.get(PAGE, RoutingOptions()) is None
-            disk.put(RoutingOptions(), an_answer(PAGE, 1, made=clock.now()))
+            disk.put(RoutingOptions(), make_result(PAGE, 1, made=clock.now()))
             await disk.flush()
             found = await disk.get(PAGE, RoutingOptions())
             assert found is not None

@@ -1,4 +1,4 @@
-"""Three real archives, and every fault before one of them, two, or all: what is found, what is said, what is left."""
+"""Three pywb servers with every fault in front of one, two or all: results, reports, resources."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.stubs import Fixed, outcomes, until
+from tests.aggregate.stubs import FixedRouter, outcomes, until
 from tests.archives.clients.records import response
 from tests.archives.helpers import make_http_client
 from tests.neighbours import pywb
@@ -33,7 +33,7 @@ HOLDINGS = {
     "c": ["20120210000001"],
 }
 CERTIFICATE = Path(__file__).parents[1] / "http" / "files" / "untrusted.pem"
-HASTY = Timeouts(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
+SHORT_TIMEOUTS = Timeouts(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
 BOUNDS = ConcurrencyLimits(deadline=2.5)  # real seconds: long enough for a pywb on a machine that has much else to do
 
 FAULTS = {
@@ -59,9 +59,9 @@ FAULTS = {
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Archive]]:
     """Run three instances of pywb with different holdings."""
     warcs = []
-    for name, moments in HOLDINGS.items():
+    for name, datetimes in HOLDINGS.items():
         warc = tmp_path_factory.mktemp("warcs") / f"{name}.warc.gz"
-        dates = [f"{each[:4]}-{each[4:6]}-{each[6:8]}T00:00:01Z" for each in moments]
+        dates = [f"{each[:4]}-{each[4:6]}-{each[6:8]}T00:00:01Z" for each in datetimes]
         warc.write_bytes(b"".join(response(PAGE, date, f"<p>{name} {date}</p>".encode()) for date in dates))
         warcs.append(warc)
     with pywb.serving_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
@@ -75,25 +75,25 @@ def _smaller_timemaps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass
-class Setting:
-    """An aggregator before the archives, each behind a proxy, but for those that refuse or have a bad certificate."""
+class ProxiedArchives:
+    """An aggregator of archives, each with a proxy, except for those that refuse or have an invalid certificate."""
 
     aggregator: MementoAggregator
     proxies: dict[str, Proxy]
-    asked: dict[str, Archive]
+    targets: dict[str, Archive]
     clock: VirtualClock
 
-    def held(self, *names: str) -> Mementos:
-        """Return what these archives have, from what was put into them."""
+    def mementos_of(self, *names: str) -> Mementos:
+        """Return the mementos of these archives."""
         return Mementos(
-            MementoTuple(moment, name, f"{self.asked[name].timegate}{moment}/{PAGE}")
+            MementoTuple(moment, name, f"{self.targets[name].timegate}{moment}/{PAGE}")
             for name in names
             for moment in HOLDINGS[name]
         )
 
 
 def port_of(archive: Archive) -> int:
-    """Return where an archive listens."""
+    """Return the port of an archive."""
     assert archive.timemap is not None
     return int(archive.timemap.split(":")[2].partition("/")[0])
 
@@ -103,65 +103,69 @@ async def _ok(talk: Talk) -> None:
 
 
 @asynccontextmanager
-async def setting(archives: dict[str, Archive], faults: dict[str, str]) -> AsyncIterator[Setting]:
-    """Put faults before some archives, and a proxy that does nothing before the others."""
+async def run_proxies(archives: dict[str, Archive], faults: dict[str, str]) -> AsyncIterator[ProxiedArchives]:
+    """Put proxies with faults in front of some archives, and proxies without faults in front of the others."""
     clock = VirtualClock()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(CERTIFICATE)
-    proxies, asked = {}, {}
+    proxies, targets = {}, {}
     async with AsyncExitStack() as stack:
         for name, archive in archives.items():
             fault = faults.get(name)
             if fault == "refuse":
-                asked[name] = moved(archive, port_of(archive), free_port())
+                targets[name] = moved(archive, port_of(archive), free_port())
             elif fault == "tls":
                 server = await stack.enter_async_context(faulty(_ok, clock, tls))
-                asked[name] = replace(archive, timemap=f"{server.url}/", timegate=None, cdx=None, replay=None)
+                targets[name] = replace(archive, timemap=f"{server.url}/", timegate=None, cdx=None, replay=None)
             else:
                 plain = [fault] if fault and not fault.startswith("charset ") else []
                 proxy = await stack.enter_async_context(proxying(port_of(archive), clock, plain, for_ever=True))
                 if fault and not plain:
                     proxy.charset = fault.partition(" ")[2]
-                proxies[name], asked[name] = proxy, proxy.before(archive)
-        courier = await stack.enter_async_context(make_http_client(clock, timeouts=HASTY, max_wait=MAX_LIMIT_WAIT))
-        it = MementoAggregator(Fixed(*asked.values()), courier, clock, limits=BOUNDS)
-        yield Setting(await stack.enter_async_context(it), proxies, asked, clock)
+                proxies[name], targets[name] = proxy, proxy.before(archive)
+        client = await stack.enter_async_context(
+            make_http_client(clock, timeouts=SHORT_TIMEOUTS, max_wait=MAX_LIMIT_WAIT)
+        )
+        proxied = MementoAggregator(FixedRouter(*targets.values()), client, clock, limits=BOUNDS)
+        yield ProxiedArchives(await stack.enter_async_context(proxied), proxies, targets, clock)
 
 
-def opened() -> int:
-    """Return how many files and sockets are open."""
+def open_files() -> int:
+    """Return the number of open files and sockets."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def run(archives: dict[str, Archive], faults: dict[str, str], work: Callable[[Setting], Awaitable[None]]) -> None:
-    """Do some work, and see that nothing is left of it: no task, no socket, no file."""
+def run(
+    archives: dict[str, Archive], faults: dict[str, str], work: Callable[[ProxiedArchives], Awaitable[None]]
+) -> None:
+    """Run a test, and check that no task, socket or file is left."""
 
     async def watched() -> None:
-        async with setting(archives, faults) as it:
-            await work(it)
+        async with run_proxies(archives, faults) as proxied:
+            await work(proxied)
         await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 
     gc.collect()
-    before = opened()
+    before = open_files()
     asyncio.run(watched())
     gc.collect()
-    assert opened() <= before
+    assert open_files() <= before
 
 
 def test_mementos_of_three_servers_are_merged(archives: dict[str, Archive]) -> None:
     """The reports have the number of mementos of each."""
 
-    async def work(it: Setting) -> None:
-        found = await it.aggregator.find(PAGE)
-        assert found.mementos == it.held("a", "b", "c")
+    async def work(proxied: ProxiedArchives) -> None:
+        found = await proxied.aggregator.find(PAGE)
+        assert found.mementos == proxied.mementos_of("a", "b", "c")
         assert [(report.archive, report.outcome, report.mementos) for report in found.reports] == [
             ("a", "hit", 2),
             ("b", "hit", 2),
             ("c", "hit", 1),
         ]
-        nothing = await it.aggregator.find(NOWHERE)
+        nothing = await proxied.aggregator.find(NOWHERE)
         assert (len(nothing.mementos), set(outcomes(nothing).values())) == (0, {"miss"})
-        assert it.aggregator.get_cached(NOWHERE) is not None
+        assert proxied.aggregator.get_cached(NOWHERE) is not None
 
     run(archives, {}, work)
 
@@ -170,24 +174,24 @@ def test_mementos_of_three_servers_are_merged(archives: dict[str, Archive]) -> N
 def test_each_server_fault_affects_only_its_archive(archives: dict[str, Archive], fault: str) -> None:
     """The result is in time and in bounded memory; the report names the fault; no miss is cached."""
 
-    async def work(it: Setting) -> None:
+    async def work(proxied: ProxiedArchives) -> None:
         tracemalloc.start()
         begun = time.monotonic()
-        found = await it.aggregator.find(PAGE)
+        found = await proxied.aggregator.find(PAGE)
         took = time.monotonic() - begun
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert found.mementos == it.held("a", "c")
+        assert found.mementos == proxied.mementos_of("a", "c")
         assert outcomes(found) == {"a": "hit", "b": FAULTS[fault], "c": "hit"}
         (failure,) = found.failures
         assert failure.message
         assert took < BOUNDS.deadline + 1.0
         assert peak < 48 << 20
-        nothing = await it.aggregator.find(NOWHERE)
+        nothing = await proxied.aggregator.find(NOWHERE)
         assert len(nothing.mementos) == 0
         assert [report.archive for report in nothing.failures] == ["b"]
-        assert it.aggregator.get_cached(NOWHERE) is None
-        counted = it.aggregator.breakers.statuses()["b"].failures
+        assert proxied.aggregator.get_cached(NOWHERE) is None
+        counted = proxied.aggregator.breakers.statuses()["b"].failures
         assert (counted > 0) == (FAULTS[fault] in FAILURE_OUTCOMES)
 
     run(archives, {"b": fault}, work)
@@ -195,11 +199,11 @@ def test_each_server_fault_affects_only_its_archive(archives: dict[str, Archive]
 
 @pytest.mark.parametrize("charset", ["utf-16", "no-such-charset"])
 def test_wrong_charset_is_accepted(archives: dict[str, Archive], charset: str) -> None:
-    """Lists are read as what they are."""
+    """The declared charset of a TimeMap is ignored."""
 
-    async def work(it: Setting) -> None:
-        found = await it.aggregator.find(PAGE)
-        assert (found.mementos, found.failures) == (it.held("a", "b", "c"), ())
+    async def work(proxied: ProxiedArchives) -> None:
+        found = await proxied.aggregator.find(PAGE)
+        assert (found.mementos, found.failures) == (proxied.mementos_of("a", "b", "c"), ())
 
     run(archives, {"b": f"charset {charset}"}, work)
 
@@ -210,18 +214,20 @@ def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
     many = {name: replace(each, id=name) for name, each in many.items()}
     faults = dict(zip(many, FAULTS, strict=True))
 
-    async def work(it: Setting) -> None:
+    async def work(proxied: ProxiedArchives) -> None:
         tracemalloc.start()
         begun = time.monotonic()
-        found = await it.aggregator.find(PAGE)
+        found = await proxied.aggregator.find(PAGE)
         took = time.monotonic() - begun
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert found.mementos == it.held("a", "c")
-        told = outcomes(found)
+        assert found.mementos == proxied.mementos_of("a", "c")
+        found_outcomes = outcomes(found)
         # All in one process, the endless ones may not come to their caps before the deadline.
-        assert {fault for name, fault in faults.items() if told[name] not in (FAULTS[fault], "timeout")} == set()
-        assert (told["a"], told["c"]) == ("hit", "hit")
+        assert {
+            fault for name, fault in faults.items() if found_outcomes[name] not in (FAULTS[fault], "timeout")
+        } == set()
+        assert (found_outcomes["a"], found_outcomes["c"]) == ("hit", "hit")
         assert len(found.failures) == len(FAULTS)
         assert took < BOUNDS.deadline + 1.5
         assert peak < 160 << 20
@@ -232,10 +238,10 @@ def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
 def test_all_archives_fail(archives: dict[str, Archive]) -> None:
     """No mementos, all archives are reported, and nothing is cached."""
 
-    async def work(it: Setting) -> None:
-        found = await it.aggregator.find(PAGE)
+    async def work(proxied: ProxiedArchives) -> None:
+        found = await proxied.aggregator.find(PAGE)
         assert outcomes(found) == {"a": "timeout", "b": "reset", "c": "refused"}
-        assert (len(found.mementos), it.aggregator.get_cached(PAGE)) == (0, None)
+        assert (len(found.mementos), proxied.aggregator.get_cached(PAGE)) == (0, None)
 
     run(archives, {"a": "hang", "b": "reset", "c": "refuse"}, work)
 
@@ -243,19 +249,19 @@ def test_all_archives_fail(archives: dict[str, Archive]) -> None:
 def test_hanging_archive_delays_results_until_its_circuit_opens(archives: dict[str, Archive]) -> None:
     """When it recovers, it is queried again."""
 
-    async def work(it: Setting) -> None:
+    async def work(proxied: ProxiedArchives) -> None:
         for number in range(3):
-            await it.aggregator.find(f"{PAGE}/{number}")
+            await proxied.aggregator.find(f"{PAGE}/{number}")
         for number in range(3, 9):
             begun = time.monotonic()
-            found = await it.aggregator.find(f"{PAGE}/{number}")
+            found = await proxied.aggregator.find(f"{PAGE}/{number}")
             assert outcomes(found)["b"] == "dormant"
             assert time.monotonic() - begun < BOUNDS.deadline
-        it.proxies["b"].faults.clear()
-        it.clock.advance(31)
-        found = await it.aggregator.find(f"{PAGE}/well")
+        proxied.proxies["b"].faults.clear()
+        proxied.clock.advance(31)
+        found = await proxied.aggregator.find(f"{PAGE}/well")
         assert outcomes(found)["b"] in ("miss", "dormant")
-        await until(lambda: it.aggregator.breakers.statuses()["b"].state == "active")
-        assert (await it.aggregator.find(PAGE)).mementos == it.held("a", "b", "c")
+        await until(lambda: proxied.aggregator.breakers.statuses()["b"].state == "active")
+        assert (await proxied.aggregator.find(PAGE)).mementos == proxied.mementos_of("a", "b", "c")
 
     run(archives, {"b": "hang"}, work)

@@ -1,4 +1,4 @@
-"""One memento is selected by the TimeGates of archives, if their TimeMaps are not cached."""
+"""Selection of one memento by the TimeGates of archives, without a cached TimeMap."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.aggregate.rounds import run
-from tests.aggregate.stubs import Fixed, Heard, an_archive, outcomes, timemap
+from tests.aggregate.stubs import FixedRouter, RecordingListener, make_archive, outcomes, timemap
+from tests.aggregate.tasks import run
 from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
@@ -31,17 +31,17 @@ FIRST, OLD, NEW = "20100210000001", "20140210000001", "20160210000001"
 GATE, MAP = f"/gate/{PAGE}", f"/map/{PAGE}"
 
 
-class World:
-    """An aggregator of one archive; a test says what its TimeGate and its TimeMap do."""
+class SingleArchive:
+    """An aggregator of one archive with a configurable TimeGate and TimeMap."""
 
-    def __init__(self, aggregator: MementoAggregator, server: Faults, heard: Heard) -> None:
+    def __init__(self, aggregator: MementoAggregator, server: Faults, listener: RecordingListener) -> None:
         self.aggregator = aggregator
         self.server = server
-        self.heard = heard
+        self.listener = listener
 
     @property
     def requested(self) -> list[str]:
-        """What the archive was requested for."""
+        """The kinds of requests to the archive."""
         return [path.split("/")[1] for _, path in self.server.asked]
 
     async def select(self, date: str = LAST_MEMENTO, **freshness: bool) -> AggregateResult:
@@ -52,23 +52,23 @@ class World:
 Answering = Callable[[Talk], Awaitable[None]]
 
 
-def with_world(
-    work: Callable[[World], Awaitable[None]], gate: Answering, listing: Answering, deadline: float = 20.0
+def run_with_archive(
+    work: Callable[[SingleArchive], Awaitable[None]], gate: Answering, listing: Answering, deadline: float = 20.0
 ) -> None:
-    """Run a test with an archive whose TimeGate and TimeMap respond so."""
+    """Run a test with an archive whose TimeGate and TimeMap respond like this."""
 
     async def respond(talk: Talk) -> None:
         await (gate if talk.path.startswith("/gate/") else listing)(talk)
 
     async def watched() -> None:
-        heard = Heard()
-        async with make_http_client(retries=0) as courier, faulty(respond) as server:
-            archive = an_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
+        listener = RecordingListener()
+        async with make_http_client(retries=0) as client, faulty(respond) as server:
+            archive = make_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             aggregator = MementoAggregator(
-                Fixed(archive), courier, VirtualClock(), limits=ConcurrencyLimits(deadline), listeners=[heard]
+                FixedRouter(archive), client, VirtualClock(), limits=ConcurrencyLimits(deadline), listeners=[listener]
             )
             async with aggregator:
-                await work(World(aggregator, server, heard))
+                await work(SingleArchive(aggregator, server, listener))
 
     run(watched())
 
@@ -105,15 +105,15 @@ def links(found: AggregateResult, date: str | None = None) -> LinkFormatTimeMap:
 def test_a_timegate_is_enough(date: str, expected: str) -> None:
     """The TimeMap is not requested: it may take for ever."""
 
-    async def work(it: World) -> None:
-        found = await it.select(date)
+    async def work(single: SingleArchive) -> None:
+        found = await single.select(date)
         assert [(row.datetime, row.archive, row.uri) for row in found.mementos] == [
             (expected, "a", f"http://a.example/{expected}/{PAGE}")
         ]
-        assert (outcomes(found), found.is_selection, it.requested) == ({"a": "hit"}, True, ["gate"])
-        assert it.heard.answers[0].endpoint == "timegate"
+        assert (outcomes(found), found.is_selection, single.requested) == ({"a": "hit"}, True, ["gate"])
+        assert single.listener.answers[0].endpoint == "timegate"
 
-    with_world(work, redirecting(), hang)
+    run_with_archive(work, redirecting(), hang)
 
 
 def test_only_known_relations_are_listed() -> None:
@@ -121,24 +121,24 @@ def test_only_known_relations_are_listed() -> None:
     first = f'<http://a.example/{FIRST}/{PAGE}>; rel="first memento"; datetime="{dates.to_http(FIRST)}"'
     original = f'<{PAGE}>; rel="original"'
 
-    async def without(it: World) -> None:
-        told = links(await it.select(OLD), OLD)
-        assert [(each.datetime, each.first, each.last) for each in told.mementos] == [(OLD, False, False)]
-        assert told.timemaps[0].start is None
-        assert (told.original, told.timegate) == (PAGE, f"http://here/timegate/{PAGE}")
-        told = links(await it.select())
-        assert [(each.datetime, each.first, each.last) for each in told.mementos] == [(NEW, False, True)]
+    async def without(single: SingleArchive) -> None:
+        timemap_ = links(await single.select(OLD), OLD)
+        assert [(each.datetime, each.first, each.last) for each in timemap_.mementos] == [(OLD, False, False)]
+        assert timemap_.timemaps[0].start is None
+        assert (timemap_.original, timemap_.timegate) == (PAGE, f"http://here/timegate/{PAGE}")
+        timemap_ = links(await single.select())
+        assert [(each.datetime, each.first, each.last) for each in timemap_.mementos] == [(NEW, False, True)]
 
-    async def with_first(it: World) -> None:
-        told = links(await it.select())
-        assert {each.datetime: (each.first, each.last) for each in told.mementos} == {
+    async def with_first(single: SingleArchive) -> None:
+        timemap_ = links(await single.select())
+        assert {each.datetime: (each.first, each.last) for each in timemap_.mementos} == {
             FIRST: (True, False),
             NEW: (False, True),
         }
-        assert (told.timemaps[0].start, told.timemaps[0].until) == (FIRST, NEW)
+        assert (timemap_.timemaps[0].start, timemap_.timemaps[0].until) == (FIRST, NEW)
 
-    with_world(without, redirecting(), hang)
-    with_world(with_first, redirecting(f"{original}, {first}"), hang)
+    run_with_archive(without, redirecting(), hang)
+    run_with_archive(with_first, redirecting(f"{original}, {first}"), hang)
 
 
 def test_a_timegate_that_responds_with_the_memento() -> None:
@@ -148,12 +148,12 @@ def test_a_timegate_that_responds_with_the_memento() -> None:
         headers = {"memento_datetime": dates.to_http(OLD), "content_location": f"/{OLD}/{PAGE}"}
         await talk.answer(200, b"x" * 1_000_000, **headers)
 
-    async def work(it: World) -> None:
-        found = await it.select(OLD)
-        assert [(row.datetime, row.uri) for row in found.mementos] == [(OLD, f"{it.server.url}/{OLD}/{PAGE}")]
-        assert it.requested == ["gate"]
+    async def work(single: SingleArchive) -> None:
+        found = await single.select(OLD)
+        assert [(row.datetime, row.uri) for row in found.mementos] == [(OLD, f"{single.server.url}/{OLD}/{PAGE}")]
+        assert single.requested == ["gate"]
 
-    with_world(work, whole, hang)
+    run_with_archive(work, whole, hang)
 
 
 def test_a_timegate_without_mementos_is_a_miss() -> None:
@@ -162,12 +162,12 @@ def test_a_timegate_without_mementos_is_a_miss() -> None:
     async def missing(talk: Talk) -> None:
         await talk.answer(404)
 
-    async def work(it: World) -> None:
-        assert outcomes(await it.select(OLD)) == {"a": "miss"}
-        assert (await it.select(OLD)).from_cache
-        assert it.requested == ["gate"]
+    async def work(single: SingleArchive) -> None:
+        assert outcomes(await single.select(OLD)) == {"a": "miss"}
+        assert (await single.select(OLD)).from_cache
+        assert single.requested == ["gate"]
 
-    with_world(work, missing, hang)
+    run_with_archive(work, missing, hang)
 
 
 async def _status_500(talk: Talk) -> None:
@@ -194,48 +194,48 @@ async def _broken(talk: Talk) -> None:
 def test_the_timemap_is_used_if_the_timegate_fails(gate: Answering) -> None:
     """Then all mementos are known, and cached as such."""
 
-    async def work(it: World) -> None:
-        found = await it.select(OLD)
+    async def work(single: SingleArchive) -> None:
+        found = await single.select(OLD)
         assert [row.datetime for row in found.mementos] == [FIRST, OLD, NEW]
         assert (outcomes(found), found.is_selection) == ({"a": "hit"}, False)
-        assert it.requested[-1] == "map"
-        requests = len(it.requested)
-        assert (await it.aggregator.find(PAGE)).from_cache
-        assert (await it.select(NEW)).from_cache
-        assert len(it.requested) == requests
+        assert single.requested[-1] == "map"
+        requests = len(single.requested)
+        assert (await single.aggregator.find(PAGE)).from_cache
+        assert (await single.select(NEW)).from_cache
+        assert len(single.requested) == requests
 
-    with_world(work, gate, list_all)
+    run_with_archive(work, gate, list_all)
 
 
 def test_the_timemap_is_used_if_the_timegate_hangs() -> None:
     """After half of the time."""
 
-    async def work(it: World) -> None:
-        found = await it.select(OLD)
-        assert ([row.datetime for row in found.mementos], it.requested) == ([FIRST, OLD, NEW], ["gate", "map"])
+    async def work(single: SingleArchive) -> None:
+        found = await single.select(OLD)
+        assert ([row.datetime for row in found.mementos], single.requested) == ([FIRST, OLD, NEW], ["gate", "map"])
 
-    with_world(work, hang, list_all, deadline=2.0)
+    run_with_archive(work, hang, list_all, deadline=2.0)
 
 
 def test_a_cached_timemap_is_used_and_a_selection_is_no_timemap() -> None:
     """A selection is cached for its date only."""
 
-    async def work(it: World) -> None:
-        await it.select(OLD)
-        assert (await it.select(OLD)).from_cache
-        assert it.requested == ["gate"]
+    async def work(single: SingleArchive) -> None:
+        await single.select(OLD)
+        assert (await single.select(OLD)).from_cache
+        assert single.requested == ["gate"]
         with pytest.raises(NotKeptError):
-            await it.select(NEW, only_if_cached=True)
-        assert len((await it.aggregator.find(PAGE)).mementos) == 3
-        assert it.requested == ["gate", "map"]
+            await single.select(NEW, only_if_cached=True)
+        assert len((await single.aggregator.find(PAGE)).mementos) == 3
+        assert single.requested == ["gate", "map"]
         for date in (OLD, NEW, LAST_MEMENTO):
-            found = await it.select(date)
+            found = await single.select(date)
             assert (len(found.mementos), found.from_cache, found.is_selection) == (3, True, False)
-        assert it.requested == ["gate", "map"]
-        assert (await it.select(NEW, no_cache=True)).is_selection
-        assert it.requested == ["gate", "map", "gate"]
+        assert single.requested == ["gate", "map"]
+        assert (await single.select(NEW, no_cache=True)).is_selection
+        assert single.requested == ["gate", "map", "gate"]
 
-    with_world(work, redirecting(), list_all)
+    run_with_archive(work, redirecting(), list_all)
 
 
 def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
@@ -245,10 +245,10 @@ def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
         await (redirecting() if talk.path.startswith("/gate/") else list_all)(talk)
 
     async def work() -> None:
-        async with make_http_client(retries=0) as courier, faulty(respond) as server:
-            both = an_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
+        async with make_http_client(retries=0) as client, faulty(respond) as server:
+            both = make_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             plain = replace(both, id="b", timegate=None)
-            async with MementoAggregator(Fixed(both, plain), courier, VirtualClock()) as aggregator:
+            async with MementoAggregator(FixedRouter(both, plain), client, VirtualClock()) as aggregator:
                 found = await aggregator.find(PAGE, RoutingOptions(closest_to="20110101000000"))
         place = found.closest_index("20110101000000")
         assert place is not None
@@ -274,8 +274,8 @@ def test_a_timegate_that_names_no_usable_memento_has_failed(answer: tuple[int, d
     async def gate(talk: Talk) -> None:
         await talk.answer(status, b"", **headers)
 
-    async def work(it: World) -> None:
-        found = await it.select(OLD)
-        assert (outcomes(found), len(found.mementos), it.requested) == ({"a": "hit"}, 3, ["gate", "map"])
+    async def work(single: SingleArchive) -> None:
+        found = await single.select(OLD)
+        assert (outcomes(found), len(found.mementos), single.requested) == ({"a": "hit"}, 3, ["gate", "map"])
 
-    with_world(work, gate, list_all)
+    run_with_archive(work, gate, list_all)

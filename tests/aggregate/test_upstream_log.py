@@ -1,4 +1,4 @@
-"""The log of upstream answers: written whole, whatever happens to the file."""
+"""The upstream log: complete lines on full disks, rotation and kills."""
 
 import asyncio
 import os
@@ -14,8 +14,8 @@ from unlost.logs import UpstreamLogEntry, format_log_entry, read_upstream_log
 from unlost.problems import Problems
 
 
-def answers(count: int, first: int = 0) -> list[UpstreamLogEntry]:
-    """Return so many answers."""
+def entries(count: int, first: int = 0) -> list[UpstreamLogEntry]:
+    """Return `count` entries."""
     return [
         UpstreamLogEntry("2026-01-31T12:00:00.250Z", "a", f"http://example.com/{number}", "timemap", "miss", "routed")
         for number in range(first, first + count)
@@ -23,7 +23,7 @@ def answers(count: int, first: int = 0) -> list[UpstreamLogEntry]:
 
 
 def read(path: Path) -> list[UpstreamLogEntry]:
-    """Return what is in a log, all of which can be read."""
+    """Read a log without problems."""
     problems = Problems()
     found = list(read_upstream_log(path, problems))
     assert problems.total == 0
@@ -31,7 +31,7 @@ def read(path: Path) -> list[UpstreamLogEntry]:
 
 
 async def written(log: UpstreamLog, count: int) -> None:
-    """Wait until so many are written or lost."""
+    """Wait until `count` entries are written or lost."""
     while log.written + log.lost < count:
         await asyncio.sleep(0.001)
 
@@ -42,16 +42,16 @@ def test_closing_writes_all_entries(tmp_path: Path) -> None:
 
     async def run(first: int) -> UpstreamLog:
         async with UpstreamLog(path, VirtualClock()) as log:
-            for answer in answers(2_500, first):
-                log.append(answer)
-                if answer.uri.endswith("99"):
+            for entry in entries(2_500, first):
+                log.append(entry)
+                if entry.uri.endswith("99"):
                     await asyncio.sleep(0)
         return log
 
     for first in (0, 2_500):
         log = asyncio.run(run(first))
         assert (log.written, log.lost) == (2_500, 0)
-    assert read(path) == answers(5_000)
+    assert read(path) == entries(5_000)
 
 
 def test_entries_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +67,8 @@ def test_entries_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.Monk
         clock = VirtualClock()
         async with UpstreamLog(tmp_path / "log", clock) as log:
             for number in range(5):
-                for answer in answers(100, 100 * number):
-                    log.append(answer)
+                for entry in entries(100, 100 * number):
+                    log.append(entry)
                 await written(log, 100 * (number + 1))
         assert len(clock.slept) == 5
 
@@ -77,7 +77,7 @@ def test_entries_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.Monk
         patch.setattr(os, "write", counted)
         asyncio.run(run())
     assert len(writes) == 5
-    assert read(tmp_path / "log") == answers(500)
+    assert read(tmp_path / "log") == entries(500)
 
 
 def test_log_rotation_loses_no_entries(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_log_rotation_loses_no_entries(tmp_path: Path) -> None:
     async def run() -> None:
         async with UpstreamLog(path, VirtualClock()) as log:
             for number in range(6):
-                for answer in answers(10, 10 * number):
-                    log.append(answer)
+                for entry in entries(10, 10 * number):
+                    log.append(entry)
                 await written(log, 10 * (number + 1))
                 if number % 3 == 0:
                     path.rename(tmp_path / f"log.{number}")
@@ -99,41 +99,41 @@ def test_log_rotation_loses_no_entries(tmp_path: Path) -> None:
             assert log.lost == 0
 
     asyncio.run(run())
-    assert read(tmp_path / "log.0") == answers(10)
-    assert read(tmp_path / "log.3") == answers(10, 30)  # what came after the cut
-    assert read(path) == answers(20, 40)
+    assert read(tmp_path / "log.0") == entries(10)
+    assert read(tmp_path / "log.3") == entries(10, 30)  # what came after the cut
+    assert read(path) == entries(20, 40)
 
 
 def test_entries_are_lost_on_a_full_disk(tmp_path: Path) -> None:
     """They are counted and reported once, also when it is over; no response waits."""
     path = tmp_path / "log"
     path.symlink_to("/dev/full")
-    told: list[str] = []
+    warnings: list[str] = []
 
     async def run() -> None:
-        async with UpstreamLog(path, VirtualClock(), warn=told.append) as log:
+        async with UpstreamLog(path, VirtualClock(), warn=warnings.append) as log:
             for number in range(3):
-                for answer in answers(10, 10 * number):
-                    log.append(answer)
+                for entry in entries(10, 10 * number):
+                    log.append(entry)
                 await written(log, 10 * (number + 1))
             assert (log.written, log.lost) == (0, 30)
             path.unlink()
-            for answer in answers(5):
-                log.append(answer)
+            for entry in entries(5):
+                log.append(entry)
             await written(log, 35)
             assert (log.written, log.lost) == (5, 30)
 
     asyncio.run(run())
-    assert read(path) == answers(5)
-    assert len(told) == 2
-    assert "No space left" in told[0]
-    assert "after 30 answers were lost" in told[1]
+    assert read(path) == entries(5)
+    assert len(warnings) == 2
+    assert "No space left" in warnings[0]
+    assert "after 30 answers were lost" in warnings[1]
 
 
 def test_partial_line_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a full disk or a killed process."""
     path = tmp_path / "log"
-    lines = [format_log_entry(answer) for answer in answers(30)]
+    lines = [format_log_entry(entry) for entry in entries(30)]
     path.write_bytes(lines[0] + lines[1][:40])
     room = [len(b"".join(lines[2:5])) + 20]
     write = os.write
@@ -149,37 +149,37 @@ def test_partial_line_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         async with UpstreamLog(path, VirtualClock(), warn=lambda _: None) as log:
             with monkeypatch.context() as patch:
                 patch.setattr(os, "write", cramped)
-                for answer in answers(10, 2):
-                    log.append(answer)
+                for entry in entries(10, 2):
+                    log.append(entry)
                 await written(log, 10)
             assert (log.written, log.lost) == (3, 7)
-            for answer in answers(10, 20):
-                log.append(answer)
+            for entry in entries(10, 20):
+                log.append(entry)
 
     asyncio.run(run())
     problems = Problems()
     found = list(read_upstream_log(path, problems))
-    assert found == [*answers(1), *answers(3, 2), *answers(10, 20)]
+    assert found == [*entries(1), *entries(3, 2), *entries(10, 20)]
     assert problems.counts == {"bad-json": 2}
 
 
 def test_entries_beyond_the_queue_are_counted_as_lost(tmp_path: Path) -> None:
-    """A queue that is full, as the disk is too slow, takes no more, and says so."""
-    told: list[str] = []
+    """This is reported."""
+    warnings: list[str] = []
 
     async def run() -> None:
-        async with UpstreamLog(tmp_path / "log", VirtualClock(), capacity=100, warn=told.append) as log:
-            for answer in answers(250):
-                log.append(answer)  # no turn for whoever writes
+        async with UpstreamLog(tmp_path / "log", VirtualClock(), capacity=100, warn=warnings.append) as log:
+            for entry in entries(250):
+                log.append(entry)  # the writer does not run
             assert log.lost == 150
             await written(log, 250)
-            for answer in answers(10, 250):
-                log.append(answer)
+            for entry in entries(10, 250):
+                log.append(entry)
         assert (log.written, log.lost) == (110, 150)
 
     asyncio.run(run())
-    assert read(tmp_path / "log") == [*answers(100), *answers(10, 250)]
-    assert "too slowly" in told[0]
+    assert read(tmp_path / "log") == [*entries(100), *entries(10, 250)]
+    assert "too slowly" in warnings[0]
 
 
 def test_pipe_without_reader_does_not_block(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_pipe_without_reader_does_not_block(tmp_path: Path) -> None:
 
     async def run() -> None:
         async with UpstreamLog(path, VirtualClock(), warn=lambda _: None) as log:
-            for answer in answers(5):
-                log.append(answer)
+            for entry in entries(5):
+                log.append(entry)
         assert (log.written, log.lost) == (0, 5)
 
     asyncio.run(asyncio.wait_for(run(), 20))
@@ -198,24 +198,24 @@ def test_pipe_without_reader_does_not_block(tmp_path: Path) -> None:
 
 def test_invalid_entry_is_skipped(tmp_path: Path) -> None:
     """The others of its batch are written, and it is counted."""
-    told: list[str] = []
-    odd = UpstreamLogEntry("now", "a", "http://a.com/", "timemap", "hit", "routed")
+    warnings: list[str] = []
+    invalid = UpstreamLogEntry("now", "a", "http://a.com/", "timemap", "hit", "routed")
 
     async def run() -> None:
-        async with UpstreamLog(tmp_path / "log", VirtualClock(), warn=told.append) as log:
-            for answer in [*answers(3), odd, *answers(3, 3)]:
-                log.append(answer)
+        async with UpstreamLog(tmp_path / "log", VirtualClock(), warn=warnings.append) as log:
+            for entry in [*entries(3), invalid, *entries(3, 3)]:
+                log.append(entry)
         assert (log.written, log.lost) == (6, 1)
 
     asyncio.run(run())
-    assert read(tmp_path / "log") == answers(6)
-    assert "cannot be" in told[0]
+    assert read(tmp_path / "log") == entries(6)
+    assert "cannot be" in warnings[0]
 
 
 def test_written_entries_survive_a_kill(tmp_path: Path) -> None:
     """All acknowledged lines are complete and in order."""
     path = tmp_path / "log"
-    command = [sys.executable, "-m", "tests.aggregate.killed_log", str(path)]
+    command = [sys.executable, "-m", "tests.aggregate.log_until_killed", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         known = 0
@@ -226,5 +226,5 @@ def test_written_entries_survive_a_kill(tmp_path: Path) -> None:
     problems = Problems()
     found = list(read_upstream_log(path, problems))
     assert len(found) >= known
-    assert [each.uri for each in found] == [each.uri for each in answers(len(found))]
+    assert [each.uri for each in found] == [each.uri for each in entries(len(found))]
     assert problems.total <= 1

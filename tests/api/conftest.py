@@ -1,4 +1,4 @@
-"""A home of its own for every test, so that nothing of the user's is read or changed."""
+"""A home for each test, so that nothing of the user is read or modified."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count limits, and keep maps, in the test's folder."""
+    """Use a home in the test's folder."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))

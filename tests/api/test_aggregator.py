@@ -1,4 +1,4 @@
-"""Tests of `unlost.Aggregator` and `unlost.AsyncAggregator`."""
+"""`unlost.Aggregator` and `unlost.AsyncAggregator`."""
 
 import asyncio
 import json
@@ -19,14 +19,14 @@ PAGE = "http://lost.example/"
 
 @pytest.fixture
 def archives() -> Iterator[tuple[FakeArchive, FakeArchive]]:
-    """Run two archives with copies of one page."""
-    held = {PAGE: [("2012", "a"), ("2016", "b")]}, {PAGE: [("2014-02-10", "c")]}
-    with FakeArchive(held[0], id="one") as one, FakeArchive(held[1], id="two") as two:
+    """Run two archives with mementos of one page."""
+    captures = {PAGE: [("2012", "a"), ("2016", "b")]}, {PAGE: [("2014-02-10", "c")]}
+    with FakeArchive(captures[0], id="one") as one, FakeArchive(captures[1], id="two") as two:
         yield one, two
 
 
-def test_copies_of_all_archives_are_merged(archives: tuple[FakeArchive, FakeArchive]) -> None:
-    """A TimeMap has the copies of all, by date, and finds the closest."""
+def test_timemap_merges_mementos_of_all_archives(archives: tuple[FakeArchive, FakeArchive]) -> None:
+    """By date, and the closest memento is found."""
     with unlost.Aggregator([each.registry_entry() for each in archives]) as aggregator:
         found = aggregator.timemap("lost.example")
     assert [(each.datetime.year, each.archive) for each in found] == [(2012, "one"), (2014, "two"), (2016, "one")]
@@ -39,8 +39,8 @@ def test_copies_of_all_archives_are_merged(archives: tuple[FakeArchive, FakeArch
     assert repr(found) == "<TimeMap of http://lost.example: 3 copies>"
 
 
-def test_one_that_fails_is_told_beside_what_the_others_have(archives: tuple[FakeArchive, FakeArchive]) -> None:
-    """A dead archive spoils no answer, and nobody takes its failure for an absence."""
+def test_failed_archive_is_reported_with_the_mementos_of_others(archives: tuple[FakeArchive, FakeArchive]) -> None:
+    """Its failure is not taken for an absence."""
     archives[0].fail(Fault.unavailable())
     with unlost.Aggregator([each.registry_entry() for each in archives]) as aggregator:
         found = aggregator.timemap(PAGE)
@@ -51,8 +51,8 @@ def test_one_that_fails_is_told_beside_what_the_others_have(archives: tuple[Fake
     assert nothing is None
 
 
-def test_one_that_never_answers_is_left_behind_at_the_deadline(archives: tuple[FakeArchive, FakeArchive]) -> None:
-    """Who hangs is among the failures, and the rest is there."""
+def test_hanging_archive_is_a_failure_after_the_deadline(archives: tuple[FakeArchive, FakeArchive]) -> None:
+    """The mementos of the other archive are returned."""
     archives[1].fail(Fault.slow(math.inf))
     with unlost.Aggregator([each.registry_entry() for each in archives], deadline=1) as aggregator:
         found = aggregator.timemap(PAGE)
@@ -60,8 +60,10 @@ def test_one_that_never_answers_is_left_behind_at_the_deadline(archives: tuple[F
     assert list(found.failures) == ["two"]
 
 
-def test_who_has_nothing_by_its_map_is_not_asked(archives: tuple[FakeArchive, FakeArchive], tmp_path: Path) -> None:
-    """A map that was built of an archive's index keeps it from being asked in vain."""
+def test_archive_without_the_page_in_its_map_is_passed_over(
+    archives: tuple[FakeArchive, FakeArchive], tmp_path: Path
+) -> None:
+    """No request is sent to it."""
     (tmp_path / "urls.txt").write_text("http://elsewhere.example/\n")
     unlost.build_map(tmp_path / "urls.txt", tmp_path / "whole.ukvs")
     report = unlost.compact_map(tmp_path / "whole.ukvs", tmp_path / "map.ukvs", host_weight=None)
@@ -75,8 +77,8 @@ def test_who_has_nothing_by_its_map_is_not_asked(archives: tuple[FakeArchive, Fa
         unlost.Aggregator(entries, maps={"three": tmp_path / "map.ukvs"})
 
 
-def test_answers_are_kept_unless_somebody_wants_them_fresh(archives: tuple[FakeArchive, FakeArchive]) -> None:
-    """The second question costs the archive nothing; a fresh one sees what it has gained."""
+def test_results_are_cached_unless_fresh_is_given(archives: tuple[FakeArchive, FakeArchive]) -> None:
+    """A second call sends no request; a fresh one returns new mementos."""
     one = archives[0]
     with unlost.Aggregator([one.registry_entry()]) as aggregator:
         aggregator.timemap(PAGE)
@@ -86,8 +88,10 @@ def test_answers_are_kept_unless_somebody_wants_them_fresh(archives: tuple[FakeA
         assert len(aggregator.timemap(PAGE, fresh=True)) == 3
 
 
-def test_it_is_awaited_in_a_loop_and_blocks_in_one(archives: tuple[FakeArchive, FakeArchive], tmp_path: Path) -> None:
-    """The awaited form asks for many pages at once; the other one works inside of a running loop, too."""
+def test_async_and_blocking_forms_work_in_a_running_loop(
+    archives: tuple[FakeArchive, FakeArchive], tmp_path: Path
+) -> None:
+    """The async form runs many look-ups concurrently."""
     registry = write_registry(tmp_path / "archives.toml", *(each.registry_entry() for each in archives))
 
     async def main() -> list[int]:
@@ -101,16 +105,16 @@ def test_it_is_awaited_in_a_loop_and_blocks_in_one(archives: tuple[FakeArchive, 
     assert asyncio.run(main()) == [0, 2016, 3]
 
 
-def test_several_threads_may_ask_at_once(archives: tuple[FakeArchive, FakeArchive]) -> None:
-    """One aggregator serves all threads of a program."""
+def test_aggregator_is_thread_safe(archives: tuple[FakeArchive, FakeArchive]) -> None:
+    """Equal concurrent look-ups share one request."""
     with unlost.Aggregator([archives[0].registry_entry("memento")]) as aggregator, ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: len(aggregator.timemap(PAGE)), range(40)))
     assert found == [2] * 40
     assert archives[0].count() == archives[0].count("timemap") == 1
 
 
-def test_what_is_wrong_is_said(archives: tuple[FakeArchive, FakeArchive]) -> None:
-    """Addresses and dates that are none, and questions outside of the block, are errors of ours."""
+def test_invalid_arguments_raise(archives: tuple[FakeArchive, FakeArchive]) -> None:
+    """Invalid URLs and dates, and calls outside of the `with` block."""
     with pytest.raises(UsageError, match="found 'ia': name them by `only`"):
         unlost.Aggregator(["ia"])  # type: ignore[list-item]
     aggregator = unlost.Aggregator([archives[0].registry_entry()])

@@ -1,4 +1,4 @@
-"""The event loop in a thread is put away, whenever Ctrl-C comes."""
+"""The event loop in a thread is closed whenever Ctrl-C comes."""
 
 import asyncio
 from threading import Thread
@@ -9,12 +9,12 @@ from unlost.api import LoopThread
 
 
 def interrupt() -> None:
-    """Do what Ctrl-C does."""
+    """Raise KeyboardInterrupt."""
     raise KeyboardInterrupt
 
 
-def test_interrupted_while_it_begins_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread is on its way by then: it finds that it is not wanted, and closes its loop."""
+def test_interruption_during_start_closes_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The running thread notices that it is not used."""
     start = Thread.start
 
     def starts_and_is_interrupted(thread: Thread) -> None:
@@ -28,8 +28,8 @@ def test_interrupted_while_it_begins_it_ends(monkeypatch: pytest.MonkeyPatch) ->
     assert loop._loop_future.result().is_closed()
 
 
-def test_interrupted_before_it_begins_it_has_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None is left open, about which uvloop complains on the terminal: there is none before its thread has started."""
+def test_interruption_before_start_creates_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loop is left open, about which uvloop warns."""
     monkeypatch.setattr("unlost.api.loop_thread._START_SECONDS", 0)
     loop = LoopThread("test")
     monkeypatch.setattr(Thread, "start", lambda _: interrupt())
@@ -38,8 +38,8 @@ def test_interrupted_before_it_begins_it_has_no_loop(monkeypatch: pytest.MonkeyP
     assert not loop._loop_future.done()
 
 
-def test_interrupted_while_it_ends_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What still runs in it is left to itself, the loop is closed."""
+def test_interruption_during_exit_closes_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running tasks are abandoned."""
     loop = LoopThread("test").__enter__()
     assert loop.run(asyncio.sleep(0, "done")) == "done"
     monkeypatch.setattr("unlost.api.loop_thread._cancel_all_tasks", interrupt)

@@ -1,4 +1,4 @@
-"""Tests of the names that `import unlost` offers."""
+"""The public names of `import unlost`."""
 
 import ast
 import inspect
@@ -12,14 +12,14 @@ import unlost
 
 
 @pytest.mark.parametrize("name", unlost.__all__)
-def test_every_name_is_there_and_explained(name: str) -> None:
-    """What is offered can be had, and says what it is."""
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    """And is importable."""
     found = getattr(unlost, name)
     assert name == "__version__" or inspect.getdoc(found)
 
 
-def test_the_lists_of_names_agree() -> None:
-    """What is offered, what is loaded on demand, what checkers of types see and what `dir` shows are the same names."""
+def test_lists_of_public_names_agree() -> None:
+    """`__all__`, lazy imports, names for type checkers, and `dir`."""
     tree = ast.parse(Path(str(unlost.__file__)).read_text())
     block = next(each for each in tree.body if isinstance(each, ast.If))
     typed = {
@@ -28,29 +28,29 @@ def test_the_lists_of_names_agree() -> None:
     assert set(unlost.__all__) == set(unlost._PLACES) == typed == set(dir(unlost))
 
 
-def test_a_name_that_is_not_offered_is_an_error() -> None:
-    """A misspelt name is told as Python tells it."""
+def test_unknown_name_raises_attribute_error() -> None:
+    """As Python does."""
     with pytest.raises(AttributeError, match="no attribute 'recovr'"):
         _ = unlost.recovr
 
 
 @pytest.mark.parametrize("before", ["", "import unlost.recover.options; ", "from unlost.recover import options; "])
-def test_recover_can_be_called_whatever_was_imported_before(before: str) -> None:
-    """`unlost.recover` is a package and a function at once, with the signature of the function."""
+def test_recover_is_callable_after_importing_its_package(before: str) -> None:
+    """`unlost.recover` is a package and a function with its signature."""
     code = f"import unlost; {before}import inspect; print(callable(unlost.recover), inspect.signature(unlost.recover))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout.startswith(b"True (url: str, output: str | os.PathLike[str], *, archives:")
 
 
-def test_nothing_of_the_service_is_loaded_for_a_map() -> None:
-    """Who looks into maps does not wait for clients of archives and web servers."""
+def test_map_imports_neither_archives_nor_web() -> None:
+    """Look-ups start fast."""
     code = "import sys, unlost; unlost.Map; print([m for m in ('starlette', 'unlost.archives') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"[]\n"
 
 
-def test_blocking_and_awaited_forms_take_the_same() -> None:
-    """Whoever goes from one form to the other changes nothing else."""
+def test_async_forms_have_the_same_signatures() -> None:
+    """As the blocking ones."""
     assert inspect.signature(unlost.recover) == inspect.signature(unlost.recover_async)
     assert inspect.signature(unlost.Aggregator) == inspect.signature(unlost.AsyncAggregator)
     for name in ("timemap", "closest"):

@@ -1,4 +1,4 @@
-"""Path depth means the same in a comparison, in a check and in the factors of a report."""
+"""Path depth is the same in a comparison, in a check and in the factors of a report."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from unlost.uri import page_name
     ("path", "depth"),
     [("", 0), ("?q=/a/b/", 0), ("a/", 1), ("a", 1), ("a/index.html", 1), ("a/b.html", 2), ("a//b/c.png?x=/y", 3)],
 )
-def test_every_command_counts_the_same_path_depth(path: str, depth: int, tmp_path: Path) -> None:
-    """Segments count, a folder's index page is as deep as the folder, and queries do not count."""
+def test_path_depth_is_the_same_in_all_commands(path: str, depth: int, tmp_path: Path) -> None:
+    """Segments count; an index page is as deep as its folder; queries do not count."""
     name = page_name(f"http://site.example/{path}")
     assert list(tables([resource(name)], [])["depth"]) == [str(depth)]
 

@@ -1,4 +1,4 @@
-"""Maps of a small index, by the command."""
+"""Maps of a small index, built by the command."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def rows(path: Path) -> list[str]:
 
 
 def build(tmp_path: Path, *arguments: str, name: str = "a.ukvs") -> Path:
-    """Build a map of the sample, which must go well."""
+    """Build a map of the sample successfully."""
     output = tmp_path / name
     done = unlost("map", "build", str(PAGES), "-o", str(output), *arguments)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`unlost archives`: the shipped registry without any network, and real archives on this machine, dead and alive."""
+"""`unlost archives`: the shipped registry without a network, and archives on this machine."""
 
 import json
 import math
@@ -29,10 +29,10 @@ PAGED = (
 )
 
 
-def somebody(home: Path) -> dict[str, str]:
-    """Return the settings of a user with a contact, and a home in which nobody was asked yet."""
-    home.mkdir()
-    return {"UNLOST_CONTACT": "me@example.org", "UNLOST_HOME": str(home)}
+def user_settings(folder: Path) -> dict[str, str]:
+    """Return the settings of a user with a contact and a new home."""
+    folder.mkdir()
+    return {"UNLOST_CONTACT": "me@example.org", "UNLOST_HOME": str(folder)}
 
 
 def entry(name: str, port: int, kind: str = "memento", path: str = "t/") -> str:
@@ -47,8 +47,8 @@ def entry(name: str, port: int, kind: str = "memento", path: str = "t/") -> str:
 # ---------------------------------------------------------------- list and show
 
 
-def test_list_shows_those_that_are_on() -> None:
-    """In the order of the registry, with tabs; how many are off is said."""
+def test_list_shows_enabled_archives() -> None:
+    """TSV in the order of the registry; stderr has the number of disabled archives."""
     done = unlost("archives", "list")
     lines = [line.split("\t") for line in done.stdout.decode().splitlines()]
     assert lines[0] == ["web.archive.org", "wayback", "on", "35.8%", "Internet Archive"]
@@ -57,8 +57,8 @@ def test_list_shows_those_that_are_on() -> None:
     assert done.stderr.decode() == "unlost: 7 more are off: --all lists them\n"
 
 
-def test_list_all_and_only() -> None:
-    """Those that are off can be seen and named."""
+def test_list_all_and_only_include_disabled_archives() -> None:
+    """`--all` lists every archive, `--only` also those that are disabled."""
     everything = unlost("archives", "list", "--all")
     assert (everything.stdout.count(b"\n"), everything.stderr) == (21, b"")
     done = unlost("archives", "list", "--only", "swap.stanford.edu, perma.cc")
@@ -69,23 +69,27 @@ def test_list_all_and_only() -> None:
 
 
 def test_list_is_a_table_on_a_terminal() -> None:
-    """With headers, for people."""
-    ours, theirs = pty.openpty()
-    kept = {name: os.environ[name] for name in ("PATH", "UNLOST_HOME")}
-    environment = {**kept, "TERM": "dumb", "COLUMNS": "100"}
+    """With headers."""
+    terminal, child_terminal = pty.openpty()
+    variables = {name: os.environ[name] for name in ("PATH", "UNLOST_HOME")}
+    environment = {**variables, "TERM": "dumb", "COLUMNS": "100"}
     done = subprocess.run(
-        [UNLOST, "archives", "list", "--only", "perma.cc"], stdout=theirs, stderr=theirs, check=False, env=environment
+        [UNLOST, "archives", "list", "--only", "perma.cc"],
+        stdout=child_terminal,
+        stderr=child_terminal,
+        check=False,
+        env=environment,
     )
-    os.close(theirs)
-    shown = os.read(ours, 1 << 16).decode()
-    os.close(ours)
+    os.close(child_terminal)
+    output = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
     assert done.returncode == 0
-    assert "hit rate" in shown
-    assert "│ perma.cc │" in shown
+    assert "hit rate" in output
+    assert "│ perma.cc │" in output
 
 
-def test_show_tells_everything_with_sources() -> None:
-    """A line for each fact; numbers say where they are from."""
+def test_show_prints_all_fields_with_sources() -> None:
+    """One line for each field; numbers have their sources."""
     lines = unlost("archives", "show", "Arquivo.pt").stdout.decode().splitlines()
     facts = {tuple(line.split("\t")[:2]): line.split("\t")[2:] for line in lines}
     assert facts["search", "https://arquivo.pt/textsearch?q={terms}"] == []
@@ -99,18 +103,18 @@ def test_show_tells_everything_with_sources() -> None:
 
 
 def test_json_has_every_field() -> None:
-    """Of `list`, an object a line; of `show`, one."""
+    """`list` prints JSON Lines, `show` one object."""
     lines = [json.loads(line) for line in unlost("archives", "list", "--json").stdout.splitlines()]
     assert len(lines) == 14
-    shown = json.loads(unlost("archives", "show", "web.archive.org", "--json").stdout)
-    assert shown == lines[0]
-    assert shown["limits"][0]["requests"] == 30
-    assert shown["limits"][0]["works"] == ["index"]
-    assert shown["lister"]["cap"]["value"] == 150_000
+    details = json.loads(unlost("archives", "show", "web.archive.org", "--json").stdout)
+    assert details == lines[0]
+    assert details["limits"][0]["requests"] == 30
+    assert details["limits"][0]["works"] == ["index"]
+    assert details["lister"]["cap"]["value"] == 150_000
 
 
-def test_a_name_that_does_not_exist_lists_those_that_do() -> None:
-    """With the one that was meant, and nothing on stdout."""
+def test_unknown_archive_suggests_known_ids() -> None:
+    """The message has the closest id and all others; stdout is empty."""
     for arguments in (["show", "perma"], ["list", "--only", "perma"], ["test", "perma"]):
         done = unlost("archives", *arguments)
         assert (done.returncode, done.stdout) == (2, b"")
@@ -122,8 +126,8 @@ def test_a_name_that_does_not_exist_lists_those_that_do() -> None:
         assert (done.returncode, done.stdout) == (2, b"")
 
 
-def test_a_registry_that_is_none_is_named(tmp_path: Path) -> None:
-    """Exit code 3, and one line."""
+def test_invalid_registry_is_rejected(tmp_path: Path) -> None:
+    """With exit code 3 and one line."""
     file = tmp_path / "mine.toml"
     file.write_text(entry("a", 1).replace("timegate", "timgate"))
     done = unlost("archives", "list", "--archives", str(file))
@@ -131,8 +135,8 @@ def test_a_registry_that_is_none_is_named(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr.decode()) == (3, b"", message)
 
 
-def test_what_memgators_list_says_beyond_is_told(tmp_path: Path) -> None:
-    """It is read as it is, and nothing is dropped silently."""
+def test_unknown_memgator_fields_are_reported(tmp_path: Path) -> None:
+    """The list is read without them."""
     file = tmp_path / "archives.json"
     file.write_text(json.dumps([{"id": "a", "timemap": "http://a.example/", "dormant": True}]))
     done = unlost("archives", "list", "--archives", str(file))
@@ -140,8 +144,8 @@ def test_what_memgators_list_says_beyond_is_told(tmp_path: Path) -> None:
     assert b"archive `a`: dormant: no field of MemGator's: passed over" in done.stderr
 
 
-def test_registry_and_choice_can_be_set_once_for_all(tmp_path: Path) -> None:
-    """By flag, the command's variable, that for all, the command's table, the common one: the nearest wins."""
+def test_precedence_of_registry_settings(tmp_path: Path) -> None:
+    """Flag, command's variable, common variable, command's table, common table."""
     for name in ("flag", "own", "all", "table", "common"):
         (tmp_path / f"{name}.toml").write_text(entry(name, 1) + entry("other", 1))
     config = tmp_path / "config.toml"
@@ -175,7 +179,7 @@ def test_registry_and_choice_can_be_set_once_for_all(tmp_path: Path) -> None:
         ("[common]\nonly = {}\n", "common.only: expected text"),
     ],
 )
-def test_bad_common_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_common_settings_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     """Like all settings."""
     (tmp_path / "config.toml").write_text(text)
     done = unlost("archives", "list", env={"UNLOST_HOME": str(tmp_path)})
@@ -188,7 +192,7 @@ def test_bad_common_settings_are_refused(tmp_path: Path, text: str, message: str
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
-    """Serve two copies of a page by pywb, with a home page that says where the map is."""
+    """Serve two captures of a page by pywb, with a home page that links to the map."""
     folder = tmp_path_factory.mktemp("pywb")
     later = record().replace(b"2014-02-10", b"2015-03-11")
     (folder / "a.warc.gz").write_bytes(member(record()) + member(later))
@@ -202,37 +206,37 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
         yield server
 
 
-def test_a_dead_archive_beside_a_living_one(archive: pywb.Pywb, tmp_path: Path) -> None:
-    """Each is told, the exit code says that one did not answer, and the map of the other is found."""
+def test_working_and_failing_archives_are_reported(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """The exit code says that one failed, and the map of the other is discovered."""
     dead = free_port()
     registry = tmp_path / "r.toml"
     registry.write_text(entry("dead", dead) + entry("alive", archive.port) + entry("off", dead) + "enabled = false\n")
     arguments = ("archives", "test", "--archives", str(registry), "--uri", "http://example.com/0")
-    done = unlost(*arguments, "--json", env=somebody(tmp_path / "one"))
+    done = unlost(*arguments, "--json", env=user_settings(tmp_path / "one"))
     assert done.returncode == 4
     assert done.stderr.decode() == "unlost: 1 of 2 archives did not answer\n"
     found = {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
     assert set(found) == {"dead", "alive"}
-    alive, gone = found["alive"], found["dead"]
-    assert (alive["outcome"], alive["answered"], alive["copies"], alive["more"]) == ("answered", True, 2, False)
-    assert (alive["first"], alive["last"]) == ("20140210000001", "20150311000001")
+    working, failing = found["alive"], found["dead"]
+    assert (working["outcome"], working["answered"], working["copies"], working["more"]) == ("answered", True, 2, False)
+    assert (working["first"], working["last"]) == ("20140210000001", "20150311000001")
     home = f"http://127.0.0.1:{archive.port}/"
-    assert alive["maps"] == [{"address": f"{home}static/map.ukvs", "found": f"page {home}"}]
-    assert 0 < alive["seconds"] < 60
-    assert (gone["outcome"], gone["answered"], gone["copies"]) == ("refused", False, 0)
-    assert gone["message"]
-    text = unlost(*arguments, env=somebody(tmp_path / "two"))
+    assert working["maps"] == [{"address": f"{home}static/map.ukvs", "found": f"page {home}"}]
+    assert 0 < working["seconds"] < 60
+    assert (failing["outcome"], failing["answered"], failing["copies"]) == ("refused", False, 0)
+    assert failing["message"]
+    text = unlost(*arguments, env=user_settings(tmp_path / "two"))
     cells = {line.split("\t")[0]: line.split("\t")[1:] for line in text.stdout.decode().splitlines()}
     assert cells["alive"][:2] == ["answered", "2 copies, 20140210000001 to 20150311000001"]
     assert cells["alive"][3] == f"map {home}static/map.ukvs"
     assert cells["dead"][0] == "refused"
 
 
-def test_a_refusal_is_remembered(tmp_path: Path) -> None:
-    """Who refused is not asked again for some time, by whichever command; the state is kept in the user's home."""
+def test_refused_connection_blocks_the_archive(tmp_path: Path) -> None:
+    """For all later commands, until `archives reset`."""
     registry = tmp_path / "r.toml"
     registry.write_text(entry("dead", free_port()).replace("limits = []\n", ""))
-    settings = somebody(tmp_path / "home")
+    settings = user_settings(tmp_path / "home")
     outcomes = []
     for _ in range(2):
         done = unlost("archives", "test", "--archives", str(registry), env=settings)
@@ -245,11 +249,11 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
     assert done.stdout.decode().split("\t")[1] == "refused"
 
 
-def test_blocks_are_listed_and_can_be_cleared(tmp_path: Path) -> None:
-    """`list` says why an archive is not queried and until when, in local time on a terminal; `reset` clears that."""
+def test_blocks_are_listed_and_cleared(tmp_path: Path) -> None:
+    """`list` prints the reason and the end of a block, in local time on a terminal; `reset` clears it."""
     registry = tmp_path / "r.toml"
     registry.write_text(entry("one", 1) + entry("two", 2) + entry("three", 3))
-    settings = {**somebody(tmp_path / "home"), "TZ": "Europe/Berlin"}
+    settings = {**user_settings(tmp_path / "home"), "TZ": "Europe/Berlin"}
     store = FileLimitStore(tmp_path / "home" / "state" / "limits")
     until = time.time() + 3600
     store.update("one", lambda ledger: (replace(ledger, blocked_until=until, blocked_for=3600.0), None))
@@ -261,15 +265,15 @@ def test_blocks_are_listed_and_can_be_cleared(tmp_path: Path) -> None:
 
     iso = datetime.fromtimestamp(math.ceil(until), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert states() == [[f"blocked until {iso}"], [f"told-to-wait until {iso}"], []]
-    shown = json.loads(unlost("archives", "show", "one", "--json", "--archives", str(registry), env=settings).stdout)
-    assert (shown["state"], shown["until"]) == ("blocked", iso)
-    ours, theirs = pty.openpty()
+    details = json.loads(unlost("archives", "show", "one", "--json", "--archives", str(registry), env=settings).stdout)
+    assert (details["state"], details["until"]) == ("blocked", iso)
+    terminal, child_terminal = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "COLUMNS": "160", **settings}
     command = [str(UNLOST), "archives", "list", "--archives", str(registry)]
-    subprocess.run(command, stdout=theirs, stderr=theirs, check=True, env=environment)
-    os.close(theirs)
-    assert re.search(r"blocked until \d{4}-\d\d-\d\d \d\d:\d\d CES?T", os.read(ours, 1 << 16).decode())
-    os.close(ours)
+    subprocess.run(command, stdout=child_terminal, stderr=child_terminal, check=True, env=environment)
+    os.close(child_terminal)
+    assert re.search(r"blocked until \d{4}-\d\d-\d\d \d\d:\d\d CES?T", os.read(terminal, 1 << 16).decode())
+    os.close(terminal)
 
     done = unlost("archives", "reset", "one", "--archives", str(registry), env=settings)
     assert (done.returncode, done.stderr.decode()) == (0, "unlost: one: cleared\n")
@@ -283,8 +287,8 @@ def test_blocks_are_listed_and_can_be_cleared(tmp_path: Path) -> None:
         assert unlost("archives", "reset", *arguments, "--archives", str(registry), env=settings).returncode == 2
 
 
-def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> None:
-    """Nobody is asked then, and the folder is named."""
+def test_unwritable_rate_limit_state_is_reported(tmp_path: Path) -> None:
+    """No request is sent, and the message has the directory."""
     registry = tmp_path / "r.toml"
     registry.write_text(entry("dead", free_port()).replace("limits = []\n", ""))
     (tmp_path / "home").mkdir()
@@ -295,11 +299,11 @@ def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> Non
     assert str(tmp_path / "home" / "state") in done.stderr.decode()
 
 
-def test_archives_are_chosen_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
-    """Who is not named is not asked; an archive without the page has answered, too."""
+def test_archives_are_selected_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """Other archives are not queried; an archive without the page counts as working."""
     registry = tmp_path / "r.toml"
     registry.write_text(entry("dead", free_port()) + entry("alive", archive.port))
-    settings = somebody(tmp_path / "home")
+    settings = user_settings(tmp_path / "home")
     for arguments in (["alive"], ["--only", "alive"]):
         done = unlost("archives", "test", *arguments, "--archives", str(registry), env=settings)
         assert (done.returncode, done.stderr) == (0, b"")
@@ -311,8 +315,8 @@ def test_archives_are_chosen_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.split(b"\t")[0]) == (0, b"alive")
 
 
-def test_an_archive_without_timemaps_is_asked_as_it_can_be(archive: pywb.Pywb, tmp_path: Path) -> None:
-    """By its index server, through its client."""
+def test_archive_without_timemaps_is_queried_by_cdx(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """Through its client."""
     base = f"http://127.0.0.1:{archive.port}/t/"
     registry = tmp_path / "r.toml"
     registry.write_text(
@@ -320,15 +324,15 @@ def test_an_archive_without_timemaps_is_asked_as_it_can_be(archive: pywb.Pywb, t
         f'cdx = "{base}cdx"\nreplay = "{base}{{datetime}}id_/{{uri}}"\n'
     )
     arguments = ("archives", "test", "--archives", str(registry), "--uri", "http://example.com/0")
-    done = unlost(*arguments, env=somebody(tmp_path / "home"))
+    done = unlost(*arguments, env=user_settings(tmp_path / "home"))
     assert done.returncode == 0
     assert done.stdout.decode().split("\t")[:3] == [
         "index", "answered", "2 copies, 20140210000001 to 20150311000001",
     ]  # fmt: skip
 
 
-def test_without_a_contact_the_user_is_told(archive: pywb.Pywb, tmp_path: Path) -> None:
-    """How it can be set, too; what would not fit into a header is refused."""
+def test_missing_contact_is_reported(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """The hint says how to set it; a contact that does not fit into a header is rejected."""
     registry = tmp_path / "r.toml"
     registry.write_text(entry("alive", archive.port))
     home = {"UNLOST_HOME": str(tmp_path)}
@@ -342,22 +346,22 @@ def test_without_a_contact_the_user_is_told(archive: pywb.Pywb, tmp_path: Path) 
         assert (refused.returncode, refused.stdout) == (2, b"")
 
 
-def test_what_is_no_address_is_not_asked_for(tmp_path: Path) -> None:
-    """Before anybody is asked."""
+def test_invalid_url_is_rejected(tmp_path: Path) -> None:
+    """Before any request."""
     registry = tmp_path / "r.toml"
     registry.write_text(entry("dead", free_port()).replace("limits = []\n", ""))
     done = unlost(
-        "archives", "test", "--uri", "http://a b/", "--archives", str(registry), env=somebody(tmp_path / "home")
+        "archives", "test", "--uri", "http://a b/", "--archives", str(registry), env=user_settings(tmp_path / "home")
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"unlost: --uri: ")
 
 
-class _Odd(BaseHTTPRequestHandler):
-    """Answers as archives should not: by the first part of the path."""
+class _InvalidResponses(BaseHTTPRequestHandler):
+    """Responds in ways that archives should not, selected by the first part of the path."""
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Respond."""
         kind = self.path.split("/")[1]
         bodies = {
             "captcha": (200, "text/html", b"<html><title>Are you human?</title>"),
@@ -376,19 +380,19 @@ class _Odd(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
-def test_odd_answers_are_told_apart(tmp_path: Path) -> None:
-    """A captcha is no TimeMap, a teapot no archive, a page of a list not all of it; one spoils none of the others."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Odd)
+def test_invalid_responses_have_different_outcomes(tmp_path: Path) -> None:
+    """A captcha, an error status, a blocked page, no mementos, a partial TimeMap: none affects the others."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _InvalidResponses)
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:
         registry = tmp_path / "r.toml"
         names = ("captcha", "broken", "blocked", "header", "paged")
         registry.write_text("".join(entry(name, server.server_port, path=f"{name}/") for name in names))
-        done = unlost("archives", "test", "--json", "--archives", str(registry), env=somebody(tmp_path / "home"))
+        done = unlost("archives", "test", "--json", "--archives", str(registry), env=user_settings(tmp_path / "home"))
     finally:
         server.shutdown()
         thread.join()
@@ -410,13 +414,13 @@ def test_odd_answers_are_told_apart(tmp_path: Path) -> None:
     assert done.returncode == 4
 
 
-def test_an_archive_that_hangs_is_given_up(archive: pywb.Pywb, tmp_path: Path) -> None:
-    """After as long as it was given, and the others are told meanwhile."""
+def test_hanging_archive_times_out(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """After `--patience` seconds; the others are reported meanwhile."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         registry = tmp_path / "r.toml"
         registry.write_text(entry("hangs", silent.getsockname()[1]) + entry("alive", archive.port))
         done = unlost(
-            "archives", "test", "--patience", "2", "--archives", str(registry), env=somebody(tmp_path / "home")
+            "archives", "test", "--patience", "2", "--archives", str(registry), env=user_settings(tmp_path / "home")
         )
     first, second = (line.split("\t") for line in done.stdout.decode().splitlines())
     assert first[:2] == ["alive", "answered"]

@@ -14,7 +14,7 @@ from unlost.mementomap import Filter, MapOptions, build_map, compressed_size
 
 @pytest.fixture
 def held(tmp_path: Path) -> Path:
-    """Write a list of addresses that are held."""
+    """Write a list of archived URLs."""
     path = tmp_path / "held.txt"
     path.write_text("".join(f"http://{h}.com/{f}/{n}\n" for h in "abc" for f in "xy" for n in range(20)))
     return path
@@ -22,7 +22,7 @@ def held(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def source(held: Path) -> Path:
-    """Make a map of them."""
+    """Build a map of them."""
     build_map([held], held.with_suffix(".ukvs"), MapOptions(kind="urls"))
     return held.with_suffix(".ukvs")
 
@@ -32,8 +32,8 @@ def rows(path: Path) -> list[str]:
     return [line for line in path.read_text().splitlines() if line[0] not in "!*"]
 
 
-def test_lines_and_bytes(source: Path, tmp_path: Path) -> None:
-    """Both units are kept; the report, the header and the trace say what was done."""
+def test_budgets_in_lines_and_bytes_are_respected(source: Path, tmp_path: Path) -> None:
+    """The report, the header and the trace describe the compaction."""
     output, trace = tmp_path / "b.ukvs", tmp_path / "trace.csv"
     done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "50", "--trace", str(trace))
     assert done.returncode == 0, done.stderr
@@ -49,14 +49,14 @@ def test_lines_and_bytes(source: Path, tmp_path: Path) -> None:
     assert result["lines_out"] == len(rows(output))
 
 
-def test_nothing_rolled_up_is_nothing_lost(source: Path, tmp_path: Path) -> None:
-    """Not less than nothing, as floating-point numbers would have it."""
+def test_map_within_the_budget_loses_nothing(source: Path, tmp_path: Path) -> None:
+    """The expected loss is exactly 0, in spite of floating point."""
     done = unlost("map", "compact", str(source), "-o", str(tmp_path / "b.ukvs"), "--budget", "1MB", "--json")
     assert done.stdout.count(b'"expected_wrong": 0.0,') == 1, done.stdout
 
 
-def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
-    """The exit code is 5 if lines of the log could not be read, and the map is there."""
+def test_unreadable_queries_are_counted(source: Path, tmp_path: Path) -> None:
+    """The exit code is 5, and the map is written."""
     log, output = tmp_path / "log.txt", tmp_path / "b.ukvs"
     log.write_text("http://a.com/x/new\nhttp:// /\nhttp://a.com/x/1\n")
     done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "50", "--queries", str(log), "--json")
@@ -83,8 +83,10 @@ def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
         (["--budget", "50", "--queries", "missing.txt"], 3, b"unlost: missing.txt: cannot be read"),
     ],
 )
-def test_bad_input(source: Path, tmp_path: Path, arguments: list[str], code: int, message: bytes) -> None:
-    """Is told what to do, and leaves no file."""
+def test_invalid_input_is_rejected(
+    source: Path, tmp_path: Path, arguments: list[str], code: int, message: bytes
+) -> None:
+    """The message says what to do, and no file is left."""
     output = tmp_path / "b.ukvs"
     given = [argument.format(output=output) for argument in arguments]
     done = unlost("map", "compact", str(source), "-o", str(output), *given)
@@ -93,19 +95,19 @@ def test_bad_input(source: Path, tmp_path: Path, arguments: list[str], code: int
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held.txt", "held.ukvs"]
 
 
-def test_a_filter_that_is_not_worth_it(source: Path, tmp_path: Path) -> None:
-    """Is not written, which is said: one that is there already is not this map's."""
-    output, beside = tmp_path / "b.ukvs", tmp_path / "b.filter"
-    arguments = ("map", "compact", str(source), "-o", str(output), "--budget", "1MB", "--with-filter", str(beside))
+def test_filter_without_benefit_is_not_written(source: Path, tmp_path: Path) -> None:
+    """This is reported; a file of that name belongs to another map."""
+    output, filter_file = tmp_path / "b.ukvs", tmp_path / "b.filter"
+    arguments = ("map", "compact", str(source), "-o", str(output), "--budget", "1MB", "--with-filter", str(filter_file))
     done = unlost(*arguments)
     assert done.returncode == 0
     assert b"no filter is worth its bytes, so none was written\n" in done.stderr
-    beside.touch()
+    filter_file.touch()
     assert b"b.filter, is of another map" in unlost(*arguments).stderr
 
 
-def test_interruption_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends it within moments: no map, no part of one."""
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    """Ctrl-C stops the compaction within moments."""
     source, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
     with source.open("w") as file:
         file.writelines(f"com,host{n:06}){'/'}{p}/{n} 1\n" for n in range(100_000) for p in "abcdefgh")
@@ -116,21 +118,21 @@ def test_interruption_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.ukvs"]
 
 
-def test_a_filter_says_when_it_was_made(tmp_path: Path) -> None:
-    """As `--date` says, or when its map was made if that is earlier; now if neither says."""
-    source, output, beside = (tmp_path / name for name in ("a.ukvs", "b.ukvs", "b.filter"))
+def test_filter_has_the_date_of_the_map(tmp_path: Path) -> None:
+    """From `--date`, or the date of the map if that is earlier; now if neither is given."""
+    source, output, filter_file = (tmp_path / name for name in ("a.ukvs", "b.ukvs", "b.filter"))
     source.write_text("".join(f"com,a)/{n // 100:02}/{n:04} 1\n" for n in range(3000)))
-    arguments = ("map", "compact", str(source), "-o", str(output), "--budget", "5KB", "--with-filter", str(beside))
+    arguments = ("map", "compact", str(source), "-o", str(output), "--budget", "5KB", "--with-filter", str(filter_file))
     for options, made in (((), "20240101000000"), (("--date", "2026-11-16"), "20261116000000")):
         done = unlost(*arguments, *options, env={"SOURCE_DATE_EPOCH": "1704067200"})
         assert done.returncode == 0, done.stderr
-        assert Filter.open(beside).built_at == made
+        assert Filter.open(filter_file).built_at == made
     assert unlost(*arguments, "--date", "yesterday").returncode == 2
     assert unlost("map", "compact", str(source), "-o", str(output), "--date", "2026").returncode == 2
 
 
-def test_evaluating(held: Path, tmp_path: Path) -> None:
-    """A table for people, JSON and CSV for programs, all with the same figures."""
+def test_evaluation_in_all_formats(held: Path, tmp_path: Path) -> None:
+    """Table, JSON and CSV have the same values."""
     queries = tmp_path / "asked.txt"
     queries.write_text("http://a.com/x/1\nhttp://a.com/x/new\nhttp://d.com/\n")
     given = ["evaluate", "--index", str(held), "--queries", str(queries), "--weights", "4,0;x,x", "--budgets", "60,1KB"]
@@ -156,7 +158,7 @@ def test_evaluating(held: Path, tmp_path: Path) -> None:
         (["--budgets", "1"], b"the smallest possible is 3 lines"),
     ],
 )
-def test_evaluating_what_makes_no_sense(held: Path, arguments: list[str], message: bytes) -> None:
-    """Is refused, with an example."""
+def test_invalid_evaluation_options_are_rejected(held: Path, arguments: list[str], message: bytes) -> None:
+    """With an example."""
     done = unlost("evaluate", "--index", str(held), "--queries", str(held), *arguments)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr

@@ -1,4 +1,4 @@
-"""`unlost check` and `unlost watch`, killed at any moment: nothing is lost, and next to nothing is asked twice."""
+"""`unlost check` and `unlost watch`, killed at any point: they resume and repeat only requests in flight."""
 
 import json
 import os
@@ -33,16 +33,17 @@ TEXT = "<p>" + "The harbour was opened again after long years of work. " * 10
 
 
 @dataclass
-class World:
-    """A site, an archive that lists what it has, and one that has to be asked page by page.
+class Servers:
+    """A site, an archive that lists its captures, and an archive that is queried for each page.
 
-    asked: everything that was asked of any of them, in order.
+    Attributes:
+        requests: All requests to any of them, in order.
     """
 
     site: str = ""
     lister: FakeWayback = field(default_factory=lambda: FakeWayback([]))
     single: FakeWayback = field(default_factory=lambda: FakeWayback([]))
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def archives(self) -> tuple[Archive, ...]:
         """Return the entries of a registry."""
@@ -59,18 +60,18 @@ def _pages() -> dict[str, Page]:
 
 
 @asynccontextmanager
-async def world(killer: RequestKiller) -> AsyncIterator[World]:
-    """Run it, and let every request be counted."""
-    pages, found = _pages(), World()
+async def run_servers(killer: RequestKiller) -> AsyncIterator[Servers]:
+    """Run the servers and record every request."""
+    pages, found = _pages(), Servers()
 
     def page(path: str) -> Page | None:
-        found.asked.append(f"site {path}")
+        found.requests.append(f"site {path}")
         killer.count_request()
         return pages.get(path)
 
     def counted(name: str, server: FakeWayback) -> Any:  # noqa: ANN401  a handler
         async def handle(request: web.BaseRequest) -> web.Response:
-            found.asked.append(f"{name} {request.raw_path}")
+            found.requests.append(f"{name} {request.raw_path}")
             killer.count_request()
             return await server.handle(request)
 
@@ -91,48 +92,48 @@ async def world(killer: RequestKiller) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="module")
 def killer() -> RequestKiller:
-    """Be ready to kill."""
+    """Prepare to kill processes."""
     return RequestKiller()
 
 
 @pytest.fixture(scope="module")
-def running(killer: RequestKiller) -> Iterator[World]:
-    """Run the world."""
-    with run_in_background(world(killer)) as found:
+def running(killer: RequestKiller) -> Iterator[Servers]:
+    """Run the servers."""
+    with run_in_background(run_servers(killer)) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
-    """Be ready to start commands."""
-    with commands("unlost.cli.check", "unlost.cli.watch", "unlost.archives.memento") as ready:
+    """Prepare to start commands."""
+    with commands("unlost.cli.check_run", "unlost.cli.watch_run", "unlost.archives.memento") as ready:
         yield ready
 
 
-def prepared(folder: Path, running: World) -> Path:
-    """Make somebody's folder; return the registry."""
+def prepare(folder: Path, running: Servers) -> Path:
+    """Make a home and a registry; return the registry."""
     (folder / "home").mkdir(parents=True)
-    running.asked.clear()
+    running.requests.clear()
     return registry(folder / "archives.toml", *running.archives())
 
 
-def check(running: World, folder: Path, *more: str) -> list[str]:
-    """Return a check of the site, as words."""
+def check(running: Servers, folder: Path, *more: str) -> list[str]:
+    """Return the arguments of a check of the site."""
     return [
         "check", f"{running.site}/", "--archives", str(folder / "archives.toml"), "--delay", "0", "--judge", "3", *more,
     ]  # fmt: skip
 
 
-def watch(running: World, folder: Path, *more: str) -> list[str]:
-    """Return a visit of the site, as words."""
+def watch(running: Servers, folder: Path, *more: str) -> list[str]:
+    """Return the arguments of a visit of the site."""
     return [
         "watch", f"{running.site}/", "--once", "--archives", str(folder / "archives.toml"), "--delay", "0",
         "--history", str(folder / "h.sqlite"), *more,
     ]  # fmt: skip
 
 
-def ended(folder: Path, words: list[str]) -> list[dict[str, Any]]:
-    """Run a command to its end; return what it says, without when."""
+def run_to_end(folder: Path, words: list[str]) -> list[dict[str, Any]]:
+    """Run a command to its end; return its JSON output without times."""
     done = unlost(
         *words, "--json", env={"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
     )  # fmt: skip
@@ -143,24 +144,25 @@ def ended(folder: Path, words: list[str]) -> list[dict[str, Any]]:
     return found
 
 
-def kill_often(
+def kill_repeatedly(
     round_: int,
     words: list[str],
     folder: Path,
     starting: Commands,
     killer: RequestKiller,
-    running: World,
+    running: Servers,
     first: int = 5,
 ) -> bool:
-    """Start a command and kill it, some times; return whether there is anything left to do.
+    """Start a command and kill it, `POINTS` times; return whether it has unfinished work.
 
-    first: by which request at the latest for the first time.
+    Args:
+        first: Latest request at which the first process is killed.
     """
-    dice = random.Random(round_)  # noqa: S311  not for secrets
+    random_ = random.Random(round_)  # noqa: S311  not for secrets
     for point in range(POINTS):
-        after = dice.randint(1, 5 if point else first)
-        delay = dice.choice([None, dice.uniform(0, 0.004), dice.uniform(0, 0.012)])
-        print(f"round {round_}, point {point}: request {after}, {delay} s later, of {len(running.asked)}")
+        after = random_.randint(1, 5 if point else first)
+        delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
+        print(f"round {round_}, point {point}: request {after}, {delay} s later, of {len(running.requests)}")
         killer.plan(after, delay)
         killer.set_process(starting.start(folder / "home", words))
         code = starting.ended()
@@ -171,50 +173,50 @@ def kill_often(
     return True
 
 
-def asked_twice(asked: list[str]) -> int:
-    """Return how many requests were made for what had been asked for before."""
-    return len(asked) - len(set(asked))
+def repeated_requests(requests: list[str]) -> int:
+    """Return the number of requests that were sent before."""
+    return len(requests) - len(set(requests))
 
 
 @pytest.fixture(scope="module")
 def check_undisturbed(
-    running: World, tmp_path_factory: pytest.TempPathFactory
+    running: Servers, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Check it without any harm: what is said, and what is asked."""
+    """Run a check without a kill; return its output and its requests."""
     folder = tmp_path_factory.mktemp("check")
-    prepared(folder, running)
-    found = ended(folder, check(running, folder))
+    prepare(folder, running)
+    found = run_to_end(folder, check(running, folder))
     assert found[-1]["states"] == {
         "replicated": 8, "endangered": 1, "vulnerable": 23, "unrecoverable": 2, "unknown": 0,
     }  # fmt: skip
     assert found[-1]["judged"]["of"] == 3
-    return found, list(running.asked)
+    return found, list(running.requests)
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_a_killed_check_goes_on(
+def test_killed_check_resumes(
     round_: int,
-    running: World,
+    running: Servers,
     starting: Commands,
     killer: RequestKiller,
     check_undisturbed: tuple[list[dict[str, Any]], list[str]],
     tmp_path: Path,
 ) -> None:
-    """It says what it says without a kill; of what was asked, only what was on its way is asked again."""
-    prepared(tmp_path, running)
-    is_left = kill_often(round_, check(running, tmp_path), tmp_path, starting, killer, running)
-    before = [] if is_left else list(running.asked)  # one that was done is forgotten, and the next begins anew
-    running.asked[: len(before)] = []
-    assert ended(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
+    """The result is that of an undisturbed check; only requests in flight are repeated."""
+    prepare(tmp_path, running)
+    is_left = kill_repeatedly(round_, check(running, tmp_path), tmp_path, starting, killer, running)
+    before = [] if is_left else list(running.requests)  # a finished check is removed, and the next starts from scratch
+    running.requests[: len(before)] = []
+    assert run_to_end(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
     # To the site, to both archives, and to one of them for copies, there is one request at a time, or a few.
-    for asked in filter(None, (before, running.asked)):
-        assert asked_twice(asked) <= asked_twice(check_undisturbed[1]) + 4 * POINTS
-    assert set(running.asked) == set(check_undisturbed[1])
+    for requests in filter(None, (before, running.requests)):
+        assert repeated_requests(requests) <= repeated_requests(check_undisturbed[1]) + 4 * POINTS
+    assert set(running.requests) == set(check_undisturbed[1])
     assert not list((tmp_path / "home" / "state" / "checks").iterdir())
 
 
-def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return what visits are kept, without when they were."""
+def stored_visits(folder: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the stored visits without their times."""
     columns = {
         "visit": "stage, look, before, fresh, replicated, endangered, vulnerable, unrecoverable, unknown",
         "resource": "key, uri, mime, first_live, downloads, changes, digest",
@@ -236,54 +238,54 @@ def kept(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 @pytest.fixture(scope="module")
 def watch_undisturbed(
-    running: World, tmp_path_factory: pytest.TempPathFactory
+    running: Servers, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, list[tuple[object, ...]]], list[str]]:
-    """Visit it twice without any harm: what is kept, and what is asked."""
+    """Visit the site twice without a kill; return the stored visits and the requests."""
     folder = tmp_path_factory.mktemp("watch")
-    prepared(folder, running)
+    prepare(folder, running)
     for _ in range(2):
-        ended(folder, watch(running, folder))
-    found = kept(folder)
+        run_to_end(folder, watch(running, folder))
+    found = stored_visits(folder)
     assert [row[4:9] for row in found["visit"]] == [(8, 1, 23, 2, 0)] * 2
-    return found, list(running.asked)
+    return found, list(running.requests)
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_a_killed_visit_goes_on(
+def test_killed_visit_resumes(
     round_: int,
-    running: World,
+    running: Servers,
     starting: Commands,
     killer: RequestKiller,
     watch_undisturbed: tuple[dict[str, list[tuple[object, ...]]], list[str]],
     tmp_path: Path,
 ) -> None:
-    """Two visits keep what they keep without a kill, whichever of them was killed; nothing is left behind."""
-    prepared(tmp_path, running)
+    """The history is that of two undisturbed visits, whichever was killed; no files are left over."""
+    prepare(tmp_path, running)
     if round_ % 2:  # the second one looks at known pages first
-        ended(tmp_path, watch(running, tmp_path))
-    if kill_often(round_, watch(running, tmp_path), tmp_path, starting, killer, running, first=25):
-        ended(tmp_path, watch(running, tmp_path))
+        run_to_end(tmp_path, watch(running, tmp_path))
+    if kill_repeatedly(round_, watch(running, tmp_path), tmp_path, starting, killer, running, first=25):
+        run_to_end(tmp_path, watch(running, tmp_path))
     if not round_ % 2:
-        ended(tmp_path, watch(running, tmp_path))
-    assert kept(tmp_path) == watch_undisturbed[0]
+        run_to_end(tmp_path, watch(running, tmp_path))
+    assert stored_visits(tmp_path) == watch_undisturbed[0]
     # A look at the site, robots.txt and up to nine pages, is of one moment: it is made again if it was interrupted.
-    assert len(running.asked) <= len(watch_undisturbed[1]) + (10 + 4) * POINTS
-    is_looked_at = len(running.asked) <= len(watch_undisturbed[1]) + 4 * POINTS
+    assert len(running.requests) <= len(watch_undisturbed[1]) + (10 + 4) * POINTS
+    is_looked_at = len(running.requests) <= len(watch_undisturbed[1]) + 4 * POINTS
     print("nothing but what was on its way was asked again" if is_looked_at else "a look was made again")
-    assert set(running.asked) == set(watch_undisturbed[1])
+    assert set(running.requests) == set(watch_undisturbed[1])
     assert [each.name for each in tmp_path.glob("h.sqlite*")] == ["h.sqlite"]
 
 
 @pytest.mark.parametrize("after", [5, 50])
-def test_ctrl_c_ends_a_check_in_order(
+def test_interrupted_check_resumes(
     after: int,
-    running: World,
+    running: Servers,
     killer: RequestKiller,
     check_undisturbed: tuple[list[dict[str, Any]], list[str]],
     tmp_path: Path,
 ) -> None:
-    """The exit code is 130, nothing is printed as if it were done, and the same command goes on."""
-    prepared(tmp_path, running)
+    """The exit code is 130, no result is printed, and the same command resumes."""
+    prepare(tmp_path, running)
     environment = {
         "PATH": os.environ["PATH"], "UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org",
     }  # fmt: skip
@@ -296,5 +298,5 @@ def test_ctrl_c_ends_a_check_in_order(
     assert (process.returncode, output) == (130, b"")
     assert errors.strip().endswith(b"unlost: interrupted")
     assert not (tmp_path / "list.txt").exists()
-    assert ended(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
-    assert asked_twice(running.asked) <= asked_twice(check_undisturbed[1]) + 4
+    assert run_to_end(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
+    assert repeated_requests(running.requests) <= repeated_requests(check_undisturbed[1]) + 4

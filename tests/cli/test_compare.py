@@ -1,4 +1,4 @@
-"""Tests of `unlost compare` as its users run it."""
+"""`unlost compare`: output, options and exit codes."""
 
 import gzip
 import json
@@ -51,8 +51,8 @@ def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             file.write_text(text)
 
 
-def test_the_report() -> None:
-    """A sentence, the vector, the levels, what became of each kind."""
+def test_report_shows_headline_vector_and_levels() -> None:
+    """And the outcomes by media type."""
     done = unlost("compare", "original", "recovered", "--base", BASE)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
@@ -66,22 +66,22 @@ def test_the_report() -> None:
     assert any(line.split()[:4] == ["images", "1", "0", "0"] for line in lines)
 
 
-def test_penalties() -> None:
-    """For the whole, for a type, for addresses; the last that matches counts."""
+def test_penalties_change_the_difference() -> None:
+    """For the whole site, a type, or URLs; the last rule that matches counts."""
     words = ["compare", "original", "recovered", "--base", BASE, "--penalties", ".5,1,0"]
     assert b"with penalties    0.167    0.500  0.000  0.667" in unlost(*words).stdout
     words += ("--type-penalties", "image/*=1,0,0", "--uri-penalties", "gone/=1,.4,0")
     assert b"with penalties    0.167    0.233  0.000  0.400" in unlost(*words).stdout
 
 
-def test_how_much_is_similar_can_be_set() -> None:
-    """At 100 percent nothing that changed is almost identical."""
+def test_similarity_threshold_is_configurable() -> None:
+    """At 100 % no changed text is almost identical."""
     done = unlost("compare", "original", "recovered", "--base", BASE, "--similar", "100")
     assert b"almost identical among changed texts: 0 %" in done.stdout
 
 
-def test_for_programs() -> None:
-    """A line for each resource, then one that sums up."""
+def test_json_lists_resources_and_summary() -> None:
+    """One object for each resource, then the summary."""
     done = unlost("compare", "original", "recovered", "--base", BASE, "--json", "--penalties", "1,1,0")
     *rows, summary = [json.loads(line) for line in done.stdout.splitlines()]
     assert {row["event"] for row in rows} == {"resource"}
@@ -108,8 +108,8 @@ def test_for_programs() -> None:
     assert groups == {"HTML": 3, "images": 0, "other": 0}
 
 
-def test_a_list() -> None:
-    """The resources with the outcomes that were asked for, with tabs."""
+def test_list_selects_outcomes() -> None:
+    """The resources with the given outcomes, as TSV."""
     done = unlost("compare", "original", "recovered", "--base", BASE, "--list", "missing", "--list", "added")
     rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
     assert sorted((row[0], row[3]) for row in rows) == [
@@ -121,8 +121,8 @@ def test_a_list() -> None:
     assert unlost("compare", "original", "recovered", "--base", BASE, "--list", "all").stdout.count(b"\n") == 7
 
 
-def test_the_page(tmp_path: Path) -> None:
-    """It is written beside what is printed, the same each time, and the same as its command says."""
+def test_html_page_is_deterministic(tmp_path: Path) -> None:
+    """It is written in addition to the output, with the same bytes each time."""
     words = ("compare", "original", "recovered", "--base", BASE, "--html", "page.html")
     assert b"3 of 6 resources" in unlost(*words).stdout
     first = (tmp_path / "page.html").read_bytes()
@@ -134,7 +134,7 @@ def test_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("original", "original"), 2, "original and original are the same"),
         (("original", "link"), 2, "original and link are the same"),
@@ -156,48 +156,50 @@ def test_the_page(tmp_path: Path) -> None:
         (("empty", "recovered", "--base", BASE), 3, "empty: "),
     ],
 )
-def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
-    """In a line, before anything is done; nothing is printed as a result, and nothing is written."""
+def test_invalid_arguments_are_rejected(words: tuple[str, ...], code: int, message: str, tmp_path: Path) -> None:
+    """In one line; nothing is printed to stdout, and nothing is written."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("original")
     (tmp_path / "a.warc").write_bytes(record())
     (tmp_path / "hard.warc").hardlink_to("a.warc")
     before = sorted(tmp_path.rglob("*"))
     done = unlost("compare", *words)
-    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
     assert done.stdout == b""
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def fake(monkeypatch: pytest.MonkeyPatch, original: MemorySite, make_recovery: MemorySite) -> None:
-    """Have these sites read, whatever is there."""
-    monkeypatch.setattr(compare, "open_site", lambda path, **_: original if path.name == "original" else make_recovery)
+def mock_sites(monkeypatch: pytest.MonkeyPatch, original: MemorySite, recovered: MemorySite) -> None:
+    """Replace both sites."""
+    monkeypatch.setattr(compare, "open_site", lambda path, **_: original if path.name == "original" else recovered)
 
 
-def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """An empty site fails the check; that nothing was found is said."""
-    fake(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([]))
+def test_empty_recovery_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The message says that no resource was found."""
+    mock_sites(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([]))
     assert run(["compare", "original", "recovered"]) == 1
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"None of 1 resource came back.\n")
     assert b"recovered: no resource of a site is in it" in err
 
 
-def test_an_original_of_nothing_but_damage(
+def test_damaged_original_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Why there is nothing to compare with is said before it is."""
+    """First the damage, then that there is nothing to compare with."""
     original = MemorySite([])
     original.problems.add(Problem("bad-gzip", "original", None, 5, "cut"))
-    fake(monkeypatch, original, MemorySite([resource("a.example/")]))
+    mock_sites(monkeypatch, original, MemorySite([resource("a.example/")]))
     assert run(["compare", "original", "recovered"]) == 3
     first, second = capsysbinary.readouterr().err.splitlines()
     assert b"bad-gzip" in first
     assert b"nothing to compare with" in second
 
 
-def test_one_address_for_both_is_for_folders(tmp_path: Path) -> None:
-    """It is not asked of archive files, which know theirs; where neither is a folder, it is refused."""
+def test_base_applies_only_to_folders(tmp_path: Path) -> None:
+    """Archive files have their own URLs; without a folder, `--base` is rejected."""
     example = Path(__file__).parents[2] / "docs" / "examples" / "lost"
     first, second = example / "first" / "first.warc", example / "second" / "second.warc"
     (tmp_path / "original" / "roses.html").write_text("<p>other roses")
@@ -209,23 +211,25 @@ def test_one_address_for_both_is_for_folders(tmp_path: Path) -> None:
     assert (refused.returncode, b"--base is for folders" in refused.stderr) == (2, True)
 
 
-def test_nothing_in_common(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Most likely somebody compares two sites, or a folder has the wrong address."""
-    fake(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([resource("b.example/")]))
+def test_sites_without_common_urls_fail_with_a_hint(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Most likely these are two sites, or a folder has the wrong base."""
+    mock_sites(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([resource("b.example/")]))
     assert run(["compare", "original", "recovered"]) == 1
     err = capsysbinary.readouterr().err
     assert b"no URL in common, such as a.example/ and b.example/" in err
     assert b"--base" in err
 
 
-def test_what_could_not_be_read_is_said(
+def test_unreadable_parts_are_reported(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """The rest is compared, and the exit code is 5."""
-    original, make_recovery = MemorySite([resource("a.example/", b"1")]), MemorySite([resource("a.example/", b"1")])
+    original, recovered = MemorySite([resource("a.example/", b"1")]), MemorySite([resource("a.example/", b"1")])
     original.skipped = {"redirect": 3, "error": 2}
-    make_recovery.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
-    fake(monkeypatch, original, make_recovery)
+    recovered.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
+    mock_sites(monkeypatch, original, recovered)
     assert run(["compare", "original", "recovered"]) == 5
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"1 of 1 resource came back, unchanged.\n")
@@ -241,27 +245,27 @@ def test_what_could_not_be_read_is_said(
     assert "in <bdi>original</bdi> could not be read" not in page
 
 
-def test_texts_that_could_not_be_compared_are_said(
+def test_uncompared_texts_are_reported_by_reason(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """By the reason; a damaged document is a warning, a body that cannot be read any more is more than that."""
+    """A damaged document is a warning; a body that is no longer readable has exit code 5."""
     names = ("a.example/x.pdf", "a.example/y.pdf", "a.example/page")
     original = [resource(name, b"%PDF-1.4", "application/pdf") for name in names[:2]]
-    make_recovery = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
-    fake(monkeypatch, MemorySite(original), MemorySite(make_recovery))
+    recovered = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
+    mock_sites(monkeypatch, MemorySite(original), MemorySite(recovered))
     assert run(["compare", "original", "recovered"]) == 0
     assert b"2 texts were not compared: the document is damaged; first: http://a.example/x.pdf" in (
         capsysbinary.readouterr().err
     )
     original.append(resource(names[2], b"unreadable"))
-    make_recovery.append(resource(names[2], b"text"))
-    fake(monkeypatch, MemorySite(original), MemorySite(make_recovery))
+    recovered.append(resource(names[2], b"text"))
+    mock_sites(monkeypatch, MemorySite(original), MemorySite(recovered))
     assert run(["compare", "original", "recovered"]) == 5
     assert b"1 text was not compared: the file was changed meanwhile" in capsysbinary.readouterr().err
 
 
-def test_what_is_deflated_is_to_be_taken_out(tmp_path: Path) -> None:
-    """Bodies in a deflated member of a WACZ are matched and not compared; what to do is said."""
+def test_deflated_wacz_members_are_reported(tmp_path: Path) -> None:
+    """Their bodies are matched and not compared; the message has a workaround."""
     with ZipFile(tmp_path / "a.wacz", "w", ZIP_DEFLATED) as file:
         file.writestr("archive/a.warc", record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>one"))
     (tmp_path / "b.warc").write_bytes(record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two"))
@@ -270,13 +274,13 @@ def test_what_is_deflated_is_to_be_taken_out(tmp_path: Path) -> None:
     assert b"take it out of the ZIP" in done.stderr
 
 
-def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """No terminal acts on an address or a type, wherever it is printed; JSON is ASCII."""
+def test_hostile_names_are_escaped(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """A URL or media type never controls a terminal; JSON is ASCII."""
     evil = "\x1b]0;owned\x07\u202e\x9b31m\r\n\t\x00\udcff<script>"
     original = MemorySite([resource(f"a.example/{evil}", b"1", f"text/{evil}"), resource("a.example/b", b"unreadable")])
-    make_recovery = MemorySite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
-    make_recovery.skipped = {evil: 1}
-    fake(monkeypatch, original, make_recovery)
+    recovered = MemorySite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
+    recovered.skipped = {evil: 1}
+    mock_sites(monkeypatch, original, recovered)
     for more in ([], ["--list", "all"], ["--json"], ["--html", "page.html"]):
         run(["compare", "original", "recovered", *more])
         out, err = (text.decode() for text in capsysbinary.readouterr())
@@ -289,13 +293,13 @@ def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.Cap
     assert Path("page.html").read_bytes().decode().replace("\n", "").isprintable()
 
 
-def test_whoever_is_not_needed_stops(
+def test_failure_of_one_site_stops_reading_the_other(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Where one of the two cannot be read, or somebody interrupts, the other is not read to its end."""
+    """It is not read to its end."""
     began: list[float] = []
 
-    def opened(path: Path, *, on_read: Callable[[int], None], **_: object) -> MemorySite:
+    def open_site(path: Path, *, on_read: Callable[[int], None], **_: object) -> MemorySite:
         if path.name == "original":
             raise InputError("original: no site at all")
         began.append(time.monotonic())
@@ -303,14 +307,14 @@ def test_whoever_is_not_needed_stops(
             on_read(1)
         raise AssertionError("it was read to its end")
 
-    monkeypatch.setattr(compare, "open_site", opened)
+    monkeypatch.setattr(compare, "open_site", open_site)
     assert run(["compare", "original", "recovered"]) == 3
     assert capsysbinary.readouterr().err == b"unlost: original: no site at all\n"
     assert time.monotonic() - began[0] < 10
 
 
-def test_help_waits_for_nothing() -> None:
-    """The libraries that format tables, store jobs and read documents are imported only when they are needed."""
+def test_import_loads_no_heavy_modules() -> None:
+    """Rendering and documents are imported on first use."""
     import subprocess
     import sys
 
@@ -318,8 +322,8 @@ def test_help_waits_for_nothing() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
 
 
-def test_a_recovery_is_compared_with_what_it_came_from(tmp_path: Path) -> None:
-    """Two archives have more of the site together than one of them."""
+def test_recovery_is_compared_with_its_source(tmp_path: Path) -> None:
+    """Two archives have more of the site than one of them."""
     example = Path(__file__).parents[2] / "docs" / "examples" / "lost"
     made = unlost("recover", "http://www.lost.example/", "--archives", str(example / "archives.toml"), "-o", "back")
     assert made.returncode == 0, made.stderr
@@ -340,8 +344,8 @@ def test_a_recovery_is_compared_with_what_it_came_from(tmp_path: Path) -> None:
     assert sorted((each, each.stat().st_mtime_ns) for each in (tmp_path / "back").rglob("*")) == before
 
 
-def test_a_page_may_lie_beside_what_a_recovery_has(tmp_path: Path) -> None:
-    """Again and again: it is no part of what is compared."""
+def test_html_page_in_a_recovery_folder_is_not_compared(tmp_path: Path) -> None:
+    """It can be written again."""
     example = Path(__file__).parents[2] / "docs/examples/lost"
     url = "http://www.lost.example/"
     assert unlost("recover", url, "--archives", str(example / "archives.toml"), "-o", "back").returncode == 0
@@ -350,8 +354,8 @@ def test_a_page_may_lie_beside_what_a_recovery_has(tmp_path: Path) -> None:
     assert (tmp_path / "back" / "page.html").exists()
 
 
-def test_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C while a large file is read ends it within moments, with one line and no page."""
+def test_interruption_leaves_no_page(tmp_path: Path) -> None:
+    """Ctrl-C while a large file is read stops within moments, with one line on stderr."""
     with (tmp_path / "original" / "large.bin").open("wb") as file:
         file.truncate(1 << 40)  # of which the disk has nothing: to read it all would take hours
     command = [str(UNLOST), "compare", "original", "recovered", "--base", BASE, "--html", "page.html"]
@@ -385,7 +389,7 @@ def recovery(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["site", "site.zip", "site.tar.gz", "site.tar"])
 @pytest.mark.parametrize("options", [(), ("--as", "hosting"), ("--windows-names",), ("--no-rewrite",)])
-def test_what_export_writes_is_compared(recovery: Path, tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+def test_exports_equal_their_recovery(recovery: Path, tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
     """Every file is matched with its URL, and rewritten links are no change."""
     place = tmp_path / (name if name != "site.tar" else "site.tar.gz")
     assert unlost("export", str(recovery), "--to", str(place), *options).returncode == 0
@@ -399,8 +403,8 @@ def test_what_export_writes_is_compared(recovery: Path, tmp_path: Path, name: st
     assert summary["resources"]["missing"] == 0
 
 
-def test_an_export_that_was_changed(recovery: Path, tmp_path: Path) -> None:
-    """Edited files are changed, deleted ones missing, new ones added; the texts are compared."""
+def test_modified_export_is_compared(recovery: Path, tmp_path: Path) -> None:
+    """Edited files are changed, deleted ones missing, new ones added."""
     assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
     site = tmp_path / "site"
     (changed,) = site.glob("a-x=1*")
@@ -416,8 +420,8 @@ def test_an_export_that_was_changed(recovery: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", ["zip", "tar"])
-def test_packages_without_a_manifest(tmp_path: Path, pack: str) -> None:
-    """The files of a site in any zip or tar file are read with --base; without it, the command says what is missing."""
+def test_packages_without_manifest_need_a_base(tmp_path: Path, pack: str) -> None:
+    """Any zip or tar file is read with `--base`."""
     place = Path(shutil.make_archive(str(tmp_path / "packed"), pack, tmp_path / "recovered"))
     done = unlost("compare", "original", str(place), "--original-base", BASE)
     assert done.returncode == 2
@@ -436,20 +440,20 @@ def test_packages_without_a_manifest(tmp_path: Path, pack: str) -> None:
         ("a.tgz", gzip.compress(b"x" * 5000)[:-20]),
     ],
 )
-def test_packages_that_are_damaged(tmp_path: Path, name: str, content: bytes) -> None:
-    """They cannot be read, and nothing is said to be missing."""
+def test_damaged_packages_are_rejected(tmp_path: Path, name: str, content: bytes) -> None:
+    """No resource is reported as missing."""
     (tmp_path / name).write_bytes(content)
     done = unlost("compare", "original", name, "--original-base", BASE)
     assert (done.returncode, done.stdout) == (3, b""), done.stderr
     assert done.stderr.startswith(f"unlost: {name}: damaged".encode())
 
 
-def test_a_manifest_that_is_damaged(recovery: Path, tmp_path: Path) -> None:
-    """It is named with its line, and nothing is said to be missing."""
+def test_damaged_manifest_is_rejected(recovery: Path, tmp_path: Path) -> None:
+    """The message has its line, and no resource is reported as missing."""
     assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
     manifest = tmp_path / "site" / MANIFEST_NAME
     lines = manifest.read_bytes().splitlines(keepends=True)
-    for text, said in (
+    for text, message in (
         (b"".join([lines[0], b"[]\n"]), b":2: expected an object in JSON"),
         (b"".join([lines[0], b"{}\n"]), b":2: expected an entry of a manifest"),
         (lines[0].replace(b": 1", b": 2"), b"expected a manifest of version 1"),
@@ -458,11 +462,11 @@ def test_a_manifest_that_is_damaged(recovery: Path, tmp_path: Path) -> None:
         manifest.write_bytes(text)
         done = unlost("compare", str(recovery), "site")
         assert (done.returncode, done.stdout) == (3, b"")
-        assert said in done.stderr
+        assert message in done.stderr
 
 
-def test_two_sites_with_nothing_in_common_fail(tmp_path: Path) -> None:
-    """Two sites without a common URL fail the check, with a hint."""
+def test_folders_without_common_urls_fail_with_a_hint(tmp_path: Path) -> None:
+    """And so does a file without resources."""
     done = unlost("compare", "original", "recovered", "--original-base", BASE, "--recovered-base", "http://b.example/")
     assert done.returncode == 1
     assert b"the two have no URL in common, such as a.example/" in done.stderr

@@ -8,7 +8,7 @@ from tests.cli.run import UNLOST, unlost
 
 
 def test_bash_completes_commands_and_options() -> None:
-    """What is printed is taken by bash, which then asks `unlost` for words that go on."""
+    """The script runs in bash, which calls `unlost` for completions."""
     printed = unlost("completion", "bash")
     assert printed.returncode == 0
     ask = (
@@ -23,12 +23,12 @@ def test_bash_completes_commands_and_options() -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_are_told_the_same_way(shell: str) -> None:
-    """Each script names the variable by which `unlost` answers."""
+def test_scripts_of_other_shells(shell: str) -> None:
+    """Each script sets the variable by which `unlost` completes."""
     assert f"_UNLOST_COMPLETE={shell}_complete" in unlost("completion", shell).stdout.decode()
 
 
-def test_another_shell_is_refused() -> None:
-    """Those that are known are named."""
+def test_unknown_shell_is_rejected() -> None:
+    """The message has the known ones."""
     done = unlost("completion", "tcsh")
     assert (done.returncode, b"'bash', 'zsh', 'fish'" in done.stderr) == (2, True)

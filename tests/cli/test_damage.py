@@ -1,4 +1,4 @@
-"""Damage never replaces a good file: nothing is written unless the user allows it."""
+"""Damaged input never replaces a good output: nothing is written unless `--allow-partial` is given."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ BUILDERS = {
 
 
 def truncated(data: bytes) -> bytes:
-    """Return a gzip file without its second half."""
+    """Return the first half of a gzip file."""
     whole = gzip.compress(data)
     return whole[: len(whole) // 2]
 
@@ -42,15 +42,15 @@ def corrupt(data: bytes) -> bytes:
 
 
 def without_magic(data: bytes) -> bytes:
-    """Return a gzip file in which a member has lost its magic bytes: all that follows is lost with it."""
+    """Return a gzip file with a member without magic bytes: everything after it is lost."""
     middle = len(data) // 2
     return gzip.compress(data[:middle]) + b"xx" + gzip.compress(data[middle:])[2:]
 
 
 @pytest.mark.parametrize("command", BUILDERS)
 @pytest.mark.parametrize("damage", [truncated, corrupt, without_magic])
-def test_damage_writes_nothing_unless_allowed(command: str, damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """The exit code is 3 then, and 5 if what can be read was used."""
+def test_damaged_input_needs_allow_partial(command: str, damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """The exit code is 3 without it, and 5 with it."""
     file, output = tmp_path / "file.gz", tmp_path / "output"
     file.write_bytes(damage(LINES))
     output.write_bytes(GOOD)
@@ -69,8 +69,8 @@ CDX = b"".join(b"com,a)/%06d 20140102030405 http://a.com/ text/html 200 A - 7 a.
 
 @pytest.mark.parametrize("command", BUILDERS)
 @pytest.mark.parametrize("text", [LINES, CDX, b" CDX N b a m s k r V g\n" + CDX], ids=["cdxj", "cdx", "header"])
-def test_text_that_ends_in_the_middle_of_a_row_is_damaged(command: str, text: bytes, tmp_path: Path) -> None:
-    """More rows may be missing. A last line without line end that can be read is sound."""
+def test_truncated_last_row_is_damage(command: str, text: bytes, tmp_path: Path) -> None:
+    """More rows may be missing. A readable last line without line end is sound."""
     file, output = tmp_path / "file", tmp_path / "output"
     output.write_bytes(GOOD)
     file.write_bytes(text[:-20])
@@ -84,8 +84,8 @@ def test_text_that_ends_in_the_middle_of_a_row_is_damaged(command: str, text: by
 
 
 @pytest.mark.parametrize("command", BUILDERS)
-def test_a_file_without_a_good_line_is_always_an_error(command: str, tmp_path: Path) -> None:
-    """Also where damage is allowed, and next to a good file."""
+def test_file_without_valid_rows_is_rejected(command: str, tmp_path: Path) -> None:
+    """Also with `--allow-partial`."""
     bad, output = tmp_path / "bad.cdxj", tmp_path / "output"
     bad.write_bytes(b'com,a)/ 2014 {"url\n' * 9)
     output.write_bytes(GOOD)
@@ -96,8 +96,8 @@ def test_a_file_without_a_good_line_is_always_an_error(command: str, tmp_path: P
 
 @pytest.mark.parametrize("command", ["map build", "filter build", "profile build"])
 @pytest.mark.parametrize("text", [b"", b" CDX N b a\n"])
-def test_empty_input_is_an_error(command: str, text: bytes, tmp_path: Path) -> None:
-    """A map or filter of nothing denies every page."""
+def test_empty_input_is_rejected(command: str, text: bytes, tmp_path: Path) -> None:
+    """A map or filter of nothing denies every page. One empty file among others is accepted."""
     file, output = tmp_path / "empty.cdx", tmp_path / "output"
     file.write_bytes(text)
     done = unlost(*BUILDERS[command], str(file), "-o", str(output))
@@ -108,8 +108,8 @@ def test_empty_input_is_an_error(command: str, text: bytes, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("command", BUILDERS)
-def test_max_bad_is_a_share_of_the_lines(command: str, tmp_path: Path) -> None:
-    """More than that, and nothing is written; without it, bad lines are counted, and the exit code is 5."""
+def test_max_bad_limits_the_share_of_bad_lines(command: str, tmp_path: Path) -> None:
+    """Above it nothing is written; without it bad lines are counted, and the exit code is 5."""
     file, output = tmp_path / "file.cdxj", tmp_path / "output"
     file.write_bytes(LINES + b"bad line\n" * 1000)
     arguments = [*BUILDERS[command], str(file), "-o", str(output)]
@@ -122,8 +122,8 @@ def test_max_bad_is_a_share_of_the_lines(command: str, tmp_path: Path) -> None:
         assert unlost(*arguments, "--max-bad", share).returncode == 2
 
 
-def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
-    """A map without one of its inputs would pass for a whole one."""
+def test_missing_input_needs_allow_partial(tmp_path: Path) -> None:
+    """A map without one of its inputs would pass for a complete one."""
     output = tmp_path / "output"
     arguments = ["map", "build", str(PAGES), str(tmp_path / "missing"), "-o", str(output)]
     assert unlost(*arguments).returncode == 3
@@ -135,15 +135,15 @@ def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("build", [build_map, build_filter])
-def test_no_inputs_are_an_error(build: Callable[..., object], tmp_path: Path) -> None:
-    """Commands need one; a list that a program makes may be empty."""
+def test_empty_list_of_inputs_is_rejected(build: Callable[..., object], tmp_path: Path) -> None:
+    """Commands require one; a list that a program passes may be empty."""
     with pytest.raises(InputError, match="no inputs: nothing was written"):
         build([], tmp_path / "output")
     assert not list(tmp_path.iterdir())
 
 
-def test_urls_next_to_an_index_are_refused(tmp_path: Path) -> None:
-    """One of them is most likely a mistake."""
+def test_url_list_with_an_index_is_rejected(tmp_path: Path) -> None:
+    """Most likely one of them is a mistake; `--input mixed` allows it."""
     urls, output = tmp_path / "urls.txt", tmp_path / "output"
     urls.write_text("http://a.com/\nhttp://b.com/\n")
     done = unlost("map", "build", str(PAGES), str(urls), "-o", str(output))
@@ -153,8 +153,8 @@ def test_urls_next_to_an_index_are_refused(tmp_path: Path) -> None:
     assert unlost("map", "build", str(PAGES), str(urls), "--input", "mixed", "-o", str(output)).returncode == 0
 
 
-def test_rows_of_an_index_are_never_urls(tmp_path: Path) -> None:
-    """Also if the user says so: the keys would be garbage, and what is held would be denied."""
+def test_index_rows_are_never_read_as_urls(tmp_path: Path) -> None:
+    """Also with `--input urls`: the keys would be garbage, and archived pages would be denied."""
     file, output = tmp_path / "file", tmp_path / "output"
     cdx = b"com,a)/ 20140102030405 http://a.com/ text/html 200 AAAA - - 10 20 a.warc.gz\n"
     file.write_bytes(b"http://b.com/\n" + LINES[:200] + cdx)
@@ -163,15 +163,15 @@ def test_rows_of_an_index_are_never_urls(tmp_path: Path) -> None:
     assert rows(output) == ["* 1", "com,b)/ 1"]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_url(tmp_path: Path) -> None:
-    """Editors put it there, and the first page must not be denied."""
+def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    """The first page must not be denied."""
     file, output = tmp_path / "urls.txt", tmp_path / "output"
     file.write_bytes(b"\xef\xbb\xbfhttp://a.com/x\nhttp://b.com/\n")
     assert unlost("map", "build", str(file), "-o", str(output)).returncode == 0
     assert rows(output) == ["* 2", "com,a)/x 1", "com,b)/ 1"]
 
 
-def test_a_table_needs_its_column(tmp_path: Path) -> None:
+def test_table_needs_a_column(tmp_path: Path) -> None:
     """Without it, whole rows would become keys."""
     file, output = tmp_path / "table.tsv", tmp_path / "output"
     file.write_text("1356998400\tpics\thttp://a.com/\n")
@@ -181,8 +181,8 @@ def test_a_table_needs_its_column(tmp_path: Path) -> None:
     assert rows(output) == ["* 1", "com,a)/ 1"]
 
 
-def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
-    """The same file under another name is the same file."""
+def test_output_replaces_an_input_only_with_force(tmp_path: Path) -> None:
+    """Also under another name."""
     map_file, link, index = build(tmp_path), tmp_path / "link", tmp_path / "index.cdxj"
     before = map_file.read_bytes()
     link.symlink_to(map_file)
@@ -224,8 +224,8 @@ RECORD = (
 )
 
 
-def test_index_build_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Neither for a damaged WARC nor for a ZipNum of which one file cannot be written."""
+def test_failed_index_build_leaves_no_files(tmp_path: Path) -> None:
+    """For a damaged WARC, and for a ZipNum of which one file cannot be written."""
     warc = tmp_path / "a.warc.gz"
     warc.write_bytes(gzip.compress(RECORD) + gzip.compress(RECORD)[:-20])
     for name in ("a.cdxj", "a.idx"):
@@ -242,8 +242,8 @@ def test_index_build_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.warc.gz", "b.loc"]
 
 
-def test_index_build_skips_what_cannot_be_read_only_if_allowed(tmp_path: Path) -> None:
-    """As `map build` does. If nothing can be read, nothing is written."""
+def test_index_build_skips_unreadable_files_with_allow_partial(tmp_path: Path) -> None:
+    """If no file is readable, nothing is written."""
     warc, missing, output = tmp_path / "a.warc", tmp_path / "missing.warc", tmp_path / "a.cdxj"
     warc.write_bytes(RECORD)
     arguments = ["index", "build", str(missing), "-o", str(output), "--allow-partial"]
@@ -267,14 +267,14 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """A pipe as well as a file, detected as any other."""
+def test_dash_reads_standard_input(command: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """A pipe and a file, detected as any other."""
     data = compress(PAGES.read_bytes())
     (tmp_path / "file").write_bytes(data)
     environment = os.environ | {"PYTHONUTF8": "1", "TMPDIR": str(tmp_path), "SOURCE_DATE_EPOCH": "0"}
     results = []
     with (tmp_path / "file").open("rb") as file:
-        for given in ({"input": data}, {"stdin": file}):
+        for stream in ({"input": data}, {"stdin": file}):
             done = subprocess.run(
                 [UNLOST, *COMMANDS[command]],
                 capture_output=True,
@@ -282,7 +282,7 @@ def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], byte
                 cwd=tmp_path,
                 env=environment,
                 timeout=60,
-                **given,
+                **stream,
             )
             made = [each for each in tmp_path.iterdir() if each.name.startswith("output")]
             results.append((done.returncode, done.stdout, [each.read_bytes() for each in made]))
@@ -292,7 +292,7 @@ def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], byte
 
 
 def test_standard_input_is_detected_and_read_once(tmp_path: Path) -> None:
-    """URLs need no --input; twice the same pipe is a mistake. Messages do not name the temporary file."""
+    """Without `--input`; `-` twice is rejected; messages do not have the temporary file."""
     output = tmp_path / "output"
     refused = unlost("map", "build", "-", "-o", str(output), stdin=truncated(LINES))
     assert refused.stderr.startswith(b"unlost: standard input:"), refused.stderr
@@ -304,7 +304,7 @@ def test_standard_input_is_detected_and_read_once(tmp_path: Path) -> None:
     assert b"yes" in unlost("map", "lookup", "-", "http://a.com/", stdin=map_text).stdout
 
 
-def test_map_check_refuses_what_lookups_refuse(tmp_path: Path) -> None:
+def test_map_check_rejects_what_lookup_rejects(tmp_path: Path) -> None:
     """An index is not a sound map."""
     header = b" CDX N b a m s k r M S V g\n"
     cdx = b"com,a)/ 20140102030405 http://a.com/ text/html 200 AAAA - - 10 20 a.warc.gz\n"

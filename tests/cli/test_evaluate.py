@@ -1,4 +1,4 @@
-"""`unlost evaluate` as a process: what is refused, exit codes, and reports."""
+"""`unlost evaluate` as a process: invalid options, exit codes and reports."""
 
 import json
 import os
@@ -15,7 +15,7 @@ QUERIES = "docs/examples/asked.txt"
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ([], "give what is held"),
         (["--index", INDEX, "--archive", f"a={INDEX}"], "give what is held"),
@@ -31,15 +31,15 @@ QUERIES = "docs/examples/asked.txt"
         (["--index", INDEX, "--queries", QUERIES, "-o", INDEX], "a report is a folder"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(options: list[str], said: str) -> None:
-    """With exit code 2 and a sentence that says what to give."""
+def test_invalid_options_are_rejected(options: list[str], message: str) -> None:
+    """With exit code 2 and what to give instead."""
     done = unlost("evaluate", *options)
     assert done.returncode == 2
-    assert said in done.stderr.decode()
+    assert message in done.stderr.decode()
 
 
-def test_everything_in_one_report(tmp_path: Path) -> None:
-    """All policies, all pairs, filters, budgets and growth: one JSON object each, a folder with a page."""
+def test_report_has_all_configurations(tmp_path: Path) -> None:
+    """Policies, weights, filters, budgets and growth: one JSON object each, and a folder with a page."""
     folder = tmp_path / "report"
     done = unlost(
         "evaluate", "--index", INDEX, "--queries", QUERIES, "--policies", "all", "--weights", "all", "--bits", "1,8",
@@ -54,8 +54,8 @@ def test_everything_in_one_report(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["growth.csv", "report.html", "report.json", "results.csv"]
 
 
-def test_several_archives(tmp_path: Path) -> None:
-    """Each has its table, and the requests that are saved have one of their own."""
+def test_several_archives_have_separate_tables(tmp_path: Path) -> None:
+    """And one for the requests to all of them."""
     other = tmp_path / "other.txt"
     other.write_text("http://nowhere.example/\n")
     done = unlost("evaluate", "--archive", f"a={INDEX}", "--archive", f"b={other}", "--queries", QUERIES)
@@ -66,8 +66,8 @@ def test_several_archives(tmp_path: Path) -> None:
     assert "Requests to all archives" in text
 
 
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends the work with code 130; neither a report nor temporary files are left."""
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130, without report or temporary files."""
     pipe, report, temporary = tmp_path / "pipe", tmp_path / "report", tmp_path / "tmp"
     os.mkfifo(pipe)
     temporary.mkdir()
@@ -96,8 +96,8 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     ],
     ids=lambda arguments: " ".join(arguments[:3]),
 )
-def test_a_pipe_that_would_be_read_twice_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """Before anybody waits for what never comes again."""
+def test_pipe_that_is_read_twice_is_rejected(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Before it is opened."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     done = unlost(*arguments, str(pipe))

@@ -1,4 +1,4 @@
-"""What is wrong on the command line ends with 2, input that cannot be read with 3, lines that were skipped with 5."""
+"""Exit codes: 2 for a wrong command line, 3 for unreadable input, 5 for skipped lines."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from unlost.cli import run
 ROOT = Path(__file__).parents[2]
 LOST = str(ROOT / "docs" / "examples" / "lost" / "archives.toml")
 
-ON_THE_COMMAND_LINE = {
+INVALID_ARGUMENTS = {
     "recover: another scheme": "recover ftp://lost.example/",
     "recover: no host": "recover http://",
     "recover: a date": "recover http://lost.example/ --at 20x",
@@ -43,7 +43,7 @@ ON_THE_COMMAND_LINE = {
     "vault advance: a date": "vault pack urls.txt --pages page.html --vault new --date 20x",
     "compare: an address": "compare one two --base ftp://lost.example/",
 }
-IN_WHAT_IS_READ = {
+INVALID_FILES = {
     "recover": f"recover http://lost.example/ --urls bad.txt --archives {LOST}",
     "check": f"check --urls bad.txt --archives {LOST}",
     "watch": f"watch bad.txt --once --archives {LOST}",
@@ -52,7 +52,7 @@ IN_WHAT_IS_READ = {
     "recover: an expression": f"recover http://lost.example/ --exclude-from bad.re --archives {LOST}",
     "map build": "map build bad.txt -o new.ukvs",
 }
-SKIPPED = {
+SKIPPED_LINES = {
     "harvest": "harvest --urls bad.txt -o new",
     "map lookup": "map lookup map.ukvs --batch bad.txt",
     "filter lookup": "filter lookup held.filter --batch bad.txt",
@@ -66,8 +66,8 @@ SKIPPED = {
 
 
 @pytest.fixture(autouse=True)
-def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """Work in a folder with a map, a filter, a profile, and a list of addresses that are none."""
+def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Work in a folder with a map, a filter, a profile, and a list of invalid URLs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
     row = 'com,example)/ 20200101000000 {"url": "http://example.com/", "status": "200"}\n'
@@ -90,39 +90,39 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     capfd.readouterr()
 
 
-@pytest.mark.parametrize("mistake", ON_THE_COMMAND_LINE)
-def test_a_mistake_on_the_command_line_ends_with_2(mistake: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """Whatever it is: an address, a date, the name of an archive or a policy. Nothing is printed but what is wrong."""
-    assert run(ON_THE_COMMAND_LINE[mistake].split()) == 2
-    printed, said = capfd.readouterr()
-    assert printed == ""
-    assert "SURT" not in said or "unsurt" in mistake, said
-    assert "found" in said or "expected" in said or "There are" in said, said
+@pytest.mark.parametrize("mistake", INVALID_ARGUMENTS)
+def test_invalid_arguments_exit_with_2(mistake: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """A URL, a date, an archive id or a policy; stdout is empty."""
+    assert run(INVALID_ARGUMENTS[mistake].split()) == 2
+    stdout, stderr = capfd.readouterr()
+    assert stdout == ""
+    assert "SURT" not in stderr or "unsurt" in mistake, stderr
+    assert "found" in stderr or "expected" in stderr or "There are" in stderr, stderr
 
 
 @pytest.mark.parametrize("command", ["recover", "check", "watch --once", "timemap", "timegate", "uri surt"])
-def test_an_address_with_nothing_in_it(command: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """Such as a variable that a script has not set: it is told as that, and nothing is visited."""
+def test_empty_url_is_rejected(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Such as an unset variable of a script; nothing is visited."""
     archives = [] if command == "uri surt" else ["--archives", LOST]
     assert run([*command.split(), *archives, "--", ""]) == 2
     assert capfd.readouterr().err == "unlost: empty: expected an address such as http://example.com/\n"
 
 
-@pytest.mark.parametrize("command", IN_WHAT_IS_READ)
-def test_the_same_in_a_file_ends_with_3(command: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """The file and the line are named."""
-    assert run(IN_WHAT_IS_READ[command].split()) == 3
+@pytest.mark.parametrize("command", INVALID_FILES)
+def test_invalid_files_exit_with_3(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The message has the file and the line."""
+    assert run(INVALID_FILES[command].split()) == 3
     assert re.search(r"bad\.(txt|re):1\b", capfd.readouterr().err)
 
 
-@pytest.mark.parametrize("command", SKIPPED)
-def test_lines_that_are_skipped_end_with_5(command: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """The rest is done, and the first of them is named."""
-    assert run(SKIPPED[command].split()) == 5
+@pytest.mark.parametrize("command", SKIPPED_LINES)
+def test_skipped_lines_exit_with_5(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The others are processed, and the message has the first skipped line."""
+    assert run(SKIPPED_LINES[command].split()) == 5
     assert re.search(r"(bad|some)\.(txt|cdxj):[12]\b", capfd.readouterr().err)
 
 
-def test_of_both_the_file_counts(capfd: pytest.CaptureFixture[str]) -> None:
-    """Where addresses on the command line and in a list are wrong, what could be read was dealt with."""
+def test_skipped_lines_take_precedence_over_invalid_arguments(capfd: pytest.CaptureFixture[str]) -> None:
+    """If both occur, the readable URLs were processed."""
     assert run(["map", "lookup", "map.ukvs", "http://", "--batch", "bad.txt"]) == 5
     assert capfd.readouterr().err.count("\n") == 2

@@ -1,4 +1,4 @@
-"""Tests of `unlost export` as its users run it, on a site that `unlost recover` brought back."""
+"""`unlost export` of a site that `unlost recover` recovered."""
 
 import json
 import os
@@ -25,16 +25,16 @@ FILES = {"index.html", *(f"{number}.{ending}" for number in range(PAGES) for end
 
 @pytest.fixture(scope="module")
 def recovery(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recover the sample site once."""
-    place = tmp_path_factory.mktemp("sample")
+    """Recover the site once."""
+    place = tmp_path_factory.mktemp("village")
     with serve_site(SITE) as found:
         command = Command(found.registry(place), place / "lost.recovery", place / "home")
         assert command.run(ROOT).code == 0
     return command.folder
 
 
-def test_a_folder(recovery: Path, tmp_path: Path) -> None:
-    """All pages and images are there, links lead from file to file, and the command says where to begin."""
+def test_folder_has_all_files_and_relative_links(recovery: Path, tmp_path: Path) -> None:
+    """The summary has the start page and the number of dangling links."""
     done = unlost("export", str(recovery), "--to", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     files = {str(file.relative_to(tmp_path / "site")) for file in (tmp_path / "site").rglob("*") if file.is_file()}
@@ -43,14 +43,14 @@ def test_a_folder(recovery: Path, tmp_path: Path) -> None:
     assert '<a href="3.html">' in front
     assert '<a href="nowhere.html">' in front, "where its file would be"
     assert (tmp_path / "site" / "3.gif").read_bytes() == SITE.resources["lost.example/3.gif"].held[0].body
-    said = done.stderr.decode()
-    assert f"{len(FILES)} files" in said
-    assert "1 link to pages and parts of the site that were not recovered" in said
-    assert "begin with index.html" in said
+    stderr = done.stderr.decode()
+    assert f"{len(FILES)} files" in stderr
+    assert "1 link to pages and parts of the site that were not recovered" in stderr
+    assert "begin with index.html" in stderr
 
 
-def test_packed(recovery: Path, tmp_path: Path) -> None:
-    """A zip and a tar file hold the same."""
+def test_zip_and_tar_have_all_files(recovery: Path, tmp_path: Path) -> None:
+    """And the manifest."""
     for name in ("site.zip", "site.tar.gz"):
         assert unlost("export", str(recovery), "--to", str(tmp_path / name)).returncode == 0
     with zipfile.ZipFile(tmp_path / "site.zip") as packed:
@@ -60,21 +60,21 @@ def test_packed(recovery: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["site.wacz", "site.warc.gz"])
-def test_archive_files(recovery: Path, tmp_path: Path, name: str) -> None:
-    """What was chosen goes into an archive file as it is."""
+def test_archive_files_have_all_captures(recovery: Path, tmp_path: Path, name: str) -> None:
+    """Unchanged."""
     done = unlost("export", str(recovery), "--to", str(tmp_path / name), "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["copies"] == len(FILES)
-    assert told["bytes"] == (tmp_path / name).stat().st_size
+    result = json.loads(done.stdout)
+    assert result["copies"] == len(FILES)
+    assert result["bytes"] == (tmp_path / name).stat().st_size
 
 
-def test_json(recovery: Path, tmp_path: Path) -> None:
-    """The numbers for programs."""
+def test_json_has_all_counts(recovery: Path, tmp_path: Path) -> None:
+    """And the start page."""
     done = unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--json")
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     sizes = sum(file.stat().st_size for file in (tmp_path / "site").iterdir() if file.name != MANIFEST_NAME)
-    assert told == {
+    assert result == {
         "to": str(tmp_path / "site"),
         "files": len(FILES),
         "bytes": sizes,
@@ -88,8 +88,8 @@ def test_json(recovery: Path, tmp_path: Path) -> None:
     }
 
 
-def test_a_mirror(recovery: Path, tmp_path: Path) -> None:
-    """Without rewriting, every file holds what the archive had."""
+def test_without_rewriting_bodies_are_unchanged(recovery: Path, tmp_path: Path) -> None:
+    """Every file is the body of the capture."""
     assert unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--no-rewrite").returncode == 0
     for name, resource in SITE.resources.items():
         if resource.held:
@@ -97,17 +97,17 @@ def test_a_mirror(recovery: Path, tmp_path: Path) -> None:
             assert (tmp_path / "site" / path).read_bytes() == resource.held[0].body
 
 
-def test_for_hosting(recovery: Path, tmp_path: Path) -> None:
-    """Files for servers are beside those of the site, and told."""
+def test_hosting_files_are_listed(recovery: Path, tmp_path: Path) -> None:
+    """They are written next to the files of the site."""
     done = unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--as", "hosting", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)["hosting"]
-    assert {".htaccess", "_redirects"} <= set(told)
-    assert all((tmp_path / "site" / name).is_file() for name in told)
+    names = json.loads(done.stdout)["hosting"]
+    assert {".htaccess", "_redirects"} <= set(names)
+    assert all((tmp_path / "site" / name).is_file() for name in names)
 
 
-def test_names_for_windows(tmp_path: Path) -> None:
-    """With the option, no name is one that Windows refuses; how many were changed, and why, is told."""
+def test_windows_names_are_valid_on_windows(tmp_path: Path) -> None:
+    """The changed names are counted by reason."""
     copies = [SampleCapture(f"{OTHER_ROOT}{tail}", b"x") for tail in ("aux.html", "a.php?x=1", "B.html", "b.html")]
     folder = make_recovery(tmp_path / "r", copies)
     done = unlost("export", str(folder), "--to", str(tmp_path / "site"), "--windows-names", "--json")
@@ -116,8 +116,8 @@ def test_names_for_windows(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["renamed"] == {"ending": 1, "letter-case": 1, "letters": 1, "query": 1}
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """The rest is exported, and the exit code is 5."""
+def test_truncated_warc_exports_the_rest(tmp_path: Path) -> None:
+    """The exit code is 5."""
     folder = make_recovery(tmp_path / "r", [SampleCapture(f"{OTHER_ROOT}{number}", b"x" * 999) for number in range(3)])
     (warc,) = (folder / "warc").iterdir()
     warc.write_bytes(warc.read_bytes()[: warc.stat().st_size // 2])
@@ -139,10 +139,10 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         ([], 2, "Missing option '--to'"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_options_are_rejected(
     recovery: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: int, message: str
 ) -> None:
-    """Each says what was expected, and nothing is written."""
+    """The message says what was expected, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
@@ -152,8 +152,8 @@ def test_what_is_refused(
 
 
 @pytest.mark.parametrize("name", ["site", "site.zip"])
-def test_ctrl_c(tmp_path: Path, name: str) -> None:
-    """It ends with 130 and a line that says so, and nothing is left of what was begun."""
+def test_interruption_leaves_no_files(tmp_path: Path, name: str) -> None:
+    """Ctrl-C ends it with 130 and one line."""
     first = f"{OTHER_ROOT}0.bin"
     copies = [SampleCapture(first, bytes(8 << 20), "image/png")]
     copies += [SampleCapture(f"{OTHER_ROOT}{number}.bin", mime="image/png", same_as=first) for number in range(1, 400)]
@@ -164,13 +164,13 @@ def test_ctrl_c(tmp_path: Path, name: str) -> None:
     ) as process:
         wait_until(lambda: any(each.stat().st_size for each in out.rglob("*") if each.is_file()))
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
-    assert (process.returncode, said.strip()) == (130, b"unlost: interrupted"), said
+        stderr = process.communicate(timeout=60)[1]
+    assert (process.returncode, stderr.strip()) == (130, b"unlost: interrupted"), stderr
     assert list(out.iterdir()) == []
 
 
-def test_nothing_can_be_read(tmp_path: Path) -> None:
-    """Where no copy is whole, no site of no files is made, of whatever kind."""
+def test_recovery_without_readable_captures_is_rejected(tmp_path: Path) -> None:
+    """No empty site is written, in any format."""
     folder = make_recovery(tmp_path / "r", [SampleCapture(OTHER_ROOT, b"x")])
     (warc,) = (folder / "warc").iterdir()
     warc.unlink()
@@ -181,16 +181,16 @@ def test_nothing_can_be_read(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["r"]
 
 
-def test_no_recovery(tmp_path: Path) -> None:
-    """A folder that is none, and one in which nothing is yet, say so and leave nothing."""
+def test_folder_without_a_recovery_is_rejected(tmp_path: Path) -> None:
+    """Also a recovery without captures; nothing is written."""
     (tmp_path / "none").mkdir()
     make_recovery(tmp_path / "new", [])
-    said = {
+    messages = {
         "nowhere": "cannot be read: No such file or directory: give the folder of a recovery",
         "none": "not the folder of a recovery",
         "new": "nothing was recovered so far",
     }
-    for folder, message in said.items():
+    for folder, message in messages.items():
         for to in ("site", "site.wacz"):
             done = unlost("export", str(tmp_path / folder), "--to", str(tmp_path / to))
             assert (done.returncode, message in done.stderr.decode()) == (3, True), done.stderr

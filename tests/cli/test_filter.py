@@ -17,18 +17,18 @@ from unlost.mementomap import Filter, FilterOptions, build_filter
 FILES = Path(__file__).parents[2] / "docs" / "examples"
 PAGES = FILES / "pages.cdxj"
 GOLDEN = FILES / "pages.filter"
-BODY = 171  # bytes of the golden filter behind its header
+BODY = 171  # bytes of the golden filter after its header
 DAY = "20240101000000"
 
 
 @pytest.fixture(autouse=True)
-def _day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every filter be made on the same day."""
+def _fixed_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build every filter with the same date."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1704067200")
 
 
 def golden(tmp_path: Path) -> bytes:
-    """Return the golden filter as it is made on the day."""
+    """Return the golden filter with that date."""
     output = tmp_path / "golden.filter"
     build_filter([PAGES], output, FilterOptions(built_at=DAY))
     assert output.read_bytes()[-BODY:] == GOLDEN.read_bytes()[-BODY:]
@@ -36,15 +36,15 @@ def golden(tmp_path: Path) -> bytes:
 
 
 def build(tmp_path: Path, *arguments: str, name: str = "a.filter") -> Path:
-    """Build a filter of the sample, which must go well."""
+    """Build a filter of the sample successfully."""
     output = tmp_path / name
     done = unlost("filter", "build", str(PAGES), "-o", str(output), *arguments)
     assert done.returncode == 0, done.stderr
     return output
 
 
-def test_building_says_what_was_read_and_made(tmp_path: Path) -> None:
-    """In one line, or as an object."""
+def test_build_reports_counts(tmp_path: Path) -> None:
+    """In one line, or as a JSON object."""
     output = tmp_path / "a.filter"
     done = unlost("filter", "build", str(PAGES), "-o", str(output))
     assert done.stderr == b"unlost: 10 captures read, 1 not web pages, 0 left out; 7 keys, 364 bytes\n"
@@ -58,8 +58,8 @@ def test_building_says_what_was_read_and_made(tmp_path: Path) -> None:
     assert Filter.open(output).bits == 16
 
 
-def test_options_choose_rows(tmp_path: Path) -> None:
-    """Status, media type, what is left out; the header keeps them."""
+def test_build_options_select_rows(tmp_path: Path) -> None:
+    """Status, media type, exclusions; they are stored in the header."""
     output = build(tmp_path, "--status", "200", "--mime", "text/html", "--exclude", "robots,sitemaps")
     (layer,) = Filter.open(output).layers
     assert (layer.status, layer.mime, layer.exclude) == (
@@ -71,8 +71,8 @@ def test_options_choose_rows(tmp_path: Path) -> None:
     assert found.stdout == b"http://example.com/a\tyes\nhttp://example.org/gone\tno\n"
 
 
-def test_inputs_of_every_kind_make_the_same_filter(tmp_path: Path) -> None:
-    """CDX, ZipNum, a list of addresses, a table, a log, gzip, a map: one and the same set of pages."""
+def test_all_input_formats_build_the_same_filter(tmp_path: Path) -> None:
+    """CDX, ZipNum, URL list, table, log, gzip, map."""
     web = [line.split(" ", 2) for line in PAGES.read_text().splitlines() if '"dns:' not in line]
     urls = [json.loads(fields)["url"] for _, _, fields in web]
     cdx, idx, held = tmp_path / "a.cdx", tmp_path / "a.idx", tmp_path / "a.ukvs"
@@ -95,8 +95,8 @@ def test_inputs_of_every_kind_make_the_same_filter(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_a_warc_is_read(tmp_path: Path) -> None:
-    """By its captures, as its index is."""
+def test_warc_and_its_index_build_the_same_filter(tmp_path: Path) -> None:
+    """From its captures."""
     warc = DATA / "warc" / "iana-2020.warc.gz"
     index, filters = tmp_path / "a.cdxj", [tmp_path / "1.filter", tmp_path / "2.filter"]
     assert unlost("index", "build", str(warc), "-o", str(index)).returncode == 0
@@ -106,8 +106,8 @@ def test_a_warc_is_read(tmp_path: Path) -> None:
     assert Filter.open(filters[0]).keys > 10
 
 
-def test_a_line_for_each_address(tmp_path: Path) -> None:
-    """Address and answer between a tab, or an object; lists as `map lookup` takes them; bad addresses named."""
+def test_lookup_prints_one_line_per_url(tmp_path: Path) -> None:
+    """TSV or JSON; lists as for `map lookup`; invalid URLs are reported."""
     asked = ["http://www.example.com/a?b", "com,example)/a-b", "http://example.net/"]
     done = unlost("filter", "lookup", str(GOLDEN), *asked)
     expected = b"http://www.example.com/a?b\tyes\ncom,example)/a-b\tyes\nhttp://example.net/\tno\n"
@@ -125,8 +125,8 @@ def test_a_line_for_each_address(tmp_path: Path) -> None:
     assert unlost("filter", "lookup", str(GOLDEN)).returncode == 2
 
 
-def test_adding_and_compacting(tmp_path: Path) -> None:
-    """What is new is chained in place, and found; from the whole index there is one layer again."""
+def test_add_appends_layers_and_compact_joins_them(tmp_path: Path) -> None:
+    """New pages are found; compacted with the whole index, one layer is left."""
     file, urls, whole = build(tmp_path), tmp_path / "urls", tmp_path / "b.filter"
     urls.write_text("http://example.com/a\nhttp://new.example.com/\n")
     done = unlost("filter", "add", str(file), str(urls), "--bits", "12")
@@ -144,8 +144,8 @@ def test_adding_and_compacting(tmp_path: Path) -> None:
     assert other.read_bytes() == golden(tmp_path)
 
 
-def test_checking(tmp_path: Path) -> None:
-    """What is in it, layer by layer, and what is damaged: exit code 1, or 3 where nothing can be read."""
+def test_check_reports_layers_and_damage(tmp_path: Path) -> None:
+    """Exit code 1, or 3 if nothing is readable."""
     file = build(tmp_path)
     assert unlost("filter", "add", str(file), str(PAGES), "--date", "2024-02-01T10:00:00Z").returncode == 0
     done = unlost("filter", "check", str(file))
@@ -168,8 +168,8 @@ def test_checking(tmp_path: Path) -> None:
     assert (done.returncode, b"a.filter: not a filter" in done.stderr) == (3, True)
 
 
-def test_the_header_says_when_it_was_made(tmp_path: Path) -> None:
-    """As `--date` says, or SOURCE_DATE_EPOCH, so that a build can be reproduced; now if neither is given."""
+def test_header_has_the_build_date(tmp_path: Path) -> None:
+    """From `--date` or SOURCE_DATE_EPOCH, so that builds are reproducible; otherwise now."""
     output = tmp_path / "a.filter"
     arguments = ["filter", "build", str(PAGES), "-o", str(output)]
     before = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
@@ -186,11 +186,11 @@ def test_the_header_says_when_it_was_made(tmp_path: Path) -> None:
     assert (done.returncode, b"SOURCE_DATE_EPOCH: expected seconds" in done.stderr) == (2, True)
 
 
-def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    """One line that helps, and no file."""
+def test_invalid_input_is_rejected(tmp_path: Path) -> None:
+    """With one line, and no file is left."""
     rolled, output = tmp_path / "a.ukvs", tmp_path / "out.filter"
     rolled.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,* 5\n')
-    for arguments, code, said in [
+    for arguments, code, message in [
         (["build", str(tmp_path / "none")], 3, b"none: cannot be read: No such file"),
         (["build", str(rolled)], 3, b"a.ukvs: neither a profile nor a filter can be made of the wildcard com,*"),
         (["build", str(PAGES), "--exclude", "pdf"], 2, b"pdf: cannot be left out: expected robots or sitemaps"),
@@ -200,15 +200,15 @@ def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     ]:
         more = [] if "-o" in arguments else ["-o", str(output)]
         done = unlost("filter", *arguments, *more)
-        assert (done.returncode, said in done.stderr, done.stderr.count(b"\n")) == (code, True, 1), done.stderr
+        assert (done.returncode, message in done.stderr, done.stderr.count(b"\n")) == (code, True, 1), done.stderr
         assert list(tmp_path.iterdir()) == [rolled]
     assert unlost("filter", "build", str(PAGES), "-o", str(output), "--bits", "17").returncode == 2
     done = unlost("filter", "build", str(PAGES), "-o", str(tmp_path / "no" / "a.filter"))
     assert b"cannot be written: no such folder" in done.stderr
 
 
-def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
-    """By kind, with the first of each; exit code 5 and the filter is there."""
+def test_bad_lines_are_counted_by_kind(tmp_path: Path) -> None:
+    """With the first of each; exit code 5, and the filter is written."""
     file, output = tmp_path / "a.cdxj", tmp_path / "a.filter"
     file.write_bytes(PAGES.read_bytes() + b"rubbish\n\0\n")
     done = unlost("filter", "build", str(file), "-o", str(output))
@@ -217,14 +217,14 @@ def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert output.read_bytes() == golden(tmp_path)
 
 
-def test_a_full_disk_is_said() -> None:
-    """In one line that names the file."""
+def test_full_disk_is_reported() -> None:
+    """In one line with the file."""
     done = unlost("filter", "build", str(PAGES), "-o", "/dev/full")
     assert (done.returncode, b"/dev/full: No space left" in done.stderr) == (3, True), done.stderr
 
 
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends the work, with code 130."""
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130."""
     pipe, folder = tmp_path / "pipe", tmp_path / "out"
     os.mkfifo(pipe)
     folder.mkdir()
@@ -240,16 +240,16 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     assert (process.returncode, list(folder.iterdir())) == (130, []), errors
 
 
-def test_standard_output_is_the_file(tmp_path: Path) -> None:
-    """To the byte."""
+def test_standard_output_equals_the_file(tmp_path: Path) -> None:
+    """Byte for byte."""
     assert unlost("filter", "build", str(PAGES), "-o", "-").stdout == golden(tmp_path)
     file = build(tmp_path)
     added = unlost("filter", "add", str(file), str(PAGES), "-o", "-").stdout
     assert added.startswith(golden(tmp_path))
 
 
-def test_a_filter_of_nothing_is_warned_about(tmp_path: Path) -> None:
-    """It denies every page. Adding nothing is refused: the new date would deny what was captured in between."""
+def test_empty_filter_is_reported(tmp_path: Path) -> None:
+    """It denies every page. Adding nothing is rejected: the new date would deny later captures."""
     empty, output = tmp_path / "empty.cdxj", tmp_path / "a.filter"
     empty.touch()
     done = unlost("filter", "build", str(PAGES), "--status", "999", "-o", str(output))
@@ -261,8 +261,8 @@ def test_a_filter_of_nothing_is_warned_about(tmp_path: Path) -> None:
     assert output.read_bytes() == before
 
 
-def test_a_filter_is_not_taken_for_a_map(tmp_path: Path) -> None:
-    """What reads it is named."""
+def test_map_lookup_rejects_a_filter(tmp_path: Path) -> None:
+    """The message has the right command."""
     listed, output = tmp_path / "urls", tmp_path / "a.filter"
     listed.write_text("http://a.com/\n")
     assert unlost("filter", "build", str(listed), "-o", str(output)).returncode == 0

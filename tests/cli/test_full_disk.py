@@ -1,10 +1,10 @@
-"""A full disk, and one that may only be read: what is made is there whole or not at all, and the message helps."""
+"""A full disk, and a read-only one: output is complete or absent, and the message helps."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.cli.chores import CHORES, NETWORKED, prepare
+from tests.cli.writing_commands import LOCAL_COMMANDS, NETWORK_COMMANDS, prepare
 from tests.crawl.live_site import Page, html, serve_live_site
 from tests.recover.background_server import run_in_background
 from tests.small_disk import run_on_small_disk
@@ -12,31 +12,31 @@ from unlost.testing import FakeArchive, write_registry
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make what commands read."""
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the inputs of the commands."""
     folder = tmp_path_factory.mktemp("read")
     prepare(folder)
     return folder
 
 
-def tried(name: str, read: Path, folder: Path, *more: str) -> None:
-    """Try a command on a disk of its own, which is there for it alone."""
-    run_on_small_disk(folder, "2m", "tests.cli.full_disk", str(read), "{disk}", name, *more)
+def run_on_own_disk(name: str, inputs: Path, folder: Path, *more: str) -> None:
+    """Run the trial of a command on its own small disk."""
+    run_on_small_disk(folder, "2m", "tests.cli.full_disk", str(inputs), "{disk}", name, *more)
 
 
-@pytest.mark.parametrize("name", CHORES)
-def test_commands_that_write_files(name: str, read: Path, tmp_path: Path) -> None:
-    """Nothing half-written has a final name, the code is 3, the file is named; with room again all is as ever."""
-    tried(name, read, tmp_path)
+@pytest.mark.parametrize("name", LOCAL_COMMANDS)
+def test_commands_that_write_files(name: str, inputs: Path, tmp_path: Path) -> None:
+    """No partial output has the final name, the exit code is 3, the message has the file; later runs succeed."""
+    run_on_own_disk(name, inputs, tmp_path)
 
 
-@pytest.mark.parametrize("name", NETWORKED)
-def test_commands_that_ask_and_keep(name: str, tmp_path: Path) -> None:
-    """The same of those that keep what comes from others: what they have begun, they go on with."""
+@pytest.mark.parametrize("name", NETWORK_COMMANDS)
+def test_commands_that_query_and_store(name: str, tmp_path: Path) -> None:
+    """The same for commands that store responses: they resume."""
     pages: dict[str, Page] = {f"/{number}": html("/", more=f"<p>{number}</p>" * 900) for number in range(12)}
     pages["/"] = html(*pages)
     with run_in_background(serve_live_site(pages)) as site:
-        held = {f"{site.url}{path}": [("2014-02-10", page.body)] for path, page in pages.items()}
-        with FakeArchive(held) as archive:
+        captures = {f"{site.url}{path}": [("2014-02-10", page.body)] for path, page in pages.items()}
+        with FakeArchive(captures) as archive:
             write_registry(tmp_path / "archives.toml", archive.registry_entry())
-            tried(name, tmp_path, tmp_path, site.url)
+            run_on_own_disk(name, tmp_path, tmp_path, site.url)

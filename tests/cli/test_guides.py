@@ -1,4 +1,4 @@
-"""The guides of what measures archives show what is printed: their examples are run, in a folder of their own."""
+"""Guides show actual output: their examples are run, each in a folder of its own."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.checked import WEB, Home, archives, held, home
+from tests.cli.check_environment import WEB, Home, archives, captures, home
 from tests.cli.run import UNLOST
 from tests.neighbours.nginx import site as served
 from tests.research.factors.planted import plant
@@ -23,7 +23,7 @@ DAY = 86_400
 
 
 def examples(page: str) -> list[tuple[list[str], str]]:
-    """Return the commands of a guide's examples with what is shown below each, in their order."""
+    """Return the commands of a guide's examples with the output shown below each, in order."""
     blocks = re.findall(r"```text\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     found = []
     for block in blocks:
@@ -34,7 +34,7 @@ def examples(page: str) -> list[tuple[list[str], str]]:
 
 
 def run(folder: Path, words: list[str]) -> str:
-    """Run a command there; return what it prints, and says."""
+    """Run a command in a folder; return stdout and stderr."""
     environment = {"PATH": os.environ["PATH"], "UNLOST_HOME": str(folder / "home"), "PYTHONUTF8": "1"}
     done = subprocess.run(
         [UNLOST, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
@@ -43,7 +43,7 @@ def run(folder: Path, words: list[str]) -> str:
 
 
 def assert_shown(shown: str, printed: str) -> None:
-    """See that every part of an example is printed, in this order; parts are left out where it has a line of dots."""
+    """Assert that every part of an example is printed in order; `…` lines stand for omitted parts."""
     place = 0
     for part in shown.split("…\n"):
         assert part.strip("\n"), "nothing is shown: " + printed
@@ -51,16 +51,16 @@ def assert_shown(shown: str, printed: str) -> None:
         assert place >= 0, printed
 
 
-def test_overlap(tmp_path: Path) -> None:
-    """Who holds what of the lost site that comes with the docs."""
+def test_overlap_guide_shows_the_output(tmp_path: Path) -> None:
+    """For the lost site of the documentation."""
     shutil.copytree(DOCS / "examples" / "lost", tmp_path / "lost")
     shutil.copy(DOCS / "examples" / "lost.txt", tmp_path / "pages.txt")
     [example] = examples("overlap.md")
     assert_shown(example[1], run(tmp_path, example[0]))
 
 
-def test_factors(tmp_path: Path) -> None:
-    """Seven recoveries on which everything is known; parts of what is printed are shown."""
+def test_factors_guide_shows_the_output(tmp_path: Path) -> None:
+    """For seven recoveries with known factors."""
     truth = plant(tmp_path, 7, 1)
     (tmp_path / "ranks.csv").write_text("\n".join(truth.ranks) + "\n")
     (tmp_path / "links.csv").write_text("\n".join(truth.backlinks) + "\n")
@@ -72,14 +72,16 @@ def test_factors(tmp_path: Path) -> None:
     assert_shown(shown, run(tmp_path, given))
 
 
-def test_watch(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a site that decays has shown after six days, and how much a watch of it asks."""
+def test_watch_guide_shows_the_output(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a decaying site after six days, and an estimate of the requests."""
     monkeypatch.setenv("UNLOST_HOME", str(home.folder))
     for name in ("web", "work"):
         (tmp_path / name).mkdir()
     clock = VirtualClock()
 
-    def given(base: str, *more: str) -> list[str]:
+    def arguments_of(base: str, *more: str) -> list[str]:
         return [base, "--history", str(tmp_path / "h.sqlite"), "--archives", str(home.registry), "--delay", "0", *more]
 
     def printed(*arguments: str) -> str:
@@ -103,14 +105,16 @@ def test_watch(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], m
                     (tmp_path / "web").mkdir()
                     WEB.write(tmp_path / "web", day)
                     # It comes on the second day, and lets go of one bin on the last.
-                    kept = held(base) if day else []
-                    server.stored = [each for each in kept if day < 5 or "bin1" not in each.original]
-                    await asyncio.to_thread(printed, *given(base, "--contact", "me@example.org"))
+                    archived = captures(base) if day else []
+                    server.stored = [each for each in archived if day < 5 or "bin1" not in each.original]
+                    await asyncio.to_thread(printed, *arguments_of(base, "--contact", "me@example.org"))
                     clock.advance(DAY)
                 shown = {}
                 for words, _ in examples("watch.md"):
                     assert words[:2] == ["watch", "https://example.org/"]
-                    text = await asyncio.to_thread(printed, *given(base, *words[2:], "--contact", "me@example.org"))
+                    text = await asyncio.to_thread(
+                        printed, *arguments_of(base, *words[2:], "--contact", "me@example.org")
+                    )
                     shown[" ".join(words)] = text.replace(base, "https://example.org/")
                 return shown
 

@@ -1,4 +1,4 @@
-"""`unlost harvest`: what is printed, written and refused, and how it ends."""
+"""`unlost harvest`: output, files, invalid arguments and interruptions."""
 
 import json
 import signal
@@ -20,13 +20,13 @@ POLITE = ("--delay", "0", "--contact", "me@example.org")
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[LiveSite]:
-    """Run a site whose pages never change, and whose server does nothing with conditions."""
+    """Run a site whose pages never change, and whose server ignores conditional headers."""
     with run_in_background(serve_live_site(PAGES)) as found:
         yield found
 
 
-def test_a_list_is_harvested_and_told(site: LiveSite, tmp_path: Path) -> None:
-    """In words, with what could not be read; for programs, a line for each visit; as an index for others."""
+def test_listed_urls_are_harvested_and_reported(site: LiveSite, tmp_path: Path) -> None:
+    """As text with problems, as JSON Lines, and as an index."""
     urls = tmp_path / "urls.txt"
     urls.write_text("# pages\n" + "".join(f"{site.url}{path}\n" for path in PAGES) + "mailto:a@b.example\n")
     folder, index = str(tmp_path / "kept"), tmp_path / "held.cdxj"
@@ -44,23 +44,23 @@ def test_a_list_is_harvested_and_told(site: LiveSite, tmp_path: Path) -> None:
     assert (lines[-1]["audited"], lines[-1]["lies"]) == (4, 0)
 
 
-def test_an_archive_is_gone_on_with(site: LiveSite, tmp_path: Path) -> None:
-    """Its index and its WARCs are the history of another folder: nothing is downloaded again."""
+def test_index_and_warcs_of_another_folder_are_history(site: LiveSite, tmp_path: Path) -> None:
+    """Nothing is downloaded again."""
     first, second, index = tmp_path / "first", tmp_path / "second", tmp_path / "i.cdxj"
     assert unlost("harvest", *(site.url + path for path in PAGES), "-o", str(first), *POLITE).returncode == 0
     warc = next((first / "warc").glob("*.gz"))
     assert unlost("index", "build", str(warc), "-o", str(index)).returncode == 0
     scheme = tmp_path / "scheme"
     write_policy(scheme, trusting())
-    given = ["--history", str(index), "--warcs", str(first / "warc"), "--scheme", str(scheme)]
-    done = unlost("harvest", *(site.url + path for path in PAGES), "-o", str(second), *given, *POLITE)
+    options = ["--history", str(index), "--warcs", str(first / "warc"), "--scheme", str(scheme)]
+    done = unlost("harvest", *(site.url + path for path in PAGES), "-o", str(second), *options, *POLITE)
     assert (done.returncode, b"4 taken" in done.stderr) == (0, True), done.stderr
     assert sum(line["outcome"] == "skipped" for line in log(second)) >= 3, "an audit may be among them"
     assert all(record.type == "revisit" for record in records(second))
 
 
-def test_interrupted_it_says_so_and_goes_on(tmp_path: Path) -> None:
-    """Ctrl-C ends it with 130; what was harvested is kept, and each page is visited once."""
+def test_interrupted_harvest_resumes(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130; each page is visited once."""
     with run_in_background(serve_live_site(PAGES)) as site:
         urls = [site.url + path for path in PAGES]
         command = [str(UNLOST), "harvest", *urls, "-o", str(tmp_path / "kept"), "--delay", "3600"]
@@ -68,17 +68,17 @@ def test_interrupted_it_says_so_and_goes_on(tmp_path: Path) -> None:
             while not any(path == "/robots.txt" for path in site.server.paths):
                 assert process.poll() is None
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-        assert process.returncode == 130, said
-        assert b"the same command goes on" in said
+            _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 130, stderr
+        assert b"the same command goes on" in stderr
         done = unlost("harvest", *(site.url + path for path in PAGES), "-o", str(tmp_path / "kept"), *POLITE)
         assert done.returncode == 0, done.stderr
         assert b"going on with a round that was interrupted" in done.stderr
         assert sorted(path for path in site.server.paths if path != "/robots.txt") == sorted(PAGES)
 
 
-def test_a_host_that_is_not_there_is_left_for_later(tmp_path: Path) -> None:
-    """The exit code says that there is more to do."""
+def test_unreachable_host_is_deferred(tmp_path: Path) -> None:
+    """The exit code says that pages are left."""
     done = unlost("harvest", "http://127.0.0.1:9/", "-o", str(tmp_path / "kept"), *POLITE)
     assert done.returncode == 4, done.stderr
     assert b"1 page still to be visited" in done.stderr
@@ -95,8 +95,8 @@ def test_a_host_that_is_not_there_is_left_for_later(tmp_path: Path) -> None:
         (["http://a.example/", "-o", "no/such/folder"], 3, b"no/such"),
     ],
 )
-def test_what_cannot_be_done_is_refused(arguments: list[str], code: int, words: bytes, tmp_path: Path) -> None:
-    """Before anybody is asked."""
+def test_invalid_arguments_are_rejected(arguments: list[str], code: int, words: bytes, tmp_path: Path) -> None:
+    """Before any request."""
     arguments = [str(tmp_path / each) if each == "kept" else each for each in arguments]
     done = unlost("harvest", *arguments)
     assert (done.returncode, words in done.stderr) == (code, True), done.stderr
@@ -115,8 +115,8 @@ def test_what_cannot_be_done_is_refused(arguments: list[str], code: int, words: 
         ('"stated":null}\n', '"stated":null}\n[[[\n'),
     ],
 )
-def test_a_scheme_that_nobody_here_wrote_is_refused(change: tuple[str, str], tmp_path: Path) -> None:
-    """Numbers that are none, or out of bounds, are told before anything is visited."""
+def test_invalid_scheme_is_rejected(change: tuple[str, str], tmp_path: Path) -> None:
+    """Invalid or out-of-range numbers are reported before any request."""
     text = b"".join(serialize_policy(trusting())).decode()
     assert text.count(change[0]) == 1
     (tmp_path / "scheme").write_text(text)
@@ -128,8 +128,8 @@ def test_a_scheme_that_nobody_here_wrote_is_refused(change: tuple[str, str], tmp
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
-    """A state that is none, and links in the place of files."""
+def test_foreign_folder_is_rejected(tmp_path: Path) -> None:
+    """An invalid state file, and symbolic links in place of files."""
     (tmp_path / "state.sqlite").write_bytes(b"no database at all, but long enough" * 99)
     assert unlost("harvest", "http://a.example/", "-o", str(tmp_path)).returncode == 3
     (tmp_path / "state.sqlite").unlink()

@@ -1,4 +1,4 @@
-"""The guide of harvests shows what is printed: its examples are run, one after the other, on a site that changes."""
+"""The guide of harvests shows actual output: its examples are run in order on a site that changes."""
 
 import re
 import time
@@ -15,23 +15,23 @@ SAME = "downloaded and found the same"
 QUICK = ["--delay", "0", "--contact", "me@example.org"]
 
 
-def unaudited(printed: str) -> str:
-    """Return what is printed as if no skip had been audited: which of them are goes by the time of the visit."""
+def without_audits(printed: str) -> str:
+    """Return the output as if no skip had been audited: audits depend on the time of the visit."""
     counts = {words: int(count) for count, words in re.findall(r"^(\d+) (.+)$", printed, re.MULTILINE)}
     skipped = counts["skipped, as the scheme says"]
     assert skipped >= 12, printed
     return f"{counts['changed']} changed\n{skipped + counts.get(SAME, 0)} skipped, as the scheme says\n"
 
 
-def until_the_next_second() -> None:
-    """Wait until visits have another date than those before: dates are of whole seconds, and one round takes less."""
+def wait_for_next_second() -> None:
+    """Wait until visits have a new date: dates have whole seconds, and a round takes less."""
     now = int(time.time())
     while int(time.time()) == now:
         time.sleep(0.01)
 
 
-def test_harvests_learn_and_go_on(tmp_path: Path) -> None:
-    """Everything at first, then a scheme of what was seen, then only what changed, then what is due."""
+def test_harvest_guide_shows_the_output(tmp_path: Path) -> None:
+    """A first harvest, a learned scheme, a harvest of changed pages, a harvest of due pages."""
     edited = 0
 
     def answer(path: str) -> Page | None:
@@ -47,15 +47,15 @@ def test_harvests_learn_and_go_on(tmp_path: Path) -> None:
         assert_shown(first[1], run(tmp_path, [*first[0], *QUICK]))
         for _ in range(1, ROUNDS):
             edited += 1
-            until_the_next_second()
+            wait_for_next_second()
             assert run(tmp_path, [*first[0], *QUICK]) == f"10 changed\n20 {SAME}\n"
         assert_shown(learn[1], run(tmp_path, learn[0]))
         assert read_policy(tmp_path / "scheme").estimate is not None
         edited += 1
-        until_the_next_second()
-        assert_shown(again[1], unaudited(run(tmp_path, [*again[0], *QUICK])))
-        until_the_next_second()
-        # How much is due depends on how long the rounds took; each page is visited or said to be left out.
+        wait_for_next_second()
+        assert_shown(again[1], without_audits(run(tmp_path, [*again[0], *QUICK])))
+        wait_for_next_second()
+        # The number of due pages depends on the duration of the rounds; each page is visited or counted as skipped.
         counted = re.findall(
             r"^(\d+) (?:changed|not due|skipped|downloaded|new)", run(tmp_path, due[0] + QUICK), re.MULTILINE
         )

@@ -28,7 +28,7 @@ def index(tmp_path: Path) -> str:
 
 
 def test_show_prints_captures(index: str) -> None:
-    """One object a line, without what is not there."""
+    """JSON Lines without absent fields."""
     done = unlost("index", "show", index)
     first = json.loads(done.stdout.splitlines()[0])
     assert first == {
@@ -38,8 +38,8 @@ def test_show_prints_captures(index: str) -> None:
     assert (len(done.stdout.splitlines()), done.returncode, done.stderr) == (3, 0, b"")
 
 
-def test_show_filters(index: str) -> None:
-    """All filters must hold; an empty value asks for rows without the field; a page is found by any spelling."""
+def test_show_filters_captures(index: str) -> None:
+    """All filters must match; an empty value selects rows without the field; any spelling of a URL is found."""
     for arguments, count in [
         (["--filter", "status=200"], 2),
         (["--filter", "status=200", "--filter", "key=com,b)/"], 1),
@@ -52,26 +52,26 @@ def test_show_filters(index: str) -> None:
         assert (len(done.stdout.splitlines()), done.returncode) == (count, 0), arguments
 
 
-def test_show_and_filter_agree_on_values(tmp_path: Path) -> None:
-    """Byte 0 is a place, and whatever is printed can be asked for as it is printed."""
+def test_show_filters_by_printed_values(tmp_path: Path) -> None:
+    """Offset 0 is a value."""
     file = tmp_path / "a.cdxj"
     file.write_bytes(b'com,a)/ 2014 {"url": "http://a.com/", "mime": "warc/revisit", "offset": "0", "length": "0"}\n')
     shown = json.loads(unlost("index", "show", str(file)).stdout)
     assert (shown["offset"], shown["length"], shown["revisit"]) == (0, 0, True)
-    for wanted in ("offset=0", "length=0", "revisit=true", "status="):
-        assert unlost("index", "show", str(file), "--filter", wanted).stdout, wanted
-    for unwanted in ("offset=", "revisit=false", "status=0"):
-        assert not unlost("index", "show", str(file), "--filter", unwanted).stdout, unwanted
+    for matching in ("offset=0", "length=0", "revisit=true", "status="):
+        assert unlost("index", "show", str(file), "--filter", matching).stdout, matching
+    for not_matching in ("offset=", "revisit=false", "status=0"):
+        assert not unlost("index", "show", str(file), "--filter", not_matching).stdout, not_matching
 
 
 @pytest.mark.parametrize("arguments", [["--filter", "nope=1"], ["--filter", "status"], ["--limit", "0"]])
-def test_show_refuses_bad_questions(index: str, arguments: list[str]) -> None:
-    """A field that does not exist is a mistake, not an empty answer."""
+def test_show_rejects_invalid_filters(index: str, arguments: list[str]) -> None:
+    """An unknown field is an error, not an empty result."""
     assert unlost("index", "show", index, *arguments).returncode == 2
 
 
-def test_show_repeats_an_address_that_is_none(index: str) -> None:
-    """The message says which one, and nothing in it acts on a terminal."""
+def test_show_reports_an_invalid_url(index: str) -> None:
+    """The message has the URL, escaped for terminals."""
     done = unlost("index", "show", index, "--url", "http://:x/\x1b[31m")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"unlost: http://:x/\\x1b[31m: no host")
@@ -84,7 +84,7 @@ WARC = b"".join(
 
 @pytest.fixture(params=["WARC", "ARC", "WACZ", "zstd", "damaged"])
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return an archive file with two captures and a name that tells nothing, or only a name that tells it."""
+    """Return an archive file with two captures, and a name without or with a misleading extension."""
     file = tmp_path / "a.bin"
     if request.param == "WARC":
         file.write_bytes(WARC)
@@ -104,8 +104,8 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(file)
 
 
-def test_archives_are_shown_checked_and_converted(archive: str, tmp_path: Path) -> None:
-    """Their contents tell what they are; what `show` prints is what `build` writes."""
+def test_archive_files_are_shown_checked_and_converted(archive: str, tmp_path: Path) -> None:
+    """They are detected by content; `show` prints what `build` writes."""
     code = 5 if archive.endswith(".warc.gz") else 0
     done = unlost("index", "show", archive)
     assert done.returncode == code
@@ -129,8 +129,8 @@ def test_archives_are_shown_checked_and_converted(archive: str, tmp_path: Path) 
     assert again == [{name: row[name] for name in row if name != "mime" or "revisit" not in row} for row in rows]
 
 
-def test_build_looks_at_all_files_before_any_work(tmp_path: Path) -> None:
-    """Those that cannot be read at all are named, and nothing is made: half an index would pass for a whole one."""
+def test_build_checks_all_files_first(tmp_path: Path) -> None:
+    """Unreadable ones are reported, and no partial index is written."""
     good, no_zip, output = tmp_path / "a.warc.gz", tmp_path / "a.wacz", tmp_path / "a.cdxj"
     good.write_bytes(WARC)
     no_zip.write_bytes(WARC[:9])
@@ -141,8 +141,8 @@ def test_build_looks_at_all_files_before_any_work(tmp_path: Path) -> None:
     assert unlost("index", "build", str(good), "-o", str(output)).returncode == 0
 
 
-def test_build_says_what_to_do_about_a_pipe() -> None:
-    """Archive files are read to and fro, which a pipe cannot be."""
+def test_build_rejects_a_pipe() -> None:
+    """Archive files are read with seeks."""
     done = unlost(
         "index", "build", "/dev/stdin", "-o", "-", stdin=Path("docs/examples/lost/first/first.warc").read_bytes()
     )
@@ -151,7 +151,7 @@ def test_build_says_what_to_do_about_a_pipe() -> None:
 
 
 def test_check_counts_records_by_type(tmp_path: Path) -> None:
-    """Also those that are no captures, and what is wrong by kind."""
+    """Also those that are not captures, and problems by kind."""
     file = tmp_path / "a.warc.gz"
     file.write_bytes(WARC + member(record(number=9))[:-20])
     result = json.loads(unlost("index", "check", "--json", str(file)).stdout)
@@ -163,8 +163,8 @@ def test_check_counts_records_by_type(tmp_path: Path) -> None:
     }
 
 
-def test_an_index_may_be_called_anything(tmp_path: Path) -> None:
-    """An index in a pipe is read, though nobody can look at it before."""
+def test_index_is_detected_without_its_name(tmp_path: Path) -> None:
+    """In a pipe and in a file without extension."""
     done = unlost("index", "show", "/dev/stdin", stdin=ROWS)
     assert (len(done.stdout.splitlines()), done.returncode) == (3, 0)
     file = tmp_path / "a"
@@ -172,14 +172,14 @@ def test_an_index_may_be_called_anything(tmp_path: Path) -> None:
     assert unlost("index", "check", str(file)).returncode == 0
 
 
-def test_check_praises_a_sound_index(index: str) -> None:
-    """Sorted, nothing wrong, exit code 0."""
+def test_check_accepts_a_sound_index(index: str) -> None:
+    """Exit code 0."""
     done = unlost("index", "check", index)
     assert done.stdout == b"3 captures, 0 of them not web pages\nsorted\n"
     assert done.returncode == 0
 
 
-def test_check_tells_what_is_wrong(tmp_path: Path) -> None:
+def test_check_reports_problems(tmp_path: Path) -> None:
     """Unsorted rows and bad lines by kind, with the first of each; exit code 1."""
     file = tmp_path / "a.cdxj"
     file.write_bytes(b"rubbish here\n" + ROWS + ROWS + b"more rubbish\n" + b'com,c)/ 99999 {"url": "http://c.com/"}\n')
@@ -198,8 +198,8 @@ def test_check_tells_what_is_wrong(tmp_path: Path) -> None:
     }
 
 
-def test_a_zstd_index_is_read_like_any_other(tmp_path: Path) -> None:
-    """By every command, whatever its name; cut off, it gives what is there."""
+def test_zstd_index_is_read(tmp_path: Path) -> None:
+    """By every command; a truncated one as far as possible."""
     file = tmp_path / "a.cdxj.zst"
     packed = subprocess.run(["zstd", "-c"], input=ROWS, capture_output=True, check=True).stdout
     file.write_bytes(packed)
@@ -233,8 +233,8 @@ def test_check_reports_a_file_without_rows(tmp_path: Path, name: str, data: byte
     assert (done.returncode, list(json.loads(done.stdout)["problems"])) == (1, ["no-rows"])
 
 
-def test_check_of_a_file_without_keys(tmp_path: Path) -> None:
-    """Its order is that of its addresses, not of its dates."""
+def test_check_sorts_files_without_keys_by_url(tmp_path: Path) -> None:
+    """Not by date."""
     file = tmp_path / "a.cdx"
     for rows, code in (
         (b"http://a.com/ 2015\nhttp://b.com/ 2014\n", 0),
@@ -244,16 +244,16 @@ def test_check_of_a_file_without_keys(tmp_path: Path) -> None:
         assert unlost("index", "check", str(file)).returncode == code
 
 
-def test_check_prints_nothing_that_a_terminal_acts_on(tmp_path: Path) -> None:
-    """Neither from the file nor from its name, and whatever the terminal can show."""
+def test_check_escapes_control_characters(tmp_path: Path) -> None:
+    """From the file and from its name, in any terminal encoding."""
     file = tmp_path / "a\udcff.cdxj"
     file.write_bytes(b'com,a)/ 2014\xff\x1b[31m {"url": "http://a.com/"}\n')
     done = unlost("index", "check", str(file), env={"PYTHONIOENCODING": "utf-8:strict"})
     assert (done.returncode, b"\x1b" in done.stdout, b"\\x1b[31m" in done.stdout) == (1, False, True)
 
 
-def test_convert_there_and_back(index: str, tmp_path: Path) -> None:
-    """CDXJ to ZipNum to CDX to CDXJ ends where it began."""
+def test_conversions_round_trip(index: str, tmp_path: Path) -> None:
+    """CDXJ to ZipNum to CDX to CDXJ."""
     for source, target in [(index, "b.idx"), ("b.idx", "c.cdx"), ("c.cdx", "d.cdxj")]:
         done = unlost("index", "convert", str(tmp_path / source), "-o", str(tmp_path / target))
         assert (done.returncode, done.stderr) == (0, b"")
@@ -267,8 +267,8 @@ def test_convert_writes_to_a_pipe(index: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, ROWS, b"")
 
 
-def test_a_dash_is_standard_output(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-o -` prints an index, as CDXJ unless told otherwise, and makes no file of that name."""
+def test_dash_writes_to_standard_output(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As CDXJ by default; no file `-` is made."""
     monkeypatch.chdir(tmp_path)
     archive = tmp_path / "a.warc.gz"
     archive.write_bytes(WARC)
@@ -283,8 +283,8 @@ def test_a_dash_is_standard_output(index: str, tmp_path: Path, monkeypatch: pyte
     assert not Path("-").exists()
 
 
-def test_convert_sorts_when_asked(tmp_path: Path) -> None:
-    """Only sorted rows can become a ZipNum, and the message says so."""
+def test_convert_sorts_with_sort_option(tmp_path: Path) -> None:
+    """Only sorted rows become a ZipNum, and the message says so."""
     file = tmp_path / "a.cdxj"
     file.write_bytes(b"".join(reversed(ROWS.splitlines(keepends=True))) + ROWS)
     done = unlost("index", "convert", str(file), "-o", str(tmp_path / "b.idx"))
@@ -294,8 +294,8 @@ def test_convert_sorts_when_asked(tmp_path: Path) -> None:
     assert (tmp_path / "b.cdxj").read_bytes() == ROWS
 
 
-def test_convert_says_what_it_could_not_read(tmp_path: Path) -> None:
-    """The rest is written, the exit code is 5."""
+def test_convert_reports_bad_lines(tmp_path: Path) -> None:
+    """The rest is written, and the exit code is 5."""
     file = tmp_path / "a.cdxj"
     file.write_bytes(b"rubbish here\n" + ROWS)
     done = unlost("index", "convert", str(file), "-o", str(tmp_path / "b.cdxj"))
@@ -305,8 +305,8 @@ def test_convert_says_what_it_could_not_read(tmp_path: Path) -> None:
     )
 
 
-def test_convert_needs_to_know_the_format(index: str, tmp_path: Path) -> None:
-    """An ending that tells nothing is a usage error; a folder that is not there an unwritable output."""
+def test_convert_needs_a_format(index: str, tmp_path: Path) -> None:
+    """An unknown extension is a usage error; a missing folder is an unwritable output."""
     assert unlost("index", "convert", index, "-o", str(tmp_path / "b.txt")).returncode == 2
     for form, name in [("zipnum", "b.cdxj"), ("cdxj", "b.idx"), ("cdxj", "b.cdxj.gz"), ("cdx9", "b.zst")]:
         done = unlost("index", "convert", index, "--to", form, "-o", str(tmp_path / name))
@@ -314,8 +314,8 @@ def test_convert_needs_to_know_the_format(index: str, tmp_path: Path) -> None:
     assert unlost("index", "convert", index, "-o", str(tmp_path / "none" / "b.cdx")).returncode == 3
 
 
-def test_a_missing_index_is_one_line(tmp_path: Path) -> None:
-    """With its name and what is wrong."""
+def test_missing_index_is_reported(tmp_path: Path) -> None:
+    """In one line."""
     for name in ("none", "none.idx"):
         done = unlost("index", "check", str(tmp_path / name))
         assert done.returncode == 3

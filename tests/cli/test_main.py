@@ -1,4 +1,4 @@
-"""`unlost` itself: help, version, settings, and what it does when things go wrong around it."""
+"""`unlost` itself: help, version, settings, messages and signals."""
 
 import json
 import logging
@@ -20,14 +20,14 @@ from unlost.cli.job_options import _StderrHandler
 ROOT = Path(__file__).parents[2]
 
 
-def test_version_is_written_in_one_place() -> None:
-    """It comes from Cargo.toml by way of the core."""
+def test_version_comes_from_cargo_toml() -> None:
+    """By way of the core."""
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     assert unlost("--version").stdout.decode() == f"unlost {version}\n"
 
 
-def test_help_imports_nothing_heavy() -> None:
-    """Neither the core nor rich nor any command is loaded to list the commands."""
+def test_help_imports_no_heavy_modules() -> None:
+    """Neither the core nor rich nor any command."""
     code = (
         "import sys\n"
         "from unlost.cli.main import run\n"
@@ -44,8 +44,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_of_commands_says_what_the_commands_say(name: str) -> None:
-    """The summary in the table is the first line of the command's own help."""
+def test_command_summaries_equal_their_help(name: str) -> None:
+    """The first line of the command's own help."""
     command = app.get_command(click.Context(app), name)
     assert command is not None
     assert command.name == name
@@ -68,7 +68,7 @@ def test_unknown_commands_and_options_are_usage_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
+    ("arguments", "message"),
     [
         (["recovr", "http://lost.example/"], "No such command 'recovr'. Did you mean 'recover'?"),
         (["map", "buld"], "No such command 'buld'. Did you mean 'build'?"),
@@ -76,17 +76,17 @@ def test_unknown_commands_and_options_are_usage_errors() -> None:
         (["nope"], "No such command 'nope'."),
     ],
 )
-def test_who_mistypes_a_command_is_asked_after_the_nearest(arguments: list[str], asked: str) -> None:
-    """Once, whether or not the commands of the group are loaded; without one that is near, nothing is asked."""
-    assert unlost(*arguments).stderr.decode().splitlines()[-1] == f"Error: {asked}"
+def test_mistyped_command_suggests_the_closest(arguments: list[str], message: str) -> None:
+    """Once, whether or not the group is loaded; nothing is suggested without a close match."""
+    assert unlost(*arguments).stderr.decode().splitlines()[-1] == f"Error: {message}"
 
 
 @pytest.mark.parametrize(
     "words",
     [("map", "check"), ("map", "diff", "none"), ("stats", "logs"), ("index", "check")],
 )
-def test_a_file_that_is_not_there_is_said_in_the_same_words_everywhere(words: tuple[str, ...]) -> None:
-    """Whoever opened it, Python or the core: its name, and what the system says, without a number."""
+def test_missing_file_has_the_same_message_everywhere(words: tuple[str, ...]) -> None:
+    """Whether Python or the core opens it: name and reason, without an error number."""
     done = unlost(*words, "none")
     assert (done.returncode, done.stderr) == (
         3,
@@ -94,8 +94,8 @@ def test_a_file_that_is_not_there_is_said_in_the_same_words_everywhere(words: tu
     )
 
 
-def test_settings_flag_before_variable_before_file(tmp_path: Path) -> None:
-    """Every option can be set in three ways, and the nearest wins."""
+def test_flag_overrides_variable_overrides_file(tmp_path: Path) -> None:
+    """For every option."""
     (tmp_path / "config.toml").write_text('[uri.surt]\nrules = "papers"\n')
     home = {"UNLOST_HOME": str(tmp_path)}
     assert unlost("uri", "surt", "a.com/B", env=home).stdout == b"com,a)/B\n"
@@ -105,7 +105,7 @@ def test_settings_flag_before_variable_before_file(tmp_path: Path) -> None:
 
 
 def test_every_option_has_the_name_of_its_flag() -> None:
-    """So that variable and setting are spelt as the flag is."""
+    """Variables and settings are spelt like the flag."""
     for name, context in commands(app, ()):
         for option in context.command.params:
             if isinstance(option, click.Option):
@@ -113,23 +113,23 @@ def test_every_option_has_the_name_of_its_flag() -> None:
                 assert option.name == flag[2:].replace("-", "_"), f"{name} {flag}"
 
 
-def test_bad_settings_do_not_hide_the_help(tmp_path: Path) -> None:
-    """Nor does a variable named like --version get in the way."""
+def test_invalid_settings_do_not_break_help(tmp_path: Path) -> None:
+    """Neither does a variable UNLOST_VERSION."""
     (tmp_path / "config.toml").write_text("nonsense")
     assert unlost("--help", env={"UNLOST_HOME": str(tmp_path)}).returncode == 0
     assert unlost("uri", "surt", "a.com", env={"UNLOST_VERSION": "1.2"}).stdout == b"com,a)/\n"
 
 
-def test_messages_cannot_drive_a_terminal() -> None:
-    """Control characters in names are shown, and messages are short."""
+def test_control_characters_in_messages_are_escaped() -> None:
+    """Messages are short."""
     done = unlost("uri", "keys", "--policy", "\x1b[31m" + "x" * 5000, "http://a.com/")
     assert b"\x1b" not in done.stderr
     assert max(map(len, done.stderr.splitlines())) < 1100
 
 
 @pytest.mark.parametrize("log", ["text", "json"])
-def test_messages_have_no_user_names_and_passwords(log: str) -> None:
-    """They are stripped from every URL in a message."""
+def test_credentials_are_removed_from_messages(log: str) -> None:
+    """From every URL."""
     done = unlost("--log", log, "jobs", "status", "1-x", "--server", "http://me:secret@127.0.0.1:1")
     assert done.returncode == 3
     assert b"127.0.0.1" in done.stderr
@@ -137,27 +137,27 @@ def test_messages_have_no_user_names_and_passwords(log: str) -> None:
 
 
 @pytest.mark.parametrize("is_json", [True, False])
-def test_logs_have_no_user_names_and_passwords(is_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither in the line nor in the traceback below it."""
+def test_credentials_are_removed_from_logs(is_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """From the line and the traceback."""
     handler = _StderrHandler(is_json=is_json)
     try:
         int("http://me:secret@a.example/")
     except ValueError:
         handler.emit(logging.LogRecord("unlost", 40, "x", 1, "of ftp://me:secret@b.example", (), sys.exc_info()))
-    told = capsys.readouterr().err
-    assert "http://a.example/" in told
-    assert "ftp://b.example" in told
-    assert "secret" not in told
+    logged = capsys.readouterr().err
+    assert "http://a.example/" in logged
+    assert "ftp://b.example" in logged
+    assert "secret" not in logged
 
 
-def test_closed_standard_input_is_one_line() -> None:
-    """And no traceback."""
+def test_closed_standard_input_is_reported() -> None:
+    """Without a traceback."""
     done = subprocess.run(["sh", "-c", f"{UNLOST} uri surt - <&-"], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
 
 
-def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
-    """Without UNLOST_HOME they are where every program's are."""
+def test_settings_are_read_from_xdg_config_home(tmp_path: Path) -> None:
+    """Without UNLOST_HOME."""
     (tmp_path / "unlost").mkdir()
     (tmp_path / "unlost" / "config.toml").write_text('[uri.surt]\nrules = "papers"\n')
     environment = {"UNLOST_HOME": "", "XDG_CONFIG_HOME": str(tmp_path)}
@@ -165,16 +165,16 @@ def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ['"arquivo.pt,perma.cc"', '["arquivo.pt", "perma.cc"]'], ids=["text", "list"])
-def test_a_setting_with_several_values(tmp_path: Path, value: str) -> None:
-    """As a list, or as it is written on the command line."""
+def test_setting_with_several_values(tmp_path: Path, value: str) -> None:
+    """As a list, or as on the command line."""
     (tmp_path / "config.toml").write_text(f"[common]\nonly = {value}\n")
     done = unlost("archives", "list", env={"UNLOST_HOME": str(tmp_path)})
     assert [line.split(b"\t")[0] for line in done.stdout.splitlines()] == [b"arquivo.pt", b"perma.cc"]
 
 
 @pytest.mark.parametrize("value", ['"status=404"', '["status=404"]'], ids=["text", "list"])
-def test_a_setting_of_an_option_that_may_be_repeated(tmp_path: Path, value: str) -> None:
-    """One value needs no list."""
+def test_setting_of_a_repeatable_option(tmp_path: Path, value: str) -> None:
+    """A single value needs no list."""
     (tmp_path / "config.toml").write_text(f"[index.show]\nfilter = {value}\n")
     rows = b"".join(b'com,a)/ 20200101000000 {"url": "http://a.com/", "status": "%d"}\n' % each for each in (200, 404))
     done = unlost("index", "show", "/dev/stdin", stdin=rows, env={"UNLOST_HOME": str(tmp_path)})
@@ -198,8 +198,8 @@ def test_a_setting_of_an_option_that_may_be_repeated(tmp_path: Path, value: str)
         ('[uri.surt]\nrules = "nope"\n', "'nope' is not one of"),
     ],
 )
-def test_bad_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    """A misspelt setting is said to be one, not passed over."""
+def test_invalid_settings_are_rejected(tmp_path: Path, text: str, message: str) -> None:
+    """A misspelt setting is not ignored."""
     (tmp_path / "config.toml").write_text(text)
     done = unlost("uri", "surt", "a.com", env={"UNLOST_HOME": str(tmp_path)})
     assert done.returncode in (2, 3)
@@ -225,24 +225,24 @@ def test_messages_as_json() -> None:
     ],
     ids=["a file", "a name", "an argument", "a command"],
 )
-def test_what_ends_a_command_as_json(arguments: list[str], code: int, message: str) -> None:
-    """Why it ended is an object, too, whether the command had begun or not."""
+def test_fatal_errors_as_json(arguments: list[str], code: int, message: str) -> None:
+    """Before and after the command began."""
     done = unlost("--log", "json", *arguments)
-    (said,) = map(json.loads, done.stderr.splitlines())
-    assert (done.returncode, said["level"]) == (code, "error")
-    assert said["message"].startswith(message)
+    (entry,) = map(json.loads, done.stderr.splitlines())
+    assert (done.returncode, entry["level"]) == (code, "error")
+    assert entry["message"].startswith(message)
 
 
-def test_however_long_a_name_is_the_end_of_a_message_stays() -> None:
-    """What is wrong and what to do stand behind the name."""
+def test_long_names_do_not_truncate_the_reason() -> None:
+    """The reason follows the name."""
     done = unlost("index", "check", "a" * 5000)
     assert len(done.stderr) < 1100
     assert done.stderr.startswith(b"unlost: aaa")
     assert done.stderr.endswith(b"aaa: cannot be read: File name too long\n")
 
 
-def test_interrupted_without_a_traceback() -> None:
-    """Ctrl-C ends with 130 and one line, and what was printed before stays."""
+def test_interruption_prints_one_line() -> None:
+    """Exit code 130; what was printed before stays."""
     with subprocess.Popen(
         [UNLOST, "uri", "surt", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -257,8 +257,8 @@ def test_interrupted_without_a_traceback() -> None:
         assert process.stderr.read().strip() == b"unlost: interrupted"
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    """`unlost … | head` ends quietly."""
+def test_closed_output_pipe_ends_quietly() -> None:
+    """As in `unlost … | head`."""
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`unlost map` but for look-ups, which have a file of their own."""
+"""`unlost map`, except look-ups."""
 
 import gzip
 import hashlib
@@ -27,13 +27,13 @@ from unlost.mementomap import build_map, compact_map, merge_maps
         ),
     ],
 )  # fmt: skip
-def test_building(tmp_path: Path, arguments: list[str], expected: list[str]) -> None:
-    """Options choose rows, keys and counts."""
+def test_build_options_select_rows_keys_and_counts(tmp_path: Path, arguments: list[str], expected: list[str]) -> None:
+    """Options of `map build`."""
     assert rows(build(tmp_path, *arguments)) == expected
 
 
-def test_the_header_says_how_it_was_made(tmp_path: Path) -> None:
-    """Name, address, filters, rules and weights, when and of what; nothing of where or by how many threads."""
+def test_header_has_options_dates_and_inputs(tmp_path: Path) -> None:
+    """Not paths or the number of threads."""
     options = ("--name", "Archive", "--id", "http://a.org/", "--status", "200", "--path-weight", "2")
     made = build(tmp_path, *options, "--date", "2024-02-03T04:05:06Z")
     digest = hashlib.sha256(PAGES.read_bytes()).hexdigest()
@@ -51,8 +51,8 @@ def test_the_header_says_how_it_was_made(tmp_path: Path) -> None:
     ]
 
 
-def test_inputs_of_every_kind_make_the_same_map(tmp_path: Path) -> None:
-    """CDX, ZipNum, a list of addresses, a table, a log, gzip, a map: one and the same set of pages."""
+def test_all_input_formats_build_the_same_map(tmp_path: Path) -> None:
+    """CDX, ZipNum, URL list, table, log, gzip, map."""
     web = [line.split(" ", 2) for line in PAGES.read_text().splitlines() if '"dns:' not in line]
     urls = [json.loads(fields)["url"] for _, _, fields in web]
     expected = rows(build(tmp_path))
@@ -80,8 +80,8 @@ def test_inputs_of_every_kind_make_the_same_map(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_a_warc_is_counted(tmp_path: Path) -> None:
-    """By its captures, as its index is."""
+def test_warc_and_its_index_build_the_same_map(tmp_path: Path) -> None:
+    """From its captures."""
     warc = DATA / "warc" / "iana-2020.warc.gz"
     index = tmp_path / "a.cdxj"
     assert unlost("index", "build", str(warc), "-o", str(index)).returncode == 0
@@ -91,8 +91,8 @@ def test_a_warc_is_counted(tmp_path: Path) -> None:
     assert rows(maps[0]) == rows(maps[1]) != []
 
 
-def test_compacting_says_what_it_did(tmp_path: Path) -> None:
-    """Roll-ups by depth, the curve, JSON; fitted parameters."""
+def test_compact_reports_roll_ups(tmp_path: Path) -> None:
+    """By depth, as a curve, as JSON; and fitted parameters."""
     source, output, trace = build(tmp_path), tmp_path / "b.ukvs", tmp_path / "trace.csv"
     arguments = ["map", "compact", str(source), "-o", str(output), "--path-weight", "0"]
     done = unlost(*arguments, "--json", "--trace", str(trace))
@@ -108,8 +108,8 @@ def test_compacting_says_what_it_did(tmp_path: Path) -> None:
     assert done.returncode == 3
 
 
-def test_merging_comparing_checking(tmp_path: Path) -> None:
-    """Three commands on two maps."""
+def test_merge_diff_and_check(tmp_path: Path) -> None:
+    """On two maps."""
     a, b, c = tmp_path / "a.ukvs", tmp_path / "b.ukvs", tmp_path / "c.ukvs"
     a.write_text("com,a)/* 5/2\ncom,a)/b 0\ncom,c)/ 1\n")
     b.write_text("com,a)/b/* 7\ncom,a)/x/y 0\ncom,c)/ 2/1\n")
@@ -129,8 +129,8 @@ def test_merging_comparing_checking(tmp_path: Path) -> None:
     assert (result["lines"], result["wildcards"], result["sum"], result["total"]) == (3, 2, "15/3", "15/3~")
 
 
-def test_what_one_input_excludes_another_may_hold(tmp_path: Path) -> None:
-    """Exclusions count only where a map is the one input, and everything rolled up stays so."""
+def test_exclusions_are_kept_only_from_a_single_input(tmp_path: Path) -> None:
+    """Another input may hold the page. A map that is rolled up completely stays so."""
     a, b, c = tmp_path / "a.ukvs", tmp_path / "b.ukvs", tmp_path / "c.ukvs"
     a.write_text("com,a)/b 0\ncom,b)/ 1\n")
     b.write_text("com,a)/* 5\n")
@@ -144,8 +144,8 @@ def test_what_one_input_excludes_another_may_hold(tmp_path: Path) -> None:
     assert unlost("map", "lookup", str(c), "http://a.com/b").stdout == b"http://a.com/b\tyes\t*\t6\n"
 
 
-def test_standard_output_is_written_behind_what_is_there(tmp_path: Path) -> None:
-    """Also when it is a file."""
+def test_standard_output_is_appended_to(tmp_path: Path) -> None:
+    """Also if it is a file."""
     output = tmp_path / "out.txt"
     with output.open("wb") as file:
         file.write(b"before\n")
@@ -163,10 +163,10 @@ def test_standard_output_is_written_behind_what_is_there(tmp_path: Path) -> None
         (["--rules", "papers"], [], b"made by other rules (papers) than are asked for (wayback)"),
     ],
 )
-def test_maps_are_built_from_what_means_the_same(
+def test_build_rejects_maps_with_other_keys(
     tmp_path: Path, options: list[str], arguments: list[str], message: bytes
 ) -> None:
-    """A year must not become a frequency, nor keys of other rules ones that no look-up finds."""
+    """A year must not become a frequency, and keys of other rules would never match."""
     older, output = build(tmp_path, *options), tmp_path / "out.ukvs"
     done = unlost("map", "build", str(older), "-o", str(output), *arguments)
     assert (done.returncode, output.exists(), message in done.stderr) == (3, False, True), done.stderr
@@ -174,8 +174,8 @@ def test_maps_are_built_from_what_means_the_same(
     assert (again.returncode, rows(output)) == (0, rows(older)), again.stderr
 
 
-def test_whoever_spaces_rows_otherwise_loses_none(tmp_path: Path) -> None:
-    """Look-ups take a tab, two spaces and a byte-order mark; so does everything that makes a map of such a map."""
+def test_unusual_white_space_loses_no_rows(tmp_path: Path) -> None:
+    """A tab, two spaces and a byte order mark are accepted by look-ups and by builds."""
     text = '\ufeff!fields {"keys": ["surt"], "values": ["frequency"]}\n com,a)/ 5\ncom,b)/  6\ncom,c)/\t7\n'
     file, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
     file.write_text(text)
@@ -190,8 +190,8 @@ def test_whoever_spaces_rows_otherwise_loses_none(tmp_path: Path) -> None:
         assert found == [["com,a)/", str(5 * times)], ["com,b)/", str(6 * times)], ["com,c)/", str(7 * times)]]
 
 
-def test_whoever_watches_sees_how_far_maps_are_read(tmp_path: Path) -> None:
-    """Bytes and lines of all of them, for the bar."""
+def test_progress_counts_bytes_and_lines_of_all_maps(tmp_path: Path) -> None:
+    """For the progress bar."""
     made, output = build(tmp_path), tmp_path / "out.ukvs"
     size, lines = made.stat().st_size, len(made.read_text().splitlines())
     seen: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""What `unlost map` does not take, says of it, and leaves behind: nothing."""
+"""`unlost map` with invalid input: messages, exit codes and no remaining files."""
 
 import gzip
 import json
@@ -30,22 +30,22 @@ from unlost.problems import Problems
         ('!meta {"rules": "mine"}\ncom,a)/ 2\n', {"unknown-rules"}),
     ],
 )
-def test_checking_finds_faults(tmp_path: Path, text: str, kinds: set[str]) -> None:
-    """Each kind, with exit code 1."""
+def test_check_reports_each_kind_of_problem(tmp_path: Path, text: str, kinds: set[str]) -> None:
+    """With exit code 1."""
     file = tmp_path / "a.ukvs"
     file.write_text(text)
     done = unlost("map", "check", "--json", str(file))
     assert (set(json.loads(done.stdout)["problems"]), done.returncode) == (kinds, 1)
 
 
-def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    """Missing, unsorted, overflowing, unreadable: one line that helps, exit code 3, no file."""
+def test_invalid_input_is_rejected(tmp_path: Path) -> None:
+    """Missing, unsorted, overflowing or unreadable: one line, and no file is left."""
     unsorted, overflow, damaged = tmp_path / "u.cdxj", tmp_path / "o.ukvs", tmp_path / "d.gz"
     unsorted.write_bytes(b"".join(reversed(PAGES.read_bytes().splitlines(keepends=True))))
     overflow.write_text("com,a)/b 999999999999999999\ncom,a)/c 1\n")
     damaged.write_bytes(gzip.compress(b"com,a)/b 9\ncom,a)/c 1\n" * 1000)[:-20])
     output = tmp_path / "out.ukvs"
-    for arguments, said in [
+    for arguments, message in [
         (["build", str(tmp_path / "none")], b"none: cannot be read: No such file"),
         (["build", str(unsorted), "--sorted"], b"u.cdxj: line 2 belongs before the one above it"),
         (["compact", str(overflow), "--path-weight", "0"], b"o.ukvs: a frequency of more than 18 digits"),
@@ -55,7 +55,7 @@ def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
         (["compact", str(overflow), "--rollup", "com"], b"expected a wildcard to roll up"),
     ]:
         done = unlost("map", *arguments, "-o", str(output))
-        assert said in done.stderr, (arguments, done.stderr)
+        assert message in done.stderr, (arguments, done.stderr)
         assert done.stderr.count(b"\n") == 1
         assert done.returncode in (2, 3)
         assert sorted(file.name for file in tmp_path.iterdir()) == ["d.gz", "o.ukvs", "u.cdxj"]
@@ -63,8 +63,8 @@ def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     assert b"cannot be written: no such folder" in done.stderr
 
 
-def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
-    """By kind, with the first of each; exit code 5 and the map is there."""
+def test_bad_lines_are_counted_by_kind(tmp_path: Path) -> None:
+    """With the first of each; exit code 5, and the map is written."""
     file, output = tmp_path / "a.cdxj", tmp_path / "a.ukvs"
     file.write_bytes(PAGES.read_bytes() + b"rubbish\n\0\n" + b')/ 2014 {"url": "x"}\n' + b"more rubbish\n")
     done = unlost("map", "build", str(file), "-o", str(output))
@@ -74,15 +74,15 @@ def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert (done.returncode, rows(output)[0]) == (5, "* 10")
 
 
-def test_a_map_through_a_pipe_is_not_taken_for_an_index(tmp_path: Path) -> None:
-    """Its rows look like those of an index, and are not."""
+def test_map_in_a_pipe_is_not_an_index(tmp_path: Path) -> None:
+    """Its rows look like those of an index."""
     text = b'!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/ 5\n'
     done = unlost("map", "build", "/dev/stdin", "-o", str(tmp_path / "a.ukvs"), stdin=text)
     assert (done.returncode, b"a map, not an index" in done.stderr) == (3, True)
 
 
-def test_a_line_that_damage_cut_is_no_page(tmp_path: Path) -> None:
-    """What came before is counted if that is allowed, and the damage said."""
+def test_truncated_last_line_is_not_a_page(tmp_path: Path) -> None:
+    """With `--allow-partial` the lines before it are counted, and the damage is reported."""
     file, output = tmp_path / "a.gz", tmp_path / "a.ukvs"
     # Stored, not deflated, so that the text ends exactly where the file does.
     file.write_bytes(gzip.compress(PAGES.read_bytes(), compresslevel=0)[:-40])
@@ -91,14 +91,14 @@ def test_a_line_that_damage_cut_is_no_page(tmp_path: Path) -> None:
     assert rows(output)[-1] == "com,example,blog)/2011/post 1"
 
 
-def test_a_full_disk_is_said() -> None:
-    """In one line that names the file."""
+def test_full_disk_is_reported() -> None:
+    """In one line with the file."""
     done = unlost("map", "build", str(PAGES), "-o", "/dev/full")
     assert (done.returncode, b"No space left" in done.stderr) == (3, True)
 
 
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends the work, with code 130."""
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     folder = tmp_path / "out"
@@ -115,8 +115,8 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     assert (process.returncode, list(folder.iterdir())) == (130, []), errors
 
 
-def test_what_is_read_twice_cannot_be_a_pipe(tmp_path: Path) -> None:
-    """Its header would be gone before the rows are read, and a map without any would be made."""
+def test_pipe_that_is_read_twice_is_rejected(tmp_path: Path) -> None:
+    """Its header would be consumed before the rows are read."""
     made = build(tmp_path)
     output = tmp_path / "out.ukvs"
     for arguments in (["compact"], ["merge"], ["build", "--input", "map"]):
@@ -125,8 +125,8 @@ def test_what_is_read_twice_cannot_be_a_pipe(tmp_path: Path) -> None:
         assert b"/dev/stdin: not a regular file" in done.stderr
 
 
-def test_what_was_rolled_up_whole_has_no_keys_to_build_from(tmp_path: Path) -> None:
-    """It is refused: a map of nothing would deny everything."""
+def test_completely_rolled_up_map_is_rejected_by_build(tmp_path: Path) -> None:
+    """A map without keys would deny everything."""
     rolled, output = tmp_path / "rolled.ukvs", tmp_path / "out.ukvs"
     assert unlost("map", "compact", str(build(tmp_path)), "--rollup", "*", "-o", str(rolled)).returncode == 0
     done = unlost("map", "build", str(rolled), "-o", str(output))
@@ -146,8 +146,8 @@ def test_what_was_rolled_up_whole_has_no_keys_to_build_from(tmp_path: Path) -> N
         ),
     ],
 )
-def test_what_is_no_map_is_not_compacted_merged_or_compared(tmp_path: Path, text: str, message: bytes) -> None:
-    """Dates would become frequencies."""
+def test_invalid_map_is_rejected(tmp_path: Path, text: str, message: bytes) -> None:
+    """By `compact`, `merge` and `diff`: dates would become frequencies."""
     file, output = tmp_path / "a", tmp_path / "out.ukvs"
     file.write_text(text)
     good = build(tmp_path)
@@ -169,30 +169,30 @@ def test_what_is_no_map_is_not_compacted_merged_or_compared(tmp_path: Path, text
         (["--rollup", "com,a)/1/2/3/4/5/6/7/8/*"], b"--path-depth"),
     ],
 )
-def test_nothing_is_rolled_up_below_the_levels(tmp_path: Path, arguments: list[str], option: bytes) -> None:
-    """There a node is not told from what lies below it: the wildcard would stand in a wrong place, or cover nothing."""
+def test_rollup_below_the_depth_limits_is_rejected(tmp_path: Path, arguments: list[str], option: bytes) -> None:
+    """Below them a node and its descendants are not distinguished."""
     done = unlost("map", "compact", str(build(tmp_path)), *arguments, "-o", str(tmp_path / "out.ukvs"))
     assert (done.returncode, option in done.stderr) == (2, True), done.stderr
 
 
-def test_a_folder_that_cannot_be_written_in_is_found_before_the_work(tmp_path: Path) -> None:
-    """Not after hours of counting: the index is not even opened."""
+def test_unwritable_folder_is_reported_first(tmp_path: Path) -> None:
+    """Before the index is opened."""
     folder = tmp_path / "file"
     folder.write_text("")
     with pytest.raises(OSError, match="Not a directory"):
         build_map([tmp_path / "no.cdxj"], folder / "a.ukvs")
 
 
-def test_two_results_in_one_place_are_refused_at_once(tmp_path: Path) -> None:
-    """`--json` and `-o -`: nothing is written, and nobody waits for it."""
+def test_json_and_map_on_standard_output_are_rejected(tmp_path: Path) -> None:
+    """Nothing is written."""
     made = str(build(tmp_path))
     for command in (["build", str(PAGES)], ["compact", made], ["merge", made]):
         done = unlost("map", *command, "-o", "-", "--json")
         assert (done.returncode, done.stdout) == (2, b""), done.stderr
 
 
-def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
-    """Lines that cannot be read are no difference, but nobody may think that there is none."""
+def test_diff_reports_unreadable_lines(tmp_path: Path) -> None:
+    """They are no difference, but the exit code is 5."""
     good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
     good.write_text("com,a)/ 1\n")
     bad.write_text("com,a)/ 1\ncom,\x01)/ 1\n")
@@ -205,7 +205,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "row", "code", "shown"),
+    ("total", "row", "code", "output"),
     [
         ("10", "10", 0, b"total 10\n"),
         ("9", "10", 1, b"total 9\n"),
@@ -217,16 +217,18 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
         ("5/3", "5/3", 0, b"total 5/3\n"),
     ],
 )
-def test_totals_are_wrong_only_for_sure(tmp_path: Path, total: str, row: str, code: int, shown: bytes) -> None:
-    """What is said to be more, less or about is compared as far as that goes, and shown as it stands."""
+def test_total_is_checked_within_its_uncertainty(
+    tmp_path: Path, total: str, row: str, code: int, output: bytes
+) -> None:
+    """And printed unchanged."""
     file = tmp_path / "a.ukvs"
     file.write_text(f"* {total}\ncom,a)/ {row}\n")
     done = unlost("map", "check", str(file))
-    assert (done.returncode, shown in done.stdout) == (code, True), done.stdout
+    assert (done.returncode, output in done.stdout) == (code, True), done.stdout
 
 
-def test_merging_names_the_map_that_is_wrong(tmp_path: Path) -> None:
-    """Among many, nobody could tell."""
+def test_merge_reports_the_invalid_map(tmp_path: Path) -> None:
+    """With its line."""
     good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
     good.write_text("com,a)/ 1\n")
     bad.write_text("com,b)/ 1\ncom,a)/ 1\n")

@@ -1,4 +1,4 @@
-"""Each command names the next one, on stderr, and not to programs."""
+"""Each command suggests the next one on stderr, except with JSON output."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from tests.vault.fixtures import server_files, static_site
 
 
 def next_steps(*arguments: str, code: int = 0, **env: str) -> list[str]:
-    """Run a command, and return what it names as the next step."""
+    """Run a command and return the suggested next steps."""
     done = unlost(*arguments, env=env)
     assert done.returncode == code, done.stderr
     return [line for line in done.stderr.decode().splitlines() if line.startswith("unlost: next: ")]
 
 
-def test_from_recovery_to_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`recover` names `report` and `export`, `report` names `export`, and `export` says how to open what it wrote."""
+def test_recover_report_and_export_suggest_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`recover` suggests `report` and `export`, `report` suggests `export`, `export` says how to open its output."""
     monkeypatch.chdir(tmp_path)
     with serve_site(sample_site()) as found:
         registry = str(found.registry(tmp_path))
@@ -45,8 +45,8 @@ def test_from_recovery_to_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert next_steps("export", "my site", "--to", "other", "--json") == []
 
 
-def test_compare_names_how_to_list_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only if something is missing, and something came back."""
+def test_compare_suggests_listing_missing_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only if some are missing, and some were recovered."""
     monkeypatch.chdir(tmp_path)
     copies = [SampleCapture(f"{ROOT}{name}", f"<title>{name}".encode()) for name in ("", "a")]
     make_recovery(tmp_path / "both", copies)
@@ -57,8 +57,8 @@ def test_compare_names_how_to_list_what_is_missing(tmp_path: Path, monkeypatch: 
     assert next_steps("compare", "both", "one", "--json") == []
 
 
-def test_a_vault_from_plan_to_pages(tmp_path: Path) -> None:
-    """`vault plan` names `pack`, which names `inject`, which names `verify`."""
+def test_vault_commands_suggest_the_next_step(tmp_path: Path) -> None:
+    """`plan` suggests `pack`, `pack` suggests `inject`, `inject` suggests `verify`."""
     server, site, vault = str(server_files(tmp_path)), str(static_site(tmp_path)), str(tmp_path / "v")
     (step,) = next_steps("vault", "plan", server, "--pages", site)
     assert "`unlost vault pack`" in step

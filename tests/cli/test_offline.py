@@ -1,4 +1,4 @@
-"""Commands without a network: one message, exit code 4, and nothing left behind."""
+"""Commands without a network: one message, exit code 4, and no remaining files."""
 
 import json
 import re
@@ -20,7 +20,7 @@ OFFLINE = "unlost: You seem to be offline: none of 14 archives could be reached 
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Let no name be resolved, and work in an empty folder."""
+    """Let name resolution fail, and work in an empty folder."""
 
     async def failing(_: object) -> list[pool.AddressInfo]:
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
@@ -45,30 +45,30 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_offline_is_one_message(
+def test_offline_prints_one_message(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """No warning for each archive, no hint at a contact, no folder, no block, and nothing on stdout."""
+    """No warning for each archive, no folder, no block, and nothing on stdout."""
     monkeypatch.delenv("UNLOST_CONTACT")
     assert run(arguments) == 4
-    said = capfd.readouterr()
-    assert said.out == ""
-    # An estimate queries only the archives that list a site; a probe before a site is said to be gone, those with TLS.
-    assert re.sub(r"of \d+ arch", "of 14 arch", said.err) == OFFLINE
+    output = capfd.readouterr()
+    assert output.out == ""
+    # An estimate queries only archives that list sites; a connectivity probe, those with TLS.
+    assert re.sub(r"of \d+ arch", "of 14 arch", output.err) == OFFLINE
     assert not list(tmp_path.iterdir())
     assert open_limit_store().read("web.archive.org").blocked_until == 0
 
 
-def test_nothing_is_counted_as_sent(capfd: pytest.CaptureFixture[str]) -> None:
-    """Neither by the daily quota of an archive, nor by the next command."""
+def test_offline_requests_do_not_count_towards_the_quota(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of this command or the next."""
     assert run(["archives", "test", "archive.today"]) == 4
     counted = open_limit_store().read("archive.today").counted
     assert [count for _, count in counted.values()] == [0]
     assert "captcha" not in capfd.readouterr().err
 
 
-def test_a_recovery_that_was_begun_stays(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Without a network, a folder with results is not touched."""
+def test_offline_recovery_keeps_its_folder(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Results of an earlier run are not modified."""
     warc = tmp_path / "site.warc.gz"
     page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<title>Here</title><p>Some words of a page."
     warc.write_bytes(member(record(page, uri="http://lost.example/")))
@@ -82,34 +82,32 @@ def test_a_recovery_that_was_begun_stays(capfd: pytest.CaptureFixture[str], tmp_
     assert sorted(each.name for each in (tmp_path / "lost.example.recovery").iterdir()) == before
 
 
-def test_local_sources_are_used_without_a_network(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The archives on the network are summed up in one warning; what is on this disk is recovered."""
+def test_local_sources_are_used_offline(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The archives on the network are one warning."""
     page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<title>Here</title><p>Some words of a page."
     (tmp_path / "site.warc.gz").write_bytes(member(record(page, uri="http://lost.example/")))
     mine = '[[archive]]\nid = "mine"\nname = "Mine"\nkind = "files"\nfolder = "site.warc.gz"\n'
     (tmp_path / "r.toml").write_text(f'extends = "default"\n{mine}')
     assert run(["recover", "lost.example", "--archives", "r.toml", "--json"]) == 4
-    said = capfd.readouterr()
-    assert json.loads(said.out.splitlines()[-1])["recovered"] == 1
-    assert said.err.count("You seem to be offline: none of 14 archives could be reached") == 1
-    assert "archive.org" not in said.err
+    output = capfd.readouterr()
+    assert json.loads(output.out.splitlines()[-1])["recovered"] == 1
+    assert output.err.count("You seem to be offline: none of 14 archives could be reached") == 1
+    assert "archive.org" not in output.err
 
 
-def test_a_server_of_ones_own_that_is_not_running_is_not_being_offline(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """On this machine a refused connection is what it is."""
+def test_refused_local_connection_is_not_offline(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It is reported as a refused connection."""
     (tmp_path / "r.toml").write_text(entry("one", free_port()) + entry("two", free_port()))
     assert run(["archives", "test", "--archives", "r.toml"]) == 4
-    said = capfd.readouterr()
-    assert said.out.count("\trefused\t") == 2
-    assert "offline" not in said.err
+    output = capfd.readouterr()
+    assert output.out.count("\trefused\t") == 2
+    assert "offline" not in output.err
 
 
-def test_a_network_that_refuses_everything(
+def test_firewall_that_refuses_all_hosts_is_offline(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A firewall that refuses every host blocks no archive for the commands that follow."""
+    """No archive is blocked for later commands."""
 
     async def here(place: url.HostPort) -> list[pool.AddressInfo]:
         return [pool.literal_address_info(url.HostPort("127.0.0.1", place.port))]
@@ -127,14 +125,14 @@ def test_a_network_that_refuses_everything(
     assert not (tmp_path / "lost.example.recovery").exists()
 
 
-def test_a_watch_without_a_network_counts_no_loss(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Three visits that could not be made are none: nothing is recorded, and no command is run."""
+def test_offline_watch_counts_no_loss(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """No visit is stored, and no hook runs."""
     arguments = ["watch", "http://site.example/", "--once", "--delay", "0", "--on-loss", f"touch {tmp_path / 'lost'}"]
     for _ in range(3):
         assert run(arguments) == 4
-        said = capfd.readouterr()
-        assert said.out == ""
-        assert re.sub(r"of \d+ arch", "of 14 arch", said.err) == OFFLINE.replace(
+        output = capfd.readouterr()
+        assert output.out == ""
+        assert re.sub(r"of \d+ arch", "of 14 arch", output.err) == OFFLINE.replace(
             "\n", ". No visit was counted: it is not known whether the site is there\n"
         )
     assert not (tmp_path / "lost").exists()
@@ -146,8 +144,8 @@ def test_a_watch_without_a_network_counts_no_loss(capfd: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("name", ["nosuch.txt", "./nosuch", "folder/nosuch", "sites.csv"])
-def test_a_list_of_sites_that_does_not_exist(name: str, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """What looks like the name of a file is not taken for a host."""
+def test_missing_list_of_sites_is_reported(name: str, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A file name is not taken for a host."""
     assert run(["watch", name, "--once"]) == 3
     reason = "cannot be read: No such file or directory: give the URL of a site, or a file with URLs, one a line"
     assert capfd.readouterr().err == f"unlost: {name.removeprefix('./')}: {reason}\n"

@@ -1,4 +1,4 @@
-"""`unlost overlap` over the network: two pywb, a living site beside them, and somebody who interrupts it."""
+"""`unlost overlap` over the network: two pywb servers, a live site, and interruptions."""
 
 import json
 import os
@@ -39,7 +39,7 @@ DATES = {
 
 
 def home(folder: Path) -> dict[str, str]:
-    """Return the settings of somebody."""
+    """Return the settings of a user with a contact."""
     return {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
 
 
@@ -51,8 +51,8 @@ def overlap(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes
     )  # fmt: skip
 
 
-def held(folder: Path, site: Scripted) -> list[Path]:
-    """Write what the archives hold of a site; return the WARCs."""
+def write_warcs(folder: Path, site: Scripted) -> list[Path]:
+    """Write the captures of a site; return the WARCs."""
     found = []
     for name, dates in DATES.items():
         place = folder / name
@@ -67,9 +67,12 @@ def held(folder: Path, site: Scripted) -> list[Path]:
 
 
 @pytest.mark.browser
-def test_live_pages_are_compared_with_what_pywb_holds(tmp_path: Path) -> None:
-    """Who holds what, states, staleness and likeness are those that were planted; the page shows them."""
-    with run_in_background(scripted(LIVE)) as site, pywb.serving_warcs(held(tmp_path, site), tmp_path) as servers:
+def test_live_pages_are_compared_with_captures(tmp_path: Path) -> None:
+    """Holdings, states, staleness and similarity are the planted ones; the page shows them."""
+    with (
+        run_in_background(scripted(LIVE)) as site,
+        pywb.serving_warcs(write_warcs(tmp_path, site), tmp_path) as servers,
+    ):
         registry(tmp_path / "archives.toml", *(each.archive(name) for name, each in zip(DATES, servers, strict=True)))
         paths = [*DATES["a"], "/nowhere"]
         (tmp_path / "pages.txt").write_text("".join(f"{site.base}{path}\n" for path in paths))
@@ -78,15 +81,15 @@ def test_live_pages_are_compared_with_what_pywb_holds(tmp_path: Path) -> None:
         assert site.asked == []
         without = overlap(tmp_path, "--json")
         assert (without.returncode, json.loads(without.stdout)["archives"][0]["live"]) == (0, None)
-        assert site.asked == [], "the site is looked at only if somebody wants it"
+        assert site.asked == [], "live pages are fetched only with --live"
         done = overlap(tmp_path, "--json", "--live", "--html", str(tmp_path / "o.html"))
-        asked = list(site.asked)
+        requested = list(site.asked)
         again = overlap(tmp_path, "--json", "--live")
-        shown = overlap(tmp_path, "--live").stdout.decode()
+        text = overlap(tmp_path, "--live").stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
     assert again.stdout == done.stdout
-    assert site.asked == asked, "nothing is looked at twice"
-    assert sorted(asked) == ["/fresh", "/gone", "/other", "/robots.txt", "/stale"]
+    assert site.asked == requested, "no page is fetched twice"
+    assert sorted(requested) == ["/fresh", "/gone", "/other", "/robots.txt", "/stale"]
     found = json.loads(done.stdout)
     assert found["sets"] == [{"archives": ["a"], "pages": 4}, {"archives": ["a", "b"], "pages": 1}]
     first, second = (each["live"] for each in found["archives"])
@@ -98,19 +101,19 @@ def test_live_pages_are_compared_with_what_pywb_holds(tmp_path: Path) -> None:
     assert 0.8 < points[5.0] < 1.0
     assert (first["cache_control"]["count"], first["cache_control"]["of"]) == (1, 3)
     assert (second["replicated"], second["points"]) == (1, [[0.0, 1.0]])
-    assert "Likeness against staleness" in shown
+    assert "Likeness against staleness" in text
     with chromium.browser() as browser:
-        seen = browser.new_page(viewport={"width": 400, "height": 800})
-        seen.goto((tmp_path / "o.html").as_uri())
-        assert seen.locator("circle.pair").count() == 4
-        heights = seen.locator("circle.pair").evaluate_all("all => all.map(each => +each.getAttribute('cy'))")
+        window = browser.new_page(viewport={"width": 400, "height": 800})
+        window.goto((tmp_path / "o.html").as_uri())
+        assert window.locator("circle.pair").count() == 4
+        heights = window.locator("circle.pair").evaluate_all("all => all.map(each => +each.getAttribute('cy'))")
         assert max(heights[:3]) > min(heights[:3])
-        assert "365.0" in seen.locator("main").inner_text()
-        assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert "365.0" in window.locator("main").inner_text()
+        assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_ctrl_c_is_clean_and_loses_nothing(tmp_path: Path) -> None:
-    """The exit code is 130, the message says how to go on, and the next run asks only for what is left."""
+def test_interrupted_overlap_resumes(tmp_path: Path) -> None:
+    """The exit code is 130, the message says how to resume, and only the missing queries are sent."""
     (tmp_path / "pages.txt").write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
     with sampled() as archive:
         (tmp_path / "archives.toml").write_text(archive.entry())
@@ -127,19 +130,19 @@ def test_ctrl_c_is_clean_and_loses_nothing(tmp_path: Path) -> None:
             b"unlost: what came back so far is kept: the same command goes on", b"", b"unlost: interrupted", b"",
         ]  # fmt: skip
         assert not (tmp_path / "o.html").exists()
-        # On a busy machine some more are asked for until the signal is seen.
+        # On a busy machine some more queries are sent until the signal is handled.
         before = set(archive.asked)
         assert 20 <= len(before) < 40
         archive.asked.clear()
         done = overlap(tmp_path, "--fetch", "0", "--json")
         assert done.returncode == 0
         assert len(before | set(archive.asked)) == 40
-        assert len(before & set(archive.asked)) <= 2, "at most what was on its way"
+        assert len(before & set(archive.asked)) <= 2, "at most the requests in flight"
     assert json.loads(done.stdout)["held"] == 40
 
 
-def test_ctrl_c_among_live_pages_is_clean(tmp_path: Path) -> None:
-    """What was seen of live pages stays seen, too."""
+def test_interrupted_live_comparison_resumes(tmp_path: Path) -> None:
+    """Live pages are not fetched again."""
     paths = [f"/{number}" for number in range(12)]
     stopping: list[subprocess.Popen[bytes]] = []
 
@@ -167,17 +170,17 @@ def test_ctrl_c_among_live_pages_is_clean(tmp_path: Path) -> None:
         with subprocess.Popen(command, env={"PATH": os.environ["PATH"], **home(tmp_path)}) as process:
             stopping.append(process)
             assert process.wait(60) == 130
-        asked = set(server.asked) - {"/robots.txt"}
+        requested = set(server.asked) - {"/robots.txt"}
         server.asked.clear()
         done = overlap(tmp_path, "--live", "--json")
-        again = set(server.asked) & asked
+        again = set(server.asked) & requested
     assert done.returncode == 0
-    assert len(again) <= 4, "at most what was on its way"
+    assert len(again) <= 4, "at most the requests in flight"
     assert json.loads(done.stdout)["archives"][0]["live"]["replicated"] == 12
 
 
-def test_a_live_site_that_wants_us_to_wait_is_left_for_another_run(tmp_path: Path) -> None:
-    """The exit code is 4, and the next run looks at that page alone; one that does not answer is not live, and done."""
+def test_throttling_live_site_is_deferred(tmp_path: Path) -> None:
+    """The exit code is 4, and the next run fetches only that page; an unreachable host is not live."""
     with run_in_background(scripted({"/busy": Answer(503, {"retry-after": "3600"})})) as server:
         uris = [f"{server.base}/busy", "http://127.0.0.2:9/"]
         (tmp_path / "a").mkdir()
@@ -194,5 +197,5 @@ def test_a_live_site_that_wants_us_to_wait_is_left_for_another_run(tmp_path: Pat
     live = json.loads(first.stdout)["archives"][0]["live"]
     assert (live["unseen"], live["silent"], live["endangered"]) == ({"told-to-wait": 1}, 1, 1)
     assert second.returncode == 0
-    assert server.asked == ["/robots.txt", "/busy"], "what was answered is not looked at again"
+    assert server.asked == ["/robots.txt", "/busy"], "no page is fetched twice"
     assert json.loads(second.stdout)["archives"][0]["live"]["replicated"] == 1

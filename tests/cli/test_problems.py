@@ -1,4 +1,4 @@
-"""What could not be read, in words: each kind that the code counts has some."""
+"""Descriptions of unreadable input: each kind that is counted has one."""
 
 import ast
 import re
@@ -9,27 +9,21 @@ from unlost.cli import PROBLEM_DESCRIPTIONS, format_problem
 from unlost.problems import Problem
 
 ROOT = Path(__file__).parents[2]
-COUNTED = {"Problem", "RowError", "UriError", "_lost", "_problem", "_report"}
-"""Who is called with a kind."""
-
-APART = {
-    "archives/failures.py", "pages/documents", "vault/block.py",  # told in words of their own
-}  # fmt: skip
+REPORTING_CALLS = {"Problem", "RowError", "UriError", "_lost", "_problem", "_report"}
+"""Functions and classes that take a kind."""
 
 
 def _kinds_in_python() -> Iterator[tuple[str, Path]]:
     for file in sorted((ROOT / "src" / "unlost").rglob("*.py")):
-        if any(part in file.as_posix() for part in APART):
-            continue
         for node in ast.walk(ast.parse(file.read_text())):
             yield from ((kind, file) for kind in _texts(node) if re.fullmatch(r"[a-z]+(-[a-z]+)*", kind))
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """Return what may be a kind: the first words of a call, or what a table of kinds begins its lines with."""
+    """Return what may be a kind: the first arguments of a call, or the keys of a KINDS table."""
     found: list[ast.expr | None] = []
     called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
-    if isinstance(node, ast.Call) and called in COUNTED:
+    if isinstance(node, ast.Call) and called in REPORTING_CALLS:
         at = 1 if called == "UriError" else 0
         found += node.args[at : at + 1]
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _name(node.targets[0]) == "KINDS":
@@ -42,18 +36,18 @@ def _name(node: ast.expr) -> str | None:
 
 
 def _kinds_in_rust() -> Iterator[tuple[str, Path]]:
-    said = re.compile(r'(?:report|problem|refuse|Problem::new)\(\s*"([a-z]+(?:-[a-z]+)*)",')
-    named = re.compile(r'=> "([a-z]+(?:-[a-z]+)*)",')
+    reported = re.compile(r'(?:report|problem|refuse|Problem::new)\(\s*"([a-z]+(?:-[a-z]+)*)",')
+    returned = re.compile(r'=> "([a-z]+(?:-[a-z]+)*)",')
     for folder in ("checksum", "index", "input", "memento", "mementomap", "uri", "warc"):
         for file in sorted((ROOT / "rust" / "unlost-core" / "src" / folder).rglob("*.rs")):
             text = file.read_text()
-            yield from ((kind, file) for kind in said.findall(text))
+            yield from ((kind, file) for kind in reported.findall(text))
             for body in re.findall(r"fn kind\(.*?\n    }", text, re.DOTALL):
-                yield from ((kind, file) for kind in named.findall(body))
+                yield from ((kind, file) for kind in returned.findall(body))
 
 
-def test_every_kind_has_words() -> None:
-    """Whoever counts something new has to say what it is."""
+def test_every_kind_has_a_description() -> None:
+    """Of Python and Rust."""
     found = [*_kinds_in_python(), *_kinds_in_rust()]
     assert {"bad-host", "bad-date", "truncated", "short-block", "bad-spread", "no-column"} <= {
         kind for kind, _ in found
@@ -61,15 +55,15 @@ def test_every_kind_has_words() -> None:
     assert not [(kind, str(file)) for kind, file in found if kind not in PROBLEM_DESCRIPTIONS]
 
 
-def test_words_are_words() -> None:
-    """One thing each, without the signs of programs."""
+def test_descriptions_are_singular_nouns() -> None:
+    """Without identifiers."""
     for kind, words in PROBLEM_DESCRIPTIONS.items():
         assert kind not in words or "-" not in kind, words
         assert re.match(r"(an?|something|counts) ", words), words
 
 
-def test_once_and_often() -> None:
-    """Numbers are read easily, and the first says the kind that documents explain."""
+def test_problem_lines_have_count_and_first_example() -> None:
+    """Once without the kind; several times with it."""
     problem = Problem("bad-host", "list", 7, 90, "bad host")
     assert format_problem("bad-host", 1, problem).startswith("once an address whose host cannot exist, first: list:7 ")
     assert format_problem("bad-host", 12_000, problem).startswith("12,000 times an address")

@@ -1,4 +1,4 @@
-"""`unlost profile` as its users run it."""
+"""`unlost profile`."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PAGES, PAPER = str(EXAMPLES / "bbc.txt"), str(EXAMPLES / "ukwa.cdxj")
 
 
-def test_all_policies_are_a_folder_of_files(tmp_path: Path) -> None:
-    """`--policy all` writes 23 profiles, which are those that a policy has by itself."""
+def test_all_policies_write_one_profile_each(tmp_path: Path) -> None:
+    """The 23 profiles equal those of single policies."""
     folder = tmp_path / "profiles"
     done = unlost("profile", "build", PAGES, "--policy", "all", "-o", str(folder), "--name", "Seven pages")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -27,8 +27,8 @@ def test_all_policies_are_a_folder_of_files(tmp_path: Path) -> None:
     assert sum(value["frequency"] for value in json.loads((folder / "HxPx.json").read_text())["profile"].values()) == 7
 
 
-def test_suffixes_are_those_that_are_asked_for(tmp_path: Path) -> None:
-    """A newer list, or only registries' suffixes, decide what a registered domain is, also for look-ups."""
+def test_suffix_list_is_selectable(tmp_path: Path) -> None:
+    """Another list, or only the ICANN section, determines registered domains, also for look-ups."""
     pages, psl, out = tmp_path / "a.txt", tmp_path / "psl.dat", tmp_path / "p"
     pages.write_text("http://a.b.blogspot.com/\n")
     psl.write_text("// ===BEGIN ICANN DOMAINS===\ncom\nb.blogspot.com\n// ===END ICANN DOMAINS===\n")
@@ -67,16 +67,16 @@ def test_suffixes_are_those_that_are_asked_for(tmp_path: Path) -> None:
         (["to-map", PAGES, "-o", "{}/p"], 3, "bbc.txt: not a profile"),
     ],
 )
-def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
-    """In one line, with the exit code for its kind, and without a trace."""
+def test_invalid_input_is_rejected(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    """In one line, with the exit code of its kind, and no file is left."""
     done = unlost("profile", *(argument.format(tmp_path) for argument in arguments))
     assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
     assert done.stderr.count(b"\n") == 1
     assert not [*tmp_path.iterdir()]
 
 
-def test_lines_that_could_not_be_read_are_reported(tmp_path: Path) -> None:
-    """The profile is written from the others, and the exit code says that something was left out."""
+def test_bad_lines_are_reported(tmp_path: Path) -> None:
+    """The others are written, and the exit code is 5."""
     pages, out = tmp_path / "a.txt", tmp_path / "p"
     pages.write_text("http://a.com/\nhttp://a b/\ndns:a.com\n")
     done = unlost("profile", "build", str(pages), "--policy", "H1P0", "-o", str(out))
@@ -85,8 +85,8 @@ def test_lines_that_could_not_be_read_are_reported(tmp_path: Path) -> None:
     assert out.read_text().endswith('com)/ {"frequency": 1, "spread": 1}\n')
 
 
-def test_checking_ends_with_1_if_anything_is_wrong(tmp_path: Path) -> None:
-    """The words are for people, `--json` for programs."""
+def test_check_of_a_bad_profile_exits_with_1(tmp_path: Path) -> None:
+    """As text and as JSON."""
     file = tmp_path / "p"
     file.write_text('@about {"type": "urikey#H1P0"}\nuk)/ {"frequency": 7}\ncom,a)/ {"frequency": 1}\n')
     done = unlost("profile", "check", str(file))
@@ -99,7 +99,7 @@ def test_checking_ends_with_1_if_anything_is_wrong(tmp_path: Path) -> None:
     assert (done.returncode, found["sound"], [*found["problems"]]) == (1, False, ["bad-key", "unsorted"])
 
 
-def test_addresses_are_read_from_standard_input() -> None:
+def test_urls_are_read_from_standard_input() -> None:
     """As by `unlost uri`."""
     done = unlost("profile", "lookup", PAPER, "-", stdin=b"http://bbc.co.uk/images/1\n\nhttp://a.example/\n")
     assert done.returncode == 0
@@ -109,8 +109,8 @@ def test_addresses_are_read_from_standard_input() -> None:
     )
 
 
-def test_standard_output_is_no_file_of_that_name(tmp_path: Path) -> None:
-    """`-o -` prints; several policies cannot be printed."""
+def test_dash_writes_to_standard_output(tmp_path: Path) -> None:
+    """Several policies are rejected."""
     urls, file = tmp_path / "urls.txt", tmp_path / "p.cdxj"
     urls.write_text("http://a.com/x\nhttp://b.com/\n")
     built = unlost("profile", "build", str(urls), "--policy", "HxP1", "-o", "-")
@@ -122,8 +122,8 @@ def test_standard_output_is_no_file_of_that_name(tmp_path: Path) -> None:
     assert (several.returncode, b"give a folder" in several.stderr) == (2, True), several.stderr
 
 
-def test_a_profile_cannot_be_a_pipe(tmp_path: Path) -> None:
-    """Its header would be gone before the lines are read, and what holds nothing would be sound."""
+def test_profile_in_a_pipe_is_rejected(tmp_path: Path) -> None:
+    """Its header would be consumed before the lines are read."""
     text = b'@about {"type": "urikey#H3P1"}\ncom,a)/x {"frequency": 1, "spread": 1}\n'
     output = str(tmp_path / "out")
     for arguments in (

@@ -1,4 +1,4 @@
-"""Tests of `unlost recover` as people meet it first."""
+"""`unlost recover` with the archives of the documentation."""
 
 import json
 import sqlite3
@@ -17,13 +17,13 @@ SITE = "http://lost.example/"
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Work in a folder of the test."""
+def temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Work in a temporary folder."""
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_example_comes_back(tmp_path: Path) -> None:
-    """From two archives, the newest good copies; the folder is named after the host."""
+def test_example_site_is_recovered(tmp_path: Path) -> None:
+    """From two archives, with the newest good captures, in a folder with the host's name."""
     done = unlost("recover", SITE, "--archives", str(ARCHIVES), "--summary", "s.tsv")
     assert done.returncode == 0
     assert done.stdout == b""
@@ -45,8 +45,8 @@ def test_the_example_comes_back(tmp_path: Path) -> None:
     assert [row[1] for row in rows if row[2] == "MISSING"] == [f"{SITE}pond.html"]
 
 
-def test_a_dry_run_says_what_it_costs() -> None:
-    """By archive, for people and for programs."""
+def test_dry_run_estimates_requests() -> None:
+    """For each archive, as text and as JSON."""
     words = ("recover", SITE, "--archives", str(ARCHIVES), "--dry-run")
     assert unlost(*words).stdout == b"first\t0\t2\t-\nsecond\t0\t2\t-\n"
     lines = [json.loads(line) for line in unlost(*words, "--json").stdout.splitlines()]
@@ -54,7 +54,7 @@ def test_a_dry_run_says_what_it_costs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("mailto:me@example.com",), 2, "mailto:me@example.com: not a web page"),
         ((SITE, "--from", "2015", "--to", "2014"), 2, "--from is later than --to"),
@@ -65,17 +65,17 @@ def test_a_dry_run_says_what_it_costs() -> None:
         ((SITE, "--summary", "nowhere/s.tsv"), 3, "nowhere/s.tsv: cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
-    """In a line, before anything is done; nothing is left behind."""
+def test_invalid_arguments_are_rejected(words: tuple[str, ...], code: int, message: str, tmp_path: Path) -> None:
+    """In one line, before any request; no file is left."""
     (tmp_path / "a-file").write_text("mine")
     done = unlost("recover", *words, "--archives", str(ARCHIVES))
-    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
     assert done.stderr.count(b"\n") <= 4
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["a-file"]
 
 
-def test_who_gets_nothing_is_told_where_to_look() -> None:
-    """A site that no archive has, most likely one whose address was mistyped: that was asked, and found wanting."""
+def test_empty_recovery_has_a_hint() -> None:
+    """Most likely the URL was mistyped."""
     done = unlost("recover", "http://lots.example/", "--archives", str(ARCHIVES))
     assert done.returncode == 1
     counted, hint = done.stderr.decode().splitlines()
@@ -84,8 +84,8 @@ def test_who_gets_nothing_is_told_where_to_look() -> None:
     assert hint == f"unlost: nothing came back: look at how the address is written; {why}"
 
 
-def test_what_came_back_once_is_not_nothing() -> None:
-    """A recovery that is asked again when all archives are empty still has what it has, and ends with 0."""
+def test_exit_code_counts_captures_of_earlier_runs() -> None:
+    """A run without new captures exits with 0 if the folder has some."""
     assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
     Path("empty").mkdir()
     Path("empty.toml").write_text('[[archive]]\nid = "empty"\nname = "Empty"\nkind = "files"\nfolder = "empty"\n')
@@ -95,21 +95,21 @@ def test_what_came_back_once_is_not_nothing() -> None:
     assert unlost(*words, "theirs", SITE).returncode == 1, "nor is it more the second time"
 
 
-def test_a_folder_of_another_site_is_not_mixed_up() -> None:
-    """It says whose it is, and nothing else: no warning comes before."""
+def test_folder_of_another_site_is_rejected() -> None:
+    """Without any warning before."""
     assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
     Path("memgator.json").write_text('[{"id": "a", "name": "A", "timemap": "http://a.example/", "odd": 1}]')
     words = ("-o", "mine", "--archives", "memgator.json", "--at", "2014")
     done = unlost("recover", "http://other.example/", *words)
-    said = b"unlost: the folder has a recovery of http://lost.example/: give another one by -o\n"
-    assert (done.returncode, done.stderr) == (2, said)
+    message = b"unlost: the folder has a recovery of http://lost.example/: give another one by -o\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 @pytest.mark.parametrize(
     "again", ["lost.example", "http://lost.example", "https://lost.example/", "http://www.lost.example/"]
 )
-def test_a_site_that_is_spelt_otherwise_is_the_same(again: str) -> None:
-    """Whoever leaves out the scheme or the slash the second time goes on with what is there; its name stays."""
+def test_other_spelling_of_the_site_resumes(again: str) -> None:
+    """Without scheme, slash or www; the stored URL stays."""
     words = ("--archives", str(ARCHIVES), "-o", "mine")
     first = unlost("recover", SITE, *words)
     done = unlost("recover", again, *words)
@@ -117,31 +117,31 @@ def test_a_site_that_is_spelt_otherwise_is_the_same(again: str) -> None:
     assert unlost("report", "mine").stdout.startswith(b"http://lost.example/\n")
 
 
-def test_another_folder_of_the_host_is_another_site() -> None:
+def test_folder_of_the_host_is_another_site() -> None:
     """`/garden` is a page of the whole host, `/garden/` a folder."""
     words = ("--archives", str(ARCHIVES), "-o", "mine")
     assert unlost("recover", f"{SITE}garden", *words).returncode == 0
     assert unlost("recover", f"{SITE}garden/", *words).returncode == 2
 
 
-def test_other_dates_in_the_same_folder_are_warned_of() -> None:
-    """What is there stays, which is not what was asked for now."""
+def test_other_dates_in_the_same_folder_are_reported() -> None:
+    """Stored captures stay."""
     words = ("recover", SITE, "--archives", str(ARCHIVES))
     assert b"other dates" not in unlost(*words).stderr
     assert b"other dates" in unlost(*words, "--at", "2009").stderr
     assert b"other dates" not in unlost(*words, "--at", "2009").stderr
 
 
-def test_a_limit_that_is_reached_is_said() -> None:
-    """The same command would not go on, a higher limit does."""
+def test_reached_limit_is_reported() -> None:
+    """A higher limit resumes."""
     words = ("recover", SITE, "--archives", str(ARCHIVES))
     done = unlost(*words, "--limit", "2")
     assert (done.returncode, b"a higher one goes on" in done.stderr) == (4, True)
     assert unlost(*words, "--limit", "9").returncode == 0
 
 
-def test_a_dry_run_says_what_it_cannot_know(tmp_path: Path) -> None:
-    """An archive that gives no list is not taken for one that has nothing."""
+def test_dry_run_reports_failed_listings(tmp_path: Path) -> None:
+    """An archive without a listing is not an empty one."""
     text = ARCHIVES.read_text().replace('folder = "', f'folder = "{ARCHIVES.parent}/')
     dead = '[[archive]]\nid = "dead"\nname = "Dead"\nkind = "pywb"\nlimits = []\ncdx = "http://127.0.0.1:9/cdx"\n'
     dead += 'replay = "http://127.0.0.1:9/{datetime}id_/{uri}"\n'
@@ -151,8 +151,8 @@ def test_a_dry_run_says_what_it_cannot_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["DROP TABLE record", "UPDATE record SET file = '../../home/x'"])
-def test_a_state_that_somebody_changed_is_told(change: str, tmp_path: Path) -> None:
-    """In a line that says which file it is, or what to do."""
+def test_modified_state_is_rejected(change: str, tmp_path: Path) -> None:
+    """In one line with the file."""
     words = ("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine")
     unlost(*words)
     with closing(sqlite3.connect(tmp_path / "mine" / "state.sqlite")) as state:
@@ -162,8 +162,8 @@ def test_a_state_that_somebody_changed_is_told(change: str, tmp_path: Path) -> N
     assert (done.returncode, b"state.sqlite" in done.stderr, b"Traceback" in done.stderr) == (3, True, False)
 
 
-def test_what_cannot_be_read_in_an_archive_is_told(tmp_path: Path) -> None:
-    """A WARC that is cut, and one that is none, cost themselves; what is in them is recovered, and the rest is said."""
+def test_truncated_warc_is_reported(tmp_path: Path) -> None:
+    """The readable records are recovered."""
     (tmp_path / "warcs").mkdir()
     whole = (ARCHIVES.parent / "first" / "first.warc").read_bytes()
     (tmp_path / "warcs" / "cut.warc").write_bytes(whole[: whole.rindex(b"WARC/1.1") + 300])
@@ -176,8 +176,8 @@ def test_what_cannot_be_read_in_an_archive_is_told(tmp_path: Path) -> None:
     assert done.stdout.count(b'"event": "recovered"') >= 2
 
 
-def test_recover_does_not_load_the_availability_check(tmp_path: Path) -> None:
-    """A whole run, also one with a list of further URLs, imports no module of `unlost.comparison`."""
+def test_recover_does_not_import_comparison(tmp_path: Path) -> None:
+    """Also not with a list of further URLs."""
     (tmp_path / "urls.txt").write_text(f"{SITE}roses.html\n")
     code = (
         "import sys\n"
@@ -190,9 +190,9 @@ def test_recover_does_not_load_the_availability_check(tmp_path: Path) -> None:
     assert (done.stdout, b"4 recovered" in done.stderr) == (b"[]\n", True), done.stderr
 
 
-@pytest.mark.parametrize(("more", "code", "said"), [((), 2, "give --yes"), (("--yes",), 0, "archives list 4 URLs")])
-def test_many_listed_urls_need_yes_without_a_terminal(more: tuple[str, ...], code: int, said: str) -> None:
-    """The message names the requests; with the option they are sent."""
+@pytest.mark.parametrize(("more", "code", "message"), [((), 2, "give --yes"), (("--yes",), 0, "archives list 4 URLs")])
+def test_many_listed_urls_need_yes_without_a_terminal(more: tuple[str, ...], code: int, message: str) -> None:
+    """The message has the number of requests; with the option they are sent."""
     lower = (
         "import sys\n"
         "from unlost.recover import scheduler\n"
@@ -202,11 +202,11 @@ def test_many_listed_urls_need_yes_without_a_terminal(more: tuple[str, ...], cod
     )
     words = ("recover", SITE, "--archives", str(ARCHIVES), *more)
     done = subprocess.run([sys.executable, "-c", lower, *words], capture_output=True, check=False, timeout=60)
-    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
     assert (b"4 requests" in done.stderr) is True
 
 
-def test_linked_only_and_a_policy_exclude_each_other() -> None:
-    """Both say how pages are found."""
+def test_linked_only_with_a_policy_is_rejected() -> None:
+    """Both determine how pages are discovered."""
     done = unlost("recover", SITE, "--archives", str(ARCHIVES), "--linked-only", "--policy", "exhaustive")
     assert (done.returncode, b"exclude each other" in done.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""Sources that `unlost recover` takes directly: archive files, HAR files, browser caches, the live site."""
+"""Sources of `unlost recover`: archive files, HAR files, browser caches, the live site."""
 
 import json
 import shutil
@@ -29,21 +29,21 @@ PAGES = {SITE: HOME, f"{SITE}a.html": b"<p>page a"}
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Work in a folder of the test, which is the home folder, too."""
+def temporary_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Work in a temporary folder, with a home in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "user").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
 
 
-def a_warc(file: Path, pages: dict[str, bytes] | None = None, date: str = "2014-02-10T00:00:01Z") -> Path:
+def write_warc(file: Path, pages: dict[str, bytes] | None = None, date: str = "2014-02-10T00:00:01Z") -> Path:
     """Write a WARC of pages."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"".join(response(url, date, body) for url, body in (pages or PAGES).items()))
     return file
 
 
-def an_arc(file: Path) -> Path:
+def write_arc(file: Path) -> Path:
     """Write an ARC of the site."""
     head = b"1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n"
     text = b"filedesc://a.arc 0.0.0.0 20140210000001 text/plain %d\n%s\n" % (len(head), head)
@@ -54,28 +54,28 @@ def an_arc(file: Path) -> Path:
     return file
 
 
-def a_wacz(file: Path) -> Path:
+def write_wacz(file: Path) -> Path:
     """Write a WACZ of the site."""
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.warc.gz", a_warc(file.with_name("data.warc.gz")).read_bytes())
+        archive.writestr("archive/data.warc.gz", write_warc(file.with_name("data.warc.gz")).read_bytes())
     file.with_name("data.warc.gz").unlink()
     return file
 
 
-def a_folder(folder: Path) -> Path:
-    """Write a folder of WARCs, each with a page of the site, in a folder inside it."""
+def write_folder(folder: Path) -> Path:
+    """Write a folder of folders, each with a WARC of one page."""
     for number, (url, body) in enumerate(PAGES.items()):
-        a_warc(folder / str(number) / "a.warc.gz", {url: body})
+        write_warc(folder / str(number) / "a.warc.gz", {url: body})
     return folder
 
 
-def a_har(file: Path) -> Path:
+def write_har(file: Path) -> Path:
     """Write a HAR file of the site."""
     file.write_bytes(har_text(*(har_entry(url, body.decode(), mimeType="text/html") for url, body in PAGES.items())))
     return file
 
 
-def a_chromium_cache(profile: Path) -> Path:
+def write_chromium_cache(profile: Path) -> Path:
     """Write the cache of a Chromium profile."""
     folder = profile / "Cache" / "Cache_Data"
     folder.mkdir(parents=True)
@@ -84,7 +84,7 @@ def a_chromium_cache(profile: Path) -> Path:
     return profile
 
 
-def a_firefox_cache(profile: Path) -> Path:
+def write_firefox_cache(profile: Path) -> Path:
     """Write the cache of a Firefox profile."""
     folder = profile / "cache2" / "entries"
     folder.mkdir(parents=True)
@@ -93,13 +93,13 @@ def a_firefox_cache(profile: Path) -> Path:
     return profile
 
 
-def kept_bodies(folder: Path) -> list[bytes]:
+def stored_bodies(folder: Path) -> list[bytes]:
     """Return the bodies in the WARCs of a recovery."""
     return [record.body for record in read_warcs(folder).values()]
 
 
-def recovered(*words: str) -> tuple[dict[str, str], str]:
-    """Recover the site, and return the archive of each URL that came back, and what was said."""
+def recover(*words: str) -> tuple[dict[str, str], str]:
+    """Recover the site; return the archive of each recovered URL, and stderr."""
     done = unlost("recover", SITE, "-o", "r", "--json", *words)
     assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -108,42 +108,42 @@ def recovered(*words: str) -> tuple[dict[str, str], str]:
 
 @pytest.mark.parametrize(
     ("write", "name"),
-    [(a_warc, "my.warc.gz"), (an_arc, "my.arc"), (a_wacz, "my.wacz"), (a_folder, "crawls")],
+    [(write_warc, "my.warc.gz"), (write_arc, "my.arc"), (write_wacz, "my.wacz"), (write_folder, "crawls")],
 )
 def test_archive_files_are_a_source(write: Callable[[Path], Path], name: str, tmp_path: Path) -> None:
-    """A WARC, an ARC, a WACZ or a folder is recovered from by its path, and reported under its name."""
+    """By path: a WARC, an ARC, a WACZ or a folder; reported under its name."""
     write(tmp_path / name)
-    found, said = recovered("--warc", name, "--no-archives")
+    found, stderr = recover("--warc", name, "--no-archives")
     assert found == dict.fromkeys(PAGES, f"warc:{name}")
-    assert "0 requests" in said
-    assert sorted(kept_bodies(tmp_path / "r")) == sorted(PAGES.values())
+    assert "0 requests" in stderr
+    assert sorted(stored_bodies(tmp_path / "r")) == sorted(PAGES.values())
     assert f"warc:{name}".encode() in unlost("report", "r").stdout
 
 
-def test_a_har_file_is_a_source(tmp_path: Path) -> None:
-    """Its responses are recovered, under its name."""
-    a_har(tmp_path / "visit.har")
-    found, _ = recovered("--har", "visit.har", "--no-archives")
+def test_har_file_is_a_source(tmp_path: Path) -> None:
+    """Reported under its name."""
+    write_har(tmp_path / "visit.har")
+    found, _ = recover("--har", "visit.har", "--no-archives")
     assert found == dict.fromkeys(PAGES, "har:visit.har")
 
 
-def test_several_sources_and_archives_go_together(tmp_path: Path) -> None:
-    """Each page comes from the source that has it; files of one name are told apart by their folders."""
+def test_sources_and_archives_are_combined(tmp_path: Path) -> None:
+    """Files of one name are distinguished by their folders."""
     first, second = ({url: body} for url, body in PAGES.items())
-    a_warc(tmp_path / "one" / "x.warc.gz", first)
-    a_warc(tmp_path / "two" / "x.warc.gz", second)
+    write_warc(tmp_path / "one" / "x.warc.gz", first)
+    write_warc(tmp_path / "two" / "x.warc.gz", second)
     with FakeArchive({f"{SITE}a.html": [("2020", "<p>newer a")]}) as archive:
         registry = write_registry(tmp_path / "archives.toml", archive.registry_entry())
         words = ("--warc", "one/x.warc.gz", "--warc", "two/x.warc.gz", "--archives", str(registry))
-        found, _ = recovered(*words)
+        found, _ = recover(*words)
     assert found == {SITE: "warc:one/x.warc.gz", f"{SITE}a.html": "fake"}
 
 
-def test_another_file_of_the_same_name_is_listed_again(tmp_path: Path) -> None:
-    """A recovery that is not done does not take a file in another folder for one that was listed."""
+def test_other_file_of_the_same_name_is_listed_again(tmp_path: Path) -> None:
+    """By an unfinished recovery."""
     home = HOME + b'<a href="c.html">c</a>'
-    a_warc(tmp_path / "one" / "x.warc.gz", {SITE: home, f"{SITE}c.html": b"<p>page c"})
-    a_warc(tmp_path / "two" / "x.warc.gz", {f"{SITE}a.html": b"<p>page a"})
+    write_warc(tmp_path / "one" / "x.warc.gz", {SITE: home, f"{SITE}c.html": b"<p>page c"})
+    write_warc(tmp_path / "two" / "x.warc.gz", {f"{SITE}a.html": b"<p>page a"})
     words = ("recover", SITE, "-o", "r", "--no-archives", "--warc")
     assert unlost(*words, "one/x.warc.gz", "--limit", "1").returncode == 4
     done = unlost(*words, "two/x.warc.gz")
@@ -152,35 +152,35 @@ def test_another_file_of_the_same_name_is_listed_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
 @pytest.mark.parametrize("place", ["profile", "cache", "profiles", "settings"])
-def test_a_browser_profile_is_a_source(kind: str, place: str, tmp_path: Path) -> None:
-    """It may be named by its folder, its cache, the folder of its settings, or the folder that it is in."""
+def test_browser_profile_is_a_source(kind: str, place: str, tmp_path: Path) -> None:
+    """By its folder, its cache, its settings folder, or the folder with all profiles."""
     cache = tmp_path / "user" / ".cache" / ("chromium" if kind == "chromium" else "mozilla/firefox")
     settings = tmp_path / "user" / (".config/chromium" if kind == "chromium" else ".mozilla/firefox")
     (settings / "Mine").mkdir(parents=True)
-    profile = (a_chromium_cache if kind == "chromium" else a_firefox_cache)(cache / "Mine")
+    profile = (write_chromium_cache if kind == "chromium" else write_firefox_cache)(cache / "Mine")
     inside = "Cache" if kind == "chromium" else "cache2"
     places = {"profile": profile, "cache": profile / inside, "profiles": cache, "settings": settings / "Mine"}
-    found, _ = recovered(f"--browser-cache={places[place]}", "--no-archives")
+    found, _ = recover(f"--browser-cache={places[place]}", "--no-archives")
     assert found == dict.fromkeys(PAGES, f"{kind}:Mine")
 
 
-def test_browser_profiles_are_found_and_named(tmp_path: Path) -> None:
-    """Without a value all profiles in the standard locations are used, and listed; an empty one is passed over."""
+def test_browser_profiles_are_discovered(tmp_path: Path) -> None:
+    """In the standard locations, and listed; empty ones are skipped."""
     cache = tmp_path / "user" / ".cache"
-    a_chromium_cache(cache / "BraveSoftware" / "Brave-Browser" / "Default")
-    a_firefox_cache(tmp_path / "user" / ".var/app/org.mozilla.firefox/cache/mozilla/firefox/x.default")
+    write_chromium_cache(cache / "BraveSoftware" / "Brave-Browser" / "Default")
+    write_firefox_cache(tmp_path / "user" / ".var/app/org.mozilla.firefox/cache/mozilla/firefox/x.default")
     (cache / "google-chrome" / "Default" / "Cache" / "Cache_Data").mkdir(parents=True)
-    found, said = recovered("--no-archives", "--browser-cache")
+    found, stderr = recover("--no-archives", "--browser-cache")
     assert set(found) == set(PAGES)
-    assert f"browser cache: brave, profile Default, in {cache}/BraveSoftware/Brave-Browser/Default/Cache" in said
-    assert "browser cache: firefox, profile x.default, in " in said
-    assert f"browser cache not used: {cache}/google-chrome/Default/Cache: expected entries" in said
+    assert f"browser cache: brave, profile Default, in {cache}/BraveSoftware/Brave-Browser/Default/Cache" in stderr
+    assert "browser cache: firefox, profile x.default, in " in stderr
+    assert f"browser cache not used: {cache}/google-chrome/Default/Cache: expected entries" in stderr
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
-def test_real_browsers_are_found(kind: str, tmp_path: Path) -> None:
-    """The cache that a real browser wrote is found in its standard location, and the site comes back from it."""
+def test_caches_of_real_browsers_are_discovered(kind: str, tmp_path: Path) -> None:
+    """The site is recovered from them."""
     root = tmp_path / "user" / ".cache" / ("chromium" if kind == "chromium" else "mozilla/firefox")
     root.mkdir(parents=True)
     if kind == "chromium":
@@ -189,13 +189,13 @@ def test_real_browsers_are_found(kind: str, tmp_path: Path) -> None:
     else:
         firefox.visit(tmp_path / "visited")
         shutil.copytree(tmp_path / "visited" / "cache2", root / "Default" / "cache2")
-    found, said = recovered("--no-archives", "--browser-cache")
-    assert f"browser cache: {kind}, profile Default" in said
+    found, stderr = recover("--no-archives", "--browser-cache")
+    assert f"browser cache: {kind}, profile Default" in stderr
     assert found[SITE] == found[f"{SITE}style.css"] == f"{kind}:Default"
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--warc", "nowhere.warc"), 3, "nowhere.warc: cannot be read"),
         (("--warc", "text.txt"), 3, "text.txt: expected a WARC, ARC or WACZ file"),
@@ -214,21 +214,21 @@ def test_real_browsers_are_found(kind: str, tmp_path: Path) -> None:
         (("--live", "--to", "2014"), 2, "--live and --to"),
     ],
 )
-def test_a_source_that_cannot_be_used_is_named(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
-    """Before any archive is queried; nothing is left behind."""
+def test_unusable_source_is_rejected(words: tuple[str, ...], code: int, message: str, tmp_path: Path) -> None:
+    """Before any request; no file is left."""
     (tmp_path / "text.txt").write_text("mine")
     (tmp_path / "bad.wacz").write_bytes(b"PK\x03\x04 no directory")
     (tmp_path / "empty").mkdir()
     with FakeArchive() as archive:
         registry = write_registry(tmp_path / "archives.toml", archive.registry_entry())
         done = unlost("recover", SITE, *words, env={"UNLOST_ARCHIVES": str(registry)})
-        assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+        assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
         assert archive.count() == 0
     assert not list(tmp_path.glob("*.recovery"))
 
 
-def test_the_live_site_fills_the_gaps(tmp_path: Path) -> None:
-    """What an archive lists as good comes from there; the rest from the live site, as of now, after robots.txt."""
+def test_live_site_fills_gaps(tmp_path: Path) -> None:
+    """Good captures come from archives, the rest from the live site, respecting robots.txt."""
     pages = {
         "/": Response(b"<p>a domain for sale"),
         "/b.html": Response(b"<p>page b"),
@@ -239,8 +239,8 @@ def test_the_live_site_fills_the_gaps(tmp_path: Path) -> None:
     }
     links = "".join(f'<a href="{name}">x</a>' for name in ("a.html", "b.html", "private/c.html", "old.html", "gone"))
     with serve_partial_site(pages) as site:
-        held = {site.base: f"<p>home {links}".encode(), f"{site.base}a.html": b"<p>page a"}
-        a_warc(tmp_path / "my.warc.gz", held)
+        captures = {site.base: f"<p>home {links}".encode(), f"{site.base}a.html": b"<p>page a"}
+        write_warc(tmp_path / "my.warc.gz", captures)
         words = ("--warc", "my.warc.gz", "--no-archives", "--live", "--delay", "0", "--contact", "me@example.org")
         done = unlost("recover", site.base, "-o", "r", "--json", *words)
         assert done.returncode == 0, done.stderr
@@ -263,11 +263,11 @@ def test_the_live_site_fills_the_gaps(tmp_path: Path) -> None:
         assert events[-1]["requests"] == {"live": {"replay": 6}}
     report = unlost("report", "r").stdout.decode()
     assert "live" in report
-    assert b"<p>page b" in kept_bodies(tmp_path / "r")
+    assert b"<p>page b" in stored_bodies(tmp_path / "r")
 
 
-def test_the_live_site_is_preferred_if_the_most_recent_is_wanted(tmp_path: Path) -> None:
-    """A good live page replaces an older capture then; one that is gone, fails or is parked does not."""
+def test_most_recent_prefers_the_live_site(tmp_path: Path) -> None:
+    """Unless the live page is missing, fails or is parked."""
     links = "".join(f'<a href="{name}">x</a>' for name in ("gone.html", "broken.html", "parked.html"))
     pages = {
         "/": Response(f"<p>home of today {links}".encode()),
@@ -276,8 +276,8 @@ def test_the_live_site_is_preferred_if_the_most_recent_is_wanted(tmp_path: Path)
     }
     with serve_partial_site(pages) as site:
         names = ("", "gone.html", "broken.html", "parked.html")
-        held = {f"{site.base}{name}": b"<p>archived %s" % name.encode() for name in names}
-        a_warc(tmp_path / "my.warc.gz", held)
+        captures = {f"{site.base}{name}": b"<p>archived %s" % name.encode() for name in names}
+        write_warc(tmp_path / "my.warc.gz", captures)
         words = ("--warc", "my.warc.gz", "--no-archives", "--live", "--delay", "0", "--most-recent")
         done = unlost("recover", site.base, "-o", "r", "--json", *words)
         events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -287,8 +287,8 @@ def test_the_live_site_is_preferred_if_the_most_recent_is_wanted(tmp_path: Path)
         assert found == dict.fromkeys(names, "warc:my.warc.gz") | {"": "live"}
 
 
-def test_a_site_is_recovered_from_the_live_site_alone(tmp_path: Path) -> None:
-    """Links are followed, and a redirect to another spelling of the same page is not a gap."""
+def test_live_site_is_the_only_source(tmp_path: Path) -> None:
+    """Links are followed, and a redirect to another spelling is not a gap."""
     pages = {
         "/": Response(b'<a href="/folder">f</a><img src="i.png">'),
         "/folder": Response(status=301, headers={"Location": "/folder/"}),
@@ -298,4 +298,4 @@ def test_a_site_is_recovered_from_the_live_site_alone(tmp_path: Path) -> None:
     with serve_partial_site(pages) as site:
         done = unlost("recover", site.base, "-o", "r", "--no-archives", "--live", "--delay", "0")
         assert (done.returncode, b"3 recovered, 0 missing" in done.stderr) == (0, True), done.stderr
-        assert {b"<p>folder", pages["/i.png"].body} <= set(kept_bodies(tmp_path / "r"))
+        assert {b"<p>folder", pages["/i.png"].body} <= set(stored_bodies(tmp_path / "r"))

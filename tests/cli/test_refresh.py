@@ -1,4 +1,4 @@
-"""`unlost refresh`: what is printed, written and refused."""
+"""`unlost refresh`: output, files and invalid arguments."""
 
 import json
 from pathlib import Path
@@ -13,15 +13,15 @@ STUDY = "165594/84440 246/16909 430623/1558517 74/469465 274/2386937 1432/63910 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of a made-up web."""
+    """Return the log of a simulated web."""
     path = tmp_path_factory.mktemp("refresh") / "log.ndjson"
     done = unlost("refresh", "simulate", "--mixture", "liars", "--hosts", "400", "--visits", "10", "--write", str(path))
     assert (done.returncode, done.stderr) == (0, b"")
     return path
 
 
-def test_the_matrix_of_the_study_gives_its_figures() -> None:
-    """For programs, with what dominates the obvious schemes."""
+def test_matrix_of_the_study_gives_its_results() -> None:
+    """With the schemes that dominate the obvious ones, as JSON."""
     done = unlost("refresh", "learn", "--matrix", STUDY, "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 0
@@ -30,8 +30,8 @@ def test_the_matrix_of_the_study_gives_its_figures() -> None:
     assert [one["dominated_by"] for one in found["obvious"]][1] == ["Scheme 1 variant"]
 
 
-def test_a_log_is_learned_from(log: Path, tmp_path: Path) -> None:
-    """Tables for people, a scheme file, a drawing."""
+def test_learn_writes_a_scheme_and_a_plot(log: Path, tmp_path: Path) -> None:
+    """And prints tables."""
     scheme, drawing = tmp_path / "scheme", tmp_path / "plot.svg"
     done = unlost("refresh", "learn", str(log), "--reliability", "0.98", "-o", str(scheme), "--plot", str(drawing))
     assert done.returncode == 0, done.stderr
@@ -43,8 +43,8 @@ def test_a_log_is_learned_from(log: Path, tmp_path: Path) -> None:
     assert ">learned</text>" in drawing.read_text()
 
 
-def test_a_log_is_learned_from_for_programs(log: Path) -> None:
-    """With intervals by host, liars, and when to look again."""
+def test_learn_as_json_has_intervals_and_schedule(log: Path) -> None:
+    """By host, with unreliable hosts."""
     done = unlost("refresh", "learn", str(log), "--reliability", "0.98", "--schedule", "--json")
     found = json.loads(done.stdout)
     for one in found["obvious"]:
@@ -57,8 +57,8 @@ def test_a_log_is_learned_from_for_programs(log: Path) -> None:
     assert found["visits"] == found["tally"]["successful"]
 
 
-def test_what_is_not_sure_is_not_done(tmp_path: Path) -> None:
-    """Of ten visits nothing is learned: the exit code says so."""
+def test_few_visits_give_no_scheme(tmp_path: Path) -> None:
+    """The exit code is 1."""
     log = tmp_path / "log"
     log.write_bytes(b"".join(serialize_visit(Visit("http://a.example/", "x", time=time)) for time in range(10)))
     done = unlost("refresh", "learn", str(log))
@@ -66,8 +66,8 @@ def test_what_is_not_sure_is_not_done(tmp_path: Path) -> None:
     assert b"download everything" in done.stdout
 
 
-def test_a_log_without_a_visit_is_refused(tmp_path: Path) -> None:
-    """Nothing can be said of nothing: the message says what was expected."""
+def test_log_without_visits_is_rejected(tmp_path: Path) -> None:
+    """The message says what was expected."""
     log = tmp_path / "empty.ndjson"
     log.touch()
     done = unlost("refresh", "learn", str(log))
@@ -75,8 +75,8 @@ def test_a_log_without_a_visit_is_refused(tmp_path: Path) -> None:
     assert f"{log}: no visit in it: expected harvest logs (NDJSON or Parquet) or WARCs" in done.stderr.decode()
 
 
-def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
-    """The rest is learned from, and the exit code is 5."""
+def test_bad_lines_are_reported(log: Path, tmp_path: Path) -> None:
+    """The rest is used, and the exit code is 5."""
     bad = tmp_path / "bad"
     bad.write_bytes(log.read_bytes() + b"{\n")
     done = unlost("refresh", "learn", str(bad), "--reliability", "0.98")
@@ -88,22 +88,22 @@ def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
     ["learn"], ["learn", __file__, "--matrix", STUDY], ["learn", "--matrix", "1/2"],
     ["learn", "--matrix", STUDY, "-o", "x"], ["simulate", "--mixture", "nothing"], ["simulate", "--write", "x"],
 ])  # fmt: skip
-def test_what_cannot_be_is_refused(arguments: list[str]) -> None:
-    """With exit code 2 and a sentence."""
+def test_invalid_arguments_are_rejected(arguments: list[str]) -> None:
+    """With exit code 2 and a message."""
     done = unlost("refresh", *arguments)
     assert done.returncode == 2
     assert done.stderr
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    """Before any work."""
+def test_missing_file_is_reported() -> None:
+    """First."""
     done = unlost("refresh", "learn", "/nonexistent/log")
     assert done.returncode == 3
     assert b"/nonexistent/log" in done.stderr
 
 
-def test_scores_are_printed() -> None:
-    """For people and for programs, the same ones."""
+def test_simulate_prints_scores() -> None:
+    """As text and as JSON."""
     small = ["refresh", "simulate", "--mixture", "honest", "--hosts", "30", "--visits", "4"]
     done = unlost(*small, "--json")
     scores = {score["way"]: score for score in map(json.loads, done.stdout.splitlines())}

@@ -1,4 +1,4 @@
-"""Tests of `unlost report` as people meet it."""
+"""`unlost report`: output, files and options."""
 
 import json
 import sqlite3
@@ -31,8 +31,8 @@ def recovery(tmp_path: Path) -> Path:
     return make_state(tmp_path / "lost.example.recovery", MADE)
 
 
-def test_the_files_are_written_and_the_summary_is_printed(recovery: Path) -> None:
-    """A page, lines and objects in the folder of the recovery; twice is as once."""
+def test_report_writes_files_and_prints_the_summary(recovery: Path) -> None:
+    """In the folder of the recovery; a second run writes the same."""
     done = unlost("report", str(recovery))
     assert done.returncode == 0
     assert "3 of 5 resources came back. 2 are missing." in done.stdout.decode()
@@ -45,8 +45,8 @@ def test_the_files_are_written_and_the_summary_is_printed(recovery: Path) -> Non
     assert unlost("report", str(recovery), "--json").stdout == before["report.json"]
 
 
-def test_lines_and_objects_say_the_same(recovery: Path) -> None:
-    """Each of the seven fields can be read back from either; of what is missing there are three."""
+def test_tsv_and_json_have_the_same_fields(recovery: Path) -> None:
+    """Seven fields, or three for missing resources."""
     lines = unlost("report", str(recovery), "--tsv").stdout.decode().splitlines()
     *objects, _ = [json.loads(line) for line in unlost("report", str(recovery), "--json").stdout.splitlines()]
     assert len(lines) == len(objects) == len(MADE)
@@ -64,8 +64,8 @@ def test_lines_and_objects_say_the_same(recovery: Path) -> None:
     assert [each["reason"] for each in objects] == [None, None, None, "not-held", "rejected"]
 
 
-def test_the_lines_are_those_of_the_recovery(recovery: Path) -> None:
-    """What was put in comes out, in the order of the seven fields."""
+def test_tsv_has_the_stored_values(recovery: Path) -> None:
+    """In the order of the seven fields."""
     first = unlost("report", str(recovery), "--tsv").stdout.decode().splitlines()
     assert first[0] == f"2026-01-01T00:00:00Z\t{SITE}\ttext/html\twarc/unlost-00001.warc.gz:1\ta\t20110401000000\t"
     assert first[2].split("\t")[-1] == "b:20140101000000,c:20100101000000"
@@ -81,32 +81,32 @@ def test_the_lines_are_those_of_the_recovery(recovery: Path) -> None:
         ("listed", []),
     ],
 )
-def test_lists(recovery: Path, word: str, lines: list[str]) -> None:
-    """Only what was asked for, a line each; nothing is written."""
+def test_list_prints_selected_resources(recovery: Path, word: str, lines: list[str]) -> None:
+    """One line each; no file is written."""
     done = unlost("report", str(recovery), "--list", word)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode().splitlines() == lines
     assert not (recovery / "report").exists()
 
 
-def test_the_list_of_what_came_back(recovery: Path) -> None:
-    """Address, archive, date, type and where the copy is."""
+def test_list_of_recovered_resources(recovery: Path) -> None:
+    """URL, archive, date, media type and URI-M."""
     lines = unlost("report", str(recovery), "--list", "recovered").stdout.decode().splitlines()
     assert lines[0] == f"{SITE}\ta\t20110401000000\ttext/html\thttps://a.example/1"
     assert len(lines) == 3
 
 
-def test_the_guide_shows_what_is_printed(tmp_path: Path) -> None:
-    """The example in docs/report.md is what comes of the lost site of the examples."""
+def test_guide_shows_the_output(tmp_path: Path) -> None:
+    """The example in docs/report.md."""
     folder = tmp_path / "lost.example.recovery"
     archives = ROOT / "docs" / "examples" / "lost" / "archives.toml"
     assert unlost("recover", SITE, "--archives", str(archives), "-o", str(folder)).returncode == 0
-    shown = (ROOT / "docs" / "report.md").read_text().split("```text\n")[2].partition("```")[0]
-    assert unlost("report", str(folder)).stdout.decode() == shown
+    guide = (ROOT / "docs" / "report.md").read_text().split("```text\n")[2].partition("```")[0]
+    assert unlost("report", str(folder)).stdout.decode() == guide
 
 
-def test_a_page_elsewhere(recovery: Path, tmp_path: Path) -> None:
-    """`--html` writes the page alone, also beside a list; it names no files that are not there."""
+def test_html_option_writes_only_the_page(recovery: Path, tmp_path: Path) -> None:
+    """Also with a list; the page links to no absent files."""
     page = tmp_path / "page.html"
     done = unlost("report", str(recovery), "--html", str(page), "--list", "missing")
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 2)
@@ -114,8 +114,8 @@ def test_a_page_elsewhere(recovery: Path, tmp_path: Path) -> None:
     assert not (recovery / "report").exists()
 
 
-def test_in_german(recovery: Path, tmp_path: Path) -> None:
-    """`--language de` writes the page and the summary in German; lines, objects and lists are the same bytes."""
+def test_german_report(recovery: Path, tmp_path: Path) -> None:
+    """Page and summary are German; TSV, JSON and lists are the same bytes."""
     english, german = tmp_path / "en", tmp_path / "de"
     assert unlost("report", str(recovery), "-o", str(english)).returncode == 0
     done = unlost("report", str(recovery), "-o", str(german), "--language", "de")
@@ -144,21 +144,21 @@ def test_in_german(recovery: Path, tmp_path: Path) -> None:
     ("options", "message"),
     [(["--language", "xx"], "'en', 'de'"), (["--factors", "--language", "de"], "told in English only")],
 )
-def test_a_language_that_is_not_there(recovery: Path, options: list[str], message: str) -> None:
-    """Those that are known are named; what has no other language says so."""
+def test_unknown_language_is_rejected(recovery: Path, options: list[str], message: str) -> None:
+    """The message has the known ones; a report in English only says so."""
     done = unlost("report", str(recovery), *options)
     assert (done.returncode, message in done.stderr.decode()) == (2, True)
 
 
-def test_files_elsewhere(recovery: Path, tmp_path: Path) -> None:
-    """`-o` takes another folder, and the recovery is left alone."""
+def test_output_option_writes_to_another_folder(recovery: Path, tmp_path: Path) -> None:
+    """The recovery is not modified."""
     assert unlost("report", str(recovery), "-o", str(tmp_path / "out")).returncode == 0
     assert (tmp_path / "out" / "index.html").exists()
     assert not (recovery / "report").exists()
 
 
-def test_it_works_while_a_recovery_is_at_work(recovery: Path) -> None:
-    """What was kept by then is told, and the recovery goes on."""
+def test_report_of_a_running_recovery(recovery: Path) -> None:
+    """With the results so far."""
     with RecoveryState(recovery) as state:
         state.resources.requeue("standing = 'missing'")
         state.commit()
@@ -168,16 +168,16 @@ def test_it_works_while_a_recovery_is_at_work(recovery: Path) -> None:
         state.resources.requeue("standing = 'recovered'")
 
 
-def test_nothing_yet(tmp_path: Path) -> None:
-    """It is said, and no error."""
+def test_report_of_an_empty_recovery(tmp_path: Path) -> None:
+    """Exit code 0."""
     done = unlost("report", str(make_state(tmp_path / "r", [], url=None)))
     assert done.returncode == 0
     assert done.stdout.decode() == "Nothing has come back yet.\n"
     assert b"`unlost recover` goes on" in done.stderr
 
 
-def test_a_newer_version_is_told(recovery: Path) -> None:
-    """So is what to do about it."""
+def test_newer_state_version_is_rejected(recovery: Path) -> None:
+    """With a hint."""
     with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as state:
         state.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     done = unlost("report", str(recovery))
@@ -186,7 +186,7 @@ def test_a_newer_version_is_told(recovery: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("nowhere",), 3, "cannot be read: No such file or directory: give the folder of a recovery"),
         (("a-file",), 3, "cannot be read: Not a directory: give the folder of a recovery"),
@@ -201,10 +201,10 @@ def test_a_newer_version_is_told(recovery: Path) -> None:
         (("linked-file",), 3, "a link, which is not followed"),
     ],
 )
-def test_what_is_wrong_is_said(
-    recovery: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, said: str
+def test_invalid_arguments_are_rejected(
+    recovery: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, message: str
 ) -> None:
-    """In a line, and nothing is written."""
+    """In one line, and no file is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a-file").write_text("mine")
     (tmp_path / "empty").mkdir()
@@ -216,15 +216,15 @@ def test_what_is_wrong_is_said(
     (make_state(tmp_path / "linked-file", MADE) / "report").mkdir()
     (tmp_path / "linked-file" / "report" / "index.html").symlink_to(tmp_path / "a-file")
     done = unlost("report", *words)
-    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
     assert b"Traceback" not in done.stderr
     assert (tmp_path / "a-file").read_text() == "mine"
     assert list((tmp_path / "empty").iterdir()) == []
     assert not (recovery / "report").exists()
 
 
-def test_a_state_that_somebody_changed_is_told(recovery: Path) -> None:
-    """What is no record is named, and no half of a report is left."""
+def test_modified_state_is_rejected(recovery: Path) -> None:
+    """No partial report is written."""
     with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as state, state:
         state.execute("UPDATE record SET data = '{\"capture\": 7}' WHERE id = 2")
     done = unlost("report", str(recovery))

@@ -1,4 +1,4 @@
-"""`unlost stats` as its users run it."""
+"""`unlost stats`."""
 
 import json
 import os
@@ -16,8 +16,8 @@ INDEX = "docs/examples/pages.cdxj"
 LONG_INDEX = b"".join(line * 2000 for line in Path(INDEX).read_bytes().splitlines(keepends=True))
 
 
-def test_an_index_is_described(tmp_path: Path) -> None:
-    """Text on the terminal, and a folder with a page, CSV and JSON."""
+def test_statistics_of_an_index(tmp_path: Path) -> None:
+    """As text, and a folder with a page, CSV and JSON."""
     done = unlost("stats", INDEX, "-o", str(tmp_path / "report"))
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode()
@@ -31,16 +31,16 @@ def test_an_index_is_described(tmp_path: Path) -> None:
     assert b"index.html" in done.stderr
 
 
-def test_the_short_form_and_the_long_one_say_the_same() -> None:
-    """`stats FILE` is `stats index FILE`, and `--study` counts less."""
+def test_stats_is_short_for_stats_index() -> None:
+    """`--study` counts fewer rows."""
     short, long = unlost("stats", INDEX, "--json"), unlost("stats", "index", INDEX, "--json")
     assert short.stdout == long.stdout
     study = json.loads(unlost("stats", INDEX, "--study", "--json").stdout)
     assert (study["mementos"], study["left_out"]) == (7, 4)
 
 
-def test_an_index_in_no_order_is_estimated(tmp_path: Path) -> None:
-    """It is said so, and a pipe has to be told."""
+def test_unsorted_index_is_estimated(tmp_path: Path) -> None:
+    """With a warning; a pipe needs `--estimate`."""
     file = tmp_path / "a.cdxj"
     file.write_bytes(b"".join(reversed(Path(INDEX).read_bytes().splitlines(keepends=True))))
     done = unlost("stats", str(file), "--json")
@@ -50,12 +50,12 @@ def test_an_index_in_no_order_is_estimated(tmp_path: Path) -> None:
     piped = unlost("stats", "/dev/stdin", stdin=file.read_bytes())
     assert piped.returncode == 3
     assert b"--estimate" in piped.stderr
-    told = unlost("stats", "/dev/stdin", "--estimate", "--json", stdin=file.read_bytes())
-    assert json.loads(told.stdout)["uri_rs"] == 9
+    estimated = unlost("stats", "/dev/stdin", "--estimate", "--json", stdin=file.read_bytes())
+    assert json.loads(estimated.stdout)["uri_rs"] == 9
 
 
-def test_what_is_wrong_is_said() -> None:
-    """Lines that cannot be read end in 5, files that are not there in 3, options that are not in 2."""
+def test_exit_codes() -> None:
+    """5 for bad lines, 3 for a missing file, 2 for invalid options."""
     done = unlost("stats", "/dev/stdin", "--json", stdin=Path(INDEX).read_bytes() + b"rubbish\n")
     assert done.returncode == 5
     assert json.loads(done.stdout)["problems"] == {"bad-row": 1}
@@ -63,8 +63,8 @@ def test_what_is_wrong_is_said() -> None:
     assert unlost("stats", INDEX, "--exclude", "everything").returncode == 2
 
 
-def test_hostile_rows_make_sound_files(tmp_path: Path) -> None:
-    """Numbers that are none, endless ones, tags and control characters: strict JSON, and text in the page."""
+def test_hostile_rows_are_escaped(tmp_path: Path) -> None:
+    """Invalid and endless numbers, tags and control characters: strict JSON, and text in the page."""
     file, report = tmp_path / "a.cdxj", tmp_path / "report"
     rows = [
         ("20140101000000", r'"mime": "<b>x\u001b[31m", "status": "200\n", "length": "9e99"'),
@@ -99,8 +99,8 @@ def test_hostile_rows_make_sound_files(tmp_path: Path) -> None:
     ],
     ids=["index", "estimate", "logs"],
 )
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path, command: tuple[str, ...], text: bytes) -> None:
-    """Ctrl-C ends the work with code 130; there is no report and no temporary file."""
+def test_interruption_leaves_no_files(tmp_path: Path, command: tuple[str, ...], text: bytes) -> None:
+    """Ctrl-C ends it with 130, without report or temporary files."""
     pipe, report, temporary = tmp_path / "pipe", tmp_path / "report", tmp_path / "tmp"
     os.mkfifo(pipe)
     temporary.mkdir()
@@ -118,8 +118,8 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, command: tuple[str, .
     assert (process.returncode, out, report.exists(), list(temporary.iterdir())) == (130, b"", False, []), errors
 
 
-def test_a_report_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
-    """None of its files gets its name before all of them are written."""
+def test_failed_report_keeps_the_previous_one(tmp_path: Path) -> None:
+    """No file is replaced before all are written."""
     report = tmp_path / "report"
     assert unlost("stats", INDEX, "-o", str(report)).returncode == 0
     before = {file.name: file.read_bytes() for file in report.iterdir()}
@@ -132,8 +132,8 @@ def test_a_report_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -
     assert after == {name: text for name, text in before.items() if name != "index.html"}
 
 
-def test_logs_are_counted(tmp_path: Path) -> None:
-    """Archives, missing pages, and with an index what is archived against what is asked for."""
+def test_statistics_of_logs(tmp_path: Path) -> None:
+    """Archives, missing pages, and with an index, archived against requested pages."""
     log = "docs/examples/upstream.ndjson"
     done = unlost("stats", "logs", log, "--index", INDEX, "-o", str(tmp_path / "report"), "--json")
     assert done.returncode == 0, done.stderr

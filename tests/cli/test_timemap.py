@@ -1,4 +1,4 @@
-"""`unlost timemap` and `unlost timegate`: what is printed, and what the exit code says about it."""
+"""`unlost timemap` and `unlost timegate`: output and exit codes."""
 
 import json
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ TIMEMAP = """<http://a.example/>; rel="original",
 
 
 class _Archive(BaseHTTPRequestHandler):
-    """`/good/` has one page; `/bad/` answers with what is no TimeMap."""
+    """`/good/` has one page; `/bad/` responds with an invalid TimeMap."""
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Respond."""
         has_it = self.path.endswith("/http://a.example/")
         body = b"<html>captcha</html>" if self.path.startswith("/bad/") else TIMEMAP.encode() if has_it else b""
         self.send_response(200 if body else 404)
@@ -29,12 +29,12 @@ class _Archive(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Run both archives, and return the settings of somebody who has them in a registry."""
+    """Run both archives; return the settings of a user with a registry of them."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Archive)
     thread = Thread(target=server.serve_forever)
     thread.start()
@@ -62,7 +62,7 @@ def settings(tmp_path: Path) -> Iterator[dict[str, str]]:
     ],
 )
 def test_exit_codes(settings: dict[str, str], page: str, only: str, code: int, lines: int) -> None:
-    """0 if copies were found, 1 if there are none, 4 if an archive failed; who failed is said on stderr."""
+    """0 if mementos were found, 1 if not, 4 if an archive failed; failures are on stderr."""
     done = unlost("timemap", page, "--format", "text", "--only", only, env=settings)
     assert (done.returncode, done.stdout.count(b"\n")) == (code, lines), done.stderr
     assert (b"bad: malformed: " in done.stderr) is ("bad" in only)
@@ -74,8 +74,8 @@ def test_exit_codes(settings: dict[str, str], page: str, only: str, code: int, l
 
 
 @pytest.mark.parametrize("form", ["link", "json", "cdxj", "text"])
-def test_formats(settings: dict[str, str], form: str) -> None:
-    """As the service gives them at its usual address."""
+def test_timemap_formats(settings: dict[str, str], form: str) -> None:
+    """As from the service at its default URL."""
     done = unlost("timemap", "http://a.example/", "--format", form, "--only", "good", env=settings)
     assert done.returncode == 0
     assert b"http://m/20140210000001/http://a.example/" in done.stdout
@@ -87,19 +87,19 @@ def test_formats(settings: dict[str, str], form: str) -> None:
     ("date", "expected"),
     [("2009", "20100101000000"), ("2013-06-01", "20140210000001"), ("Sat, 02 Jan 2010 00:00:00 GMT", "20100101000000")],
 )
-def test_timegate_dates(settings: dict[str, str], date: str, expected: str) -> None:
-    """A date as digits, as ISO 8601 or as HTTP has it; the date and the address of the closest copy are printed."""
+def test_timegate_accepts_date_formats(settings: dict[str, str], date: str, expected: str) -> None:
+    """14 digits, ISO 8601 or HTTP; date and URI-M of the closest memento are printed."""
     done = unlost("timegate", "a.example/", date, "--only", "good", env=settings)
     assert done.stdout.decode() == f"{expected}\thttp://m/{expected}/http://a.example/\n"
     done = unlost("timegate", "a.example/", date, "--only", "good,bad", "--json", env=settings)
-    told = json.loads(done.stdout)
-    assert (told["closest"]["archive"], told["mementos"]) == ("good", 2)
-    assert told["archives_failed"] == {"bad": "malformed"}
+    result = json.loads(done.stdout)
+    assert (result["closest"]["archive"], result["mementos"]) == ("good", 2)
+    assert result["archives_failed"] == {"bad": "malformed"}
 
 
 @pytest.mark.parametrize("words", [("timegate", "a.example", "soon"), ("timemap", "ftp://a/"), ("timemap", " ")])
-def test_what_is_no_date_or_no_page(words: tuple[str, ...]) -> None:
-    """It is refused before anybody is asked."""
+def test_invalid_date_or_url_is_rejected(words: tuple[str, ...]) -> None:
+    """Before any request."""
     done = unlost(*words)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"expected" in done.stderr or b"not a web page" in done.stderr

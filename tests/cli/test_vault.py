@@ -1,4 +1,4 @@
-"""`unlost vault` as its users run it."""
+"""`unlost vault`."""
 
 import json
 import os
@@ -21,8 +21,8 @@ from unlost.vault import iter_html_files, open_vault
 # warcio leaves temporary files to be collected.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
-    """Planned, packed with a passphrase and signed, injected, verified, crawled into a WARC, lost, recovered."""
+def test_vault_of_a_static_site_is_recovered(tmp_path: Path) -> None:
+    """Planned, packed with passphrase and signature, injected, verified, crawled into a WARC, lost, recovered."""
     server, site, vault = server_files(tmp_path), static_site(tmp_path), str(tmp_path / "v")
     (tmp_path / "phrase").write_text("a long secret\n")
     planned = unlost("vault", "plan", str(server), "--pages", str(site), "--segments", "directory", "--json")
@@ -37,9 +37,10 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     key = json.loads(done.stdout)["key"]
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "verify", str(site), "--vault", vault).returncode == 0
-    kept = [file for number, file in enumerate(iter_html_files(site)) if number % 3]
+    crawled = [file for number, file in enumerate(iter_html_files(site)) if number % 3]
     records = (
-        page(f"http://example.com/{file.relative_to(site)}", "2026-01-02T00:00:00Z", file.read_bytes()) for file in kept
+        page(f"http://example.com/{file.relative_to(site)}", "2026-01-02T00:00:00Z", file.read_bytes())
+        for file in crawled
     )
     warc = write(tmp_path / "crawl.warc.gz", *records)
     back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--signed-by", key, "--json")
@@ -54,8 +55,8 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     assert b"FILE_RECOVERY" not in b"".join(file.read_bytes() for file in iter_html_files(site))
 
 
-def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
-    """With too few blocks the exit code is 1, and the message names how many more, and pages that had them."""
+def test_recovery_from_too_few_pages_fails(tmp_path: Path) -> None:
+    """The exit code is 1; the message has the number of missing blocks, and pages that had them."""
     server, site, vault = server_files(tmp_path), static_site(tmp_path), str(tmp_path / "v")
     assert unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
@@ -69,8 +70,8 @@ def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
     assert unlost("vault", "verify", str(tmp_path / "few"), "--vault", vault).returncode == 1
 
 
-def test_table_23_through_the_command(tmp_path: Path) -> None:
-    """A megabyte that cannot be packed smaller needs 21, 11 and 7 blocks of 50, 100 and 150 KB."""
+def test_plan_matches_table_23(tmp_path: Path) -> None:
+    """An incompressible megabyte needs 21, 11 and 7 blocks of 50, 100 and 150 KB."""
     (tmp_path / "one").write_bytes(os.urandom((1 << 20) - 1500))
     (tmp_path / "pages.txt").write_text("".join(f"/{number}\t100\n" for number in range(30)))
     needed = []
@@ -84,8 +85,8 @@ def test_table_23_through_the_command(tmp_path: Path) -> None:
     assert needed == [21, 11, 7]
 
 
-def test_pages_stay_below_the_limit_of_the_archives_that_are_chosen(tmp_path: Path) -> None:
-    """Of several archives the one that keeps least decides; `--only` leaves others out; `--page-limit` overrules."""
+def test_page_limit_comes_from_the_selected_archives(tmp_path: Path) -> None:
+    """The smallest of them; `--page-limit` overrides it."""
     entries = [
         f'[[archive]]\nid = "{name}"\nname = "{name}"\nkind = "memento"\ntimemap = "http://127.0.0.1:9/{name}/"\n'
         f'page_bytes = {{ value = {size}, source = "a test" }}\n'
@@ -114,8 +115,8 @@ def test_pages_stay_below_the_limit_of_the_archives_that_are_chosen(tmp_path: Pa
     assert limits == {(): 9_000, ("--only",): 400_000, ("--page-limit",): 20 << 10}
 
 
-def test_what_was_sealed_stays_sealed(tmp_path: Path) -> None:
-    """Packing again without a word about it seals, signs and hides as before; only --open opens."""
+def test_settings_persist_across_packs(tmp_path: Path) -> None:
+    """Encryption, signature and carrier stay; only `--open` decrypts."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     recipient = str(pyrage.x25519.Identity.generate().to_public())
     words = ("vault", "pack", str(server), "--pages", str(site), "--vault", str(tmp_path / "v"))
@@ -133,8 +134,8 @@ def test_what_was_sealed_stays_sealed(tmp_path: Path) -> None:
     assert unlost(*words, "--open", "--recipient", recipient).returncode == 2
 
 
-def test_a_passphrase_is_asked_for_again(tmp_path: Path) -> None:
-    """A vault that is sealed with a passphrase, which it does not know, is not packed without."""
+def test_passphrase_is_required_again(tmp_path: Path) -> None:
+    """It is not stored in the vault."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     (tmp_path / "phrase").write_text("a long secret\n")
     words = ("vault", "pack", str(server), "--pages", str(site), "--vault", str(tmp_path / "v"))
@@ -144,8 +145,8 @@ def test_a_passphrase_is_asked_for_again(tmp_path: Path) -> None:
     assert b"--passphrase-file" in refused.stderr
 
 
-def test_a_database_is_dumped_by_a_command(tmp_path: Path) -> None:
-    """The dump of an SQLite file comes back and makes the same database; the same dump is no change."""
+def test_sqlite_dump_is_recovered(tmp_path: Path) -> None:
+    """It makes the same database; the same dump is no change."""
     database = sqlite3.connect(tmp_path / "site.db")
     with database:
         database.execute("CREATE TABLE a (b TEXT)")
@@ -170,8 +171,8 @@ def test_a_database_is_dumped_by_a_command(tmp_path: Path) -> None:
     assert b"failed with 5" in failing.stderr
 
 
-def test_a_database_of_postgresql_is_dumped_by_a_command(tmp_path: Path) -> None:
-    """The recipe of the docs: the dump comes back and makes the same database; the same data is the same version."""
+def test_postgresql_dump_is_recovered(tmp_path: Path) -> None:
+    """By the recipe of the documentation; the same data is the same version."""
     site, vault = static_site(tmp_path, 10), str(tmp_path / "v")
     with postgresql.serving() as server:
         first, second = server.new(), server.new()
@@ -213,16 +214,16 @@ def test_a_database_of_postgresql_is_dumped_by_a_command(tmp_path: Path) -> None
         (["advance", "--vault", "{site}"], 3),
     ],
 )
-def test_what_makes_no_sense_is_said(tmp_path: Path, words: list[str], code: int) -> None:
-    """Every mistake has its exit code and one line."""
+def test_invalid_arguments_are_rejected(tmp_path: Path, words: list[str], code: int) -> None:
+    """With an exit code and without traceback."""
     names = {"server": str(server_files(tmp_path)), "site": str(static_site(tmp_path))}
     done = unlost("vault", *(word.format(**names) for word in words))
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr
 
 
-def test_the_optimistic_set_leaves_pictures_to_archives(tmp_path: Path) -> None:
-    """What pages show is not packed by an optimist."""
+def test_optimistic_set_has_no_images(tmp_path: Path) -> None:
+    """Files that pages embed are not packed."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     counts = {}
     for choice in ("--optimistic", "--pessimistic"):

@@ -1,4 +1,4 @@
-"""Tests of `unlost watch` as people meet it."""
+"""`unlost watch`: visits, losses, reports and interruptions."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.checked import WEB, Done, Home, archives, base, held, home
+from tests.cli.check_environment import WEB, Completed, Home, archives, base, captures, home
 from tests.cli.run import UNLOST
 from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback
@@ -24,17 +24,17 @@ __all__ = ["base", "home"]
 DAY = 86_400
 
 
-def test_visits_are_kept_and_reported(home: Home, base: str, tmp_path: Path) -> None:
-    """Two visits from cron, and what they have shown: for people, for programs, as a page."""
+def test_visits_are_stored_and_reported(home: Home, base: str, tmp_path: Path) -> None:
+    """Two visits by `--once`, and the report as text, JSON and page."""
     file, page = tmp_path / "history.sqlite", tmp_path / "page.html"
 
-    async def run() -> list[Done]:
-        async with archives(home, held(base)):
-            kept = ["--history", str(file)]
-            first = await home.run("watch", base, "--once", *kept)
-            second = await home.run("watch", base, "--once", "--json", *kept)
-            report = await home.run("watch", base, "--report", "--html", str(page), *kept)
-            return [first, second, report, await home.run("watch", base, "--report", "--json", *kept)]
+    async def run() -> list[Completed]:
+        async with archives(home, captures(base)):
+            history = ["--history", str(file)]
+            first = await home.run("watch", base, "--once", *history)
+            second = await home.run("watch", base, "--once", "--json", *history)
+            report = await home.run("watch", base, "--report", "--html", str(page), *history)
+            return [first, second, report, await home.run("watch", base, "--report", "--json", *history)]
 
     first, second, report, objects = asyncio.run(run())
     html = sum(path.endswith(".html") for path in WEB.files(0))
@@ -52,10 +52,10 @@ def test_visits_are_kept_and_reported(home: Home, base: str, tmp_path: Path) -> 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["history.sqlite", "home", "page.html", "web", "work"]
 
 
-def test_a_loss_is_noticed_and_told(
+def test_loss_is_reported_and_runs_the_hook(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A site that does not answer any more: at the second visit it is lost, and a command is run."""
+    """An unresponsive site is lost at the second visit."""
     monkeypatch.setenv("UNLOST_HOME", str(home.folder))
     registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
     for name in ("web", "work", "none"):
@@ -82,8 +82,8 @@ def test_a_loss_is_noticed_and_told(
     assert "lost since" in capsys.readouterr().err
 
 
-def test_how_much_would_be_asked(home: Home, tmp_path: Path) -> None:
-    """Nobody is asked or visited; an archive that is asked more than it allows is named."""
+def test_dry_run_estimates_requests(home: Home, tmp_path: Path) -> None:
+    """No request is sent; an archive whose quota is exceeded is reported."""
     sites = tmp_path / "sites.txt"
     sites.write_text("http://a.example/\nhttp://b.example/\n")
     lister = FakeWayback([], base="http://127.0.0.1:9").archive(rows_per_page=1_000)
@@ -91,7 +91,7 @@ def test_how_much_would_be_asked(home: Home, tmp_path: Path) -> None:
     single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap="http://127.0.0.1:9/", quotas=quota)
     registry(home.registry, lister, single)
 
-    async def run(*more: str) -> Done:
+    async def run(*more: str) -> Completed:
         return await home.run("watch", str(sites), "--dry-run", "--limit", "500", "--every", "12h", *more)
 
     done = asyncio.run(run("--json"))
@@ -105,7 +105,7 @@ def test_how_much_would_be_asked(home: Home, tmp_path: Path) -> None:
 
 @pytest.fixture
 def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """Start a watch that goes on."""
+    """Start a continuous watch."""
     (tmp_path / "none").mkdir()
     registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
     arguments = ["watch", base, "--archives", str(home.registry), "--delay", "0", "--history", "history.sqlite"]
@@ -119,8 +119,8 @@ def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess
         process.wait()
 
 
-def test_ctrl_c_ends_it_in_order(watching: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
-    """While it waits for the next visit others can read the file; it ends with 130, and nothing is lost."""
+def test_interrupted_watch_exits_with_130(watching: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
+    """While it waits, other processes can read the history."""
     process, file = watching
     assert process.stdout is not None
     assert b"it is there" in process.stdout.readline()
@@ -132,9 +132,9 @@ def test_ctrl_c_ends_it_in_order(watching: tuple[subprocess.Popen[bytes], Path],
 
     wait_until(is_free)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert said.decode().strip().endswith("unlost: interrupted")
+    assert stderr.decode().strip().endswith("unlost: interrupted")
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_ctrl_c_ends_it_in_order(watching: tuple[subprocess.Popen[bytes], Path],
         (("no address at all:",), 2, "unlost: "),
     ],
 )
-def test_what_cannot_be_watched(
+def test_invalid_arguments_are_rejected(
     home: Home, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    """What is wrong is said before anybody is visited."""
+    """Before any request."""
     (tmp_path / "none").mkdir()
     registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
     more = () if {"--once", "--report"} & set(arguments) else ("--dry-run",)

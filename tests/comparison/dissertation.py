@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 
 class Site(NamedTuple):
-    """A row of Table 16: original and recovered, in all and by group, and the difference vector.
+    """A row of Table 16: original and recovered resources, in total and by group, and the difference vector.
 
-    percents: as printed, for all, HTML, images, other; None where the group is empty.
+    Attributes:
+        percents: As printed, for total, HTML, images, other; None for empty groups.
     """
 
     name: str

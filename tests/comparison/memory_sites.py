@@ -28,10 +28,10 @@ def resource(
     modified: str | None = None,
     migrated: bool | None = None,
 ) -> SiteResource:
-    """Return a resource whose place is its content."""
+    """Return a resource whose body is stored in `place`."""
     digest = hashlib.sha1(content, usedforsecurity=False).digest()
-    address = f"http://{name}" if uri is None else uri
-    return SiteResource(name, address, datetime, modified, mime, digest, len(content), migrated, content)
+    url = f"http://{name}" if uri is None else uri
+    return SiteResource(name, url, datetime, modified, mime, digest, len(content), migrated, content)
 
 
 class MemoryResources(SiteResources):
@@ -41,7 +41,7 @@ class MemoryResources(SiteResources):
         self._by_name = {each.name: each for each in resources}
 
     def __getitem__(self, name: str) -> SiteResource:
-        """Return one. Raises KeyError."""
+        """Return a resource. Raises KeyError."""
         return self._by_name[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -49,20 +49,20 @@ class MemoryResources(SiteResources):
         return iter(self._by_name)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of resources."""
         return len(self._by_name)
 
     def columns(self) -> ResourceColumns:
-        """Return them as columns."""
-        made = self._by_name.values()
+        """Return the resources as columns."""
+        resources = self._by_name.values()
         return ResourceColumns(
             list(self._by_name),
-            [each.uri for each in made],
-            [each.mime for each in made],
-            [each.digest for each in made],
-            [each.size for each in made],
-            [NO_DATE if each.datetime is None else int(each.datetime) for each in made],
-            [NO_DATE if each.modified is None else int(each.modified) for each in made],
+            [each.uri for each in resources],
+            [each.mime for each in resources],
+            [each.digest for each in resources],
+            [each.size for each in resources],
+            [NO_DATE if each.datetime is None else int(each.datetime) for each in resources],
+            [NO_DATE if each.modified is None else int(each.modified) for each in resources],
         )
 
 
@@ -79,7 +79,7 @@ class MemorySite:
         self.problems = Problems()
 
     def read_body(self, resource: SiteResource, most: int) -> ResourceBody:
-        """Return the content. Raises InputError if it is `unreadable`."""
+        """Return the body. Raises InputError if it is `unreadable`."""
         content = resource.place
         assert isinstance(content, bytes)
         if content == b"unreadable":
@@ -88,9 +88,9 @@ class MemorySite:
 
 
 def make_comparison(
-    identical: int = 0, changed: int = 0, missing: int = 0, added: int = 0, similar: int = 0, held: int = 0
+    identical: int = 0, changed: int = 0, missing: int = 0, added: int = 0, similar: int = 0, listed: int = 0
 ) -> Comparison:
-    """Return a comparison with these numbers of resources, all HTML."""
+    """Return a comparison with these numbers of HTML resources."""
     originals: list[SiteResource] = []
     same: list[SiteResource] = []
     different: list[ComparedResource] = []
@@ -104,10 +104,10 @@ def make_comparison(
                 continue
             second = None if outcome is ComparisonOutcome.MISSING else one
             is_similar = outcome is ComparisonOutcome.CHANGED and number < similar
-            likeness = TextSimilarity(0.9 if is_similar else 0.1) if outcome is ComparisonOutcome.CHANGED else None
-            is_held = outcome is ComparisonOutcome.MISSING and number < held
+            similarity = TextSimilarity(0.9 if is_similar else 0.1) if outcome is ComparisonOutcome.CHANGED else None
+            is_listed = outcome is ComparisonOutcome.MISSING and number < listed
             different.append(
-                ComparedResource(one.name, outcome, first, second, True, likeness, is_similar, held=is_held)
+                ComparedResource(one.name, outcome, first, second, True, similarity, is_similar, held=is_listed)
             )
     names = [each.name for each in same]
     return Comparison(MemoryResources(originals), MemoryResources(same), names, tuple(different))

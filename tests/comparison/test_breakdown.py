@@ -1,4 +1,4 @@
-"""Tables of a comparison by type, depth, query and age."""
+"""Breakdown of a comparison by type, depth, query and age."""
 
 import pytest
 
@@ -10,7 +10,7 @@ TYPES = {"HTML": "text/html", "images": "image/gif", "other": "application/pdf"}
 
 
 def tables(original: list[SiteResource], recovered: list[SiteResource]) -> dict[str, dict[str, BreakdownRow]]:
-    """Return the rows of each table by their labels; half of every changed text is the same."""
+    """Return the rows of each table by label; every changed text is half the same."""
     found = compare_sites(
         MemorySite(original), MemorySite(recovered), lambda _, __: TextSimilarity(0.5), similar_at=0.5
     )
@@ -22,8 +22,8 @@ def by_label(comparison: Comparison) -> dict[str, dict[str, BreakdownRow]]:
     return {table.name: {row.label: row for row in table.rows} for table in breakdowns(comparison)}
 
 
-def of_table_16(site: Site) -> tuple[list[SiteResource], list[SiteResource]]:
-    """Return a site with as many resources of each group as the paper counted, and as many that came back."""
+def resources_of_table_16(site: Site) -> tuple[list[SiteResource], list[SiteResource]]:
+    """Return a site with the printed numbers of original and recovered resources."""
     original, recovered = [], []
     for group, (all_of, back) in zip(TYPES, (site.html, site.images, site.other), strict=True):
         made = [resource(f"a.example/{group}/{number}", b"", TYPES[group]) for number in range(all_of)]
@@ -33,12 +33,12 @@ def of_table_16(site: Site) -> tuple[list[SiteResource], list[SiteResource]]:
 
 
 @pytest.mark.parametrize("site", TABLE_16, ids=lambda site: site.name)
-def test_the_24_sites_by_group(site: Site) -> None:
-    """HTML, images and other of each site of Table 16 come back in the shares that are printed.
+def test_groups_of_24_sites_match_table_16(site: Site) -> None:
+    """Shares of HTML, images and other.
 
-    430 of 432 is printed as 99 %, where rounding gives 100: nothing is called whole that is not, and so it is here.
+    430 of 432 is printed as 99 %, where rounding gives 100: like here, incomplete is never 100 %.
     """
-    groups = tables(*of_table_16(site))["group"]
+    groups = tables(*resources_of_table_16(site))["group"]
     rows = [groups.get(name, BreakdownRow(name)) for name in TYPES]
     counted = [(row.original, row.recovered) for row in rows]
     assert counted == [site.html, site.images, site.other]
@@ -50,8 +50,8 @@ def test_the_24_sites_by_group(site: Site) -> None:
             assert 100 * row.share == pytest.approx(percent, abs=0.55)
 
 
-def test_what_is_in_a_row() -> None:
-    """Identical, changed, almost identical, missing, and the format of what came back; added ones are in none."""
+def test_row_counts_outcomes_and_formats() -> None:
+    """Added resources are in no row."""
     original = [resource(f"a.example/{number}", b"1") for number in range(5)]
     original += [resource("a.example/p", b"1", "application/pdf")]
     recovered = [resource("a.example/0", b"1"), resource("a.example/1", b"2", migrated=True), resource("a.example/new")]
@@ -75,13 +75,13 @@ def test_what_is_in_a_row() -> None:
         ("a.example/" + "a/" * 100_000, "10 or more"),
     ],
 )
-def test_depth(name: str, label: str) -> None:
-    """By the segments of the path; what is very deep is one row."""
+def test_depth_is_the_number_of_path_segments(name: str, label: str) -> None:
+    """Very deep paths share one row."""
     assert list(tables([resource(name)], [])["depth"]) == [label]
 
 
-def test_query() -> None:
-    """A `?` in the address counts, not one in its fragment."""
+def test_query_row_ignores_fragments() -> None:
+    """A `?` in the fragment does not count."""
     made = [resource("a.example/a", uri="http://a.example/a?"), resource("a.example/b", uri="http://a.example/b#?")]
     rows = tables(made, made[:1])["query"]
     assert {label: row.share for label, row in rows.items()} == {"without ?": 0.0, "with ?": 1.0}
@@ -103,22 +103,22 @@ def test_query() -> None:
         ("20209999000000", "20200101006100", "unknown"),
     ],
 )
-def test_age(datetime: str | None, modified: str | None, label: str) -> None:
-    """Since the older of copy and change, up to the latest copy in the site."""
+def test_age_is_that_of_the_older_date(datetime: str | None, modified: str | None, label: str) -> None:
+    """Capture or change, relative to the latest capture of the site."""
     last = resource("a.example/last", datetime="20200101000000")
     one = resource("a.example/one", datetime=datetime, modified=modified)
     rows = tables([last, one], [])["age"]
     assert rows[label].original == (2 if label == "under a week" else 1)
 
 
-def test_age_in_a_folder() -> None:
-    """There are no copies' dates, so ages are counted to the latest change."""
+def test_age_in_a_folder_is_relative_to_the_latest_change() -> None:
+    """Folders have no capture dates."""
     made = [resource("a.example/a", modified="20200101000000"), resource("a.example/b", modified="20180101000000")]
     assert list(tables(made, [])["age"]) == ["under a week", "1 to 5 years"]
 
 
-def test_very_many_types() -> None:
-    """Servers can say anything: rare types are one row, long ones are cut, and nothing is lost."""
+def test_rare_types_share_one_row() -> None:
+    """Long types are truncated, and no resource is lost."""
     made = [resource(f"a.example/{number}", b"", f"x/{number}" + "y" * 10_000) for number in range(100)]
     made += [resource(f"a.example/h{number}") for number in range(3)]
     rows = tables(made, made[:50])["type"]
@@ -129,6 +129,6 @@ def test_very_many_types() -> None:
     assert all(len(label) <= 80 for label in rows)
 
 
-def test_no_type() -> None:
-    """What nobody told the type of is said to be unknown."""
+def test_missing_type_is_unknown() -> None:
+    """In the table by type."""
     assert list(tables([resource("a.example/a", b"", None)], [])["type"]) == ["unknown"]

@@ -1,4 +1,4 @@
-"""The page about a comparison, looked at in a real browser; every look is shown the fault that it is there for."""
+"""The HTML page of a comparison in a browser; each check is shown to detect its fault."""
 
 import re
 from pathlib import Path
@@ -14,8 +14,8 @@ from unlost.comparison import report as renderer
 pytestmark = pytest.mark.browser
 
 
-def mixed() -> Comparison:
-    """Return a comparison that has something of everything, with names that nobody should meet."""
+def comparison_with_hostile_names() -> Comparison:
+    """Return a comparison with every outcome and hostile names."""
     names = ["", "a", "b?x=1", "c/d/e", EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "paper.pdf", "scan.pdf", "pic.png"]
     types: dict[str, str | None] = {"paper.pdf": "application/pdf", "scan.pdf": "application/pdf", "c/d/e": None}
     types |= {"pic.png": "image/png", "a": f"text/{EVIL}"}
@@ -26,21 +26,21 @@ def mixed() -> Comparison:
     recovered += [resource(f"a.example/{name}", b"2") for name in names[2:9]]
     recovered += [resource(f"a.example/new/{name}", b"2") for name in names]
 
-    def likeness(first: object, _: object) -> TextSimilarity:
+    def similarity(first: object, _: object) -> TextSimilarity:
         return TextSimilarity(None, "encrypted") if "paper" in str(first) else TextSimilarity(0.8, partial=True)
 
     site = MemorySite(recovered, listed=["a.example/scan.pdf"], requests=40)
-    return compare_sites(MemorySite(original), site, likeness)
+    return compare_sites(MemorySite(original), site, similarity)
 
 
-def html_of(comparison: Comparison) -> str:
+def render(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     return render_comparison_page(comparison, f"/home/{EVIL}", f"b{HIDDEN}.warc", comparison.weigh(PenaltyRules()))
 
 
-def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
-    """Nothing is asked for, nothing is complained about, and it is not wider than a phone."""
-    visit = PageVisit(page, tmp_path / "page.html", html_of(mixed()))
+def test_page_is_self_contained(page: Page, tmp_path: Path) -> None:
+    """No requests, no console errors, and it fits a phone."""
+    visit = PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
     assert visit.faults == []
     assert visit.external_requests() == []
     assert not visit.overflows()
@@ -60,18 +60,20 @@ def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
         ('<img src="data:," onerror="1">', "harm"),
     ],
 )
-def test_the_looks_see_what_they_look_for(page: Page, tmp_path: Path, planted: str, fault: str) -> None:
-    """A script, a picture from elsewhere, something wide, something that was not escaped."""
-    visit = PageVisit(page, tmp_path / "page.html", html_of(mixed()).replace("</main>", planted + "</main>"))
-    seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.has_injected_markup()}
-    assert seen[fault]
+def test_checks_detect_planted_faults(page: Page, tmp_path: Path, planted: str, fault: str) -> None:
+    """A script, an external image, a wide element, unescaped markup."""
+    visit = PageVisit(
+        page, tmp_path / "page.html", render(comparison_with_hostile_names()).replace("</main>", planted + "</main>")
+    )
+    detected = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.has_injected_markup()}
+    assert detected[fault]
 
 
-def test_a_request_would_be_seen(page: Page, tmp_path: Path) -> None:
-    """A picture from elsewhere is noticed; and the page's own policy keeps the browser from asking for it."""
+def test_external_requests_are_detected_and_blocked(page: Page, tmp_path: Path) -> None:
+    """The page's content security policy blocks them."""
     failures: list[str] = []
     page.on("requestfailed", lambda request: failures.append(str(request.failure)))
-    text = html_of(mixed()).replace("</main>", '<img src="http://tracker.example/x.png"></main>')
+    text = render(comparison_with_hostile_names()).replace("</main>", '<img src="http://tracker.example/x.png"></main>')
     assert PageVisit(page, tmp_path / "with.html", text).external_requests() == ["http://tracker.example/x.png"]
     assert failures == ["csp"]
     bare = re.sub(r"<meta http-equiv=[^>]*>", "", text)
@@ -80,8 +82,8 @@ def test_a_request_would_be_seen(page: Page, tmp_path: Path) -> None:
 
 
 def test_hostile_names_are_shown_as_text(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Markup is seen, not run; what hides is spelled out; without escaping, the look would have seen harm."""
-    visit = PageVisit(page, tmp_path / "page.html", html_of(mixed()))
+    """Invisible characters are escaped; without escaping the check detects injection."""
+    visit = PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
     text = page.inner_text("main")
     assert EVIL in text
     assert "\\u202egnp.exe\\x1b[31m\\x00\\udcff" in text
@@ -89,14 +91,14 @@ def test_hostile_names_are_shown_as_text(page: Page, tmp_path: Path, monkeypatch
     assert LONG not in text
     assert not visit.has_injected_markup()
     assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
-    made = renderer._make_environment()
-    made.autoescape = False
-    monkeypatch.setattr(renderer, "_make_environment", lambda: made)
-    assert PageVisit(page, tmp_path / "raw.html", html_of(mixed())).has_injected_markup()
+    environment = renderer._make_environment()
+    environment.autoescape = False
+    monkeypatch.setattr(renderer, "_make_environment", lambda: environment)
+    assert PageVisit(page, tmp_path / "raw.html", render(comparison_with_hostile_names())).has_injected_markup()
 
 
 def share_of(page: Page, name: str) -> float:
-    """Return which share of the picture's disc a shape fills, as the browser sees it, by trying points."""
+    """Return the share of the diagram's disc that a shape fills, by testing points."""
     found = page.evaluate(
         """(name) => {
             const shape = document.querySelector(`figure > svg .${name}`);
@@ -119,9 +121,9 @@ def share_of(page: Page, name: str) -> float:
     "counts",
     [(10, 20, 30, 40), (50, 0, 50, 0), (0, 50, 50, 0), (1, 0, 0, 1), (0, 0, 5, 5), (90, 5, 5, 0), (5, 90, 5, 0)],
 )
-def test_the_diagram_is_seen(page: Page, tmp_path: Path, counts: tuple[int, int, int, int]) -> None:
-    """The browser draws it, and every part has its share of the disc."""
-    visit = PageVisit(page, tmp_path / "page.html", html_of(make_comparison(*counts)))
+def test_diagram_areas_match_the_counts(page: Page, tmp_path: Path, counts: tuple[int, int, int, int]) -> None:
+    """As drawn by the browser."""
+    visit = PageVisit(page, tmp_path / "page.html", render(make_comparison(*counts)))
     box = page.locator("figure > svg").bounding_box()
     assert box is not None
     assert box["width"] == pytest.approx(box["height"], abs=1)
@@ -136,14 +138,14 @@ def test_the_diagram_is_seen(page: Page, tmp_path: Path, counts: tuple[int, int,
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read(browser: Browser, tmp_path: Path, scheme: str) -> None:
-    """Text has contrast in both colour schemes, the parts of the diagram differ; a pale text would be noticed."""
+def test_contrast_in_both_colour_schemes(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    """Of text and of the parts of the diagram; pale text is detected."""
     with browser.new_context(
         viewport={"width": 360, "height": 740},
         color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
     ) as context:
         page = context.new_page()
-        PageVisit(page, tmp_path / "page.html", html_of(mixed()))
+        PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
         background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         assert (luminance(background) < 0.1) is (scheme == "dark")
         for selector in ("h1", ".lead", ".quiet", ".problem p", "small", "thead th", "td", "figcaption"):
@@ -162,9 +164,9 @@ def fill(page: Page, name: str) -> str:
     return str(page.locator(f"figure > svg .{name}").evaluate("(each) => getComputedStyle(each).fill"))
 
 
-def test_everything_has_a_name(page: Page, tmp_path: Path) -> None:
-    """Whoever listens to the page is told what the picture shows and what tables are about."""
-    PageVisit(page, tmp_path / "page.html", html_of(mixed()))
+def test_diagram_and_tables_have_accessible_names(page: Page, tmp_path: Path) -> None:
+    """For screen readers."""
+    PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
     assert page.get_by_role("img", name="Reconstruction diagram").count() == 1
     captions = page.locator("caption").all_inner_texts()
     assert captions[:2] == ["Difference", "Five ways to judge it, the strictest first"]
@@ -173,18 +175,18 @@ def test_everything_has_a_name(page: Page, tmp_path: Path) -> None:
     assert page.locator("h1").count() == 1
 
 
-def test_on_paper(page: Page, tmp_path: Path) -> None:
-    """Tables are not cut off, and all of them are there; black on white, also of a dark screen."""
-    PageVisit(page, tmp_path / "page.html", html_of(mixed()))
+def test_print_style_shows_complete_tables(page: Page, tmp_path: Path) -> None:
+    """Black on white, also with a dark colour scheme."""
+    PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("() => getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("() => getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
 
 
-def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
-    """A thousand of each, how many more there are, and where all of them can be had."""
-    visit = PageVisit(page, tmp_path / "page.html", html_of(make_comparison(1, 1_001, 2_500, 3)))
+def test_long_lists_are_truncated_with_a_note(page: Page, tmp_path: Path) -> None:
+    """After 1,000 entries, with the command that prints all."""
+    visit = PageVisit(page, tmp_path / "page.html", render(make_comparison(1, 1_001, 2_500, 3)))
     assert page.locator("#missing + ol > li").count() == 1_000
     assert page.locator("#changed + ol > li").count() == 1_000
     assert page.locator("#added + ol > li").count() == 3
@@ -193,14 +195,14 @@ def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
     assert not visit.overflows()
 
 
-def test_nothing_recovered(page: Page, tmp_path: Path) -> None:
-    """Shares of nothing are said to be none, and lists of nothing are not there."""
-    PageVisit(page, tmp_path / "page.html", html_of(make_comparison(missing=2)))
+def test_page_of_an_empty_recovery(page: Page, tmp_path: Path) -> None:
+    """Shares are n/a, and empty lists are omitted."""
+    PageVisit(page, tmp_path / "page.html", render(make_comparison(missing=2)))
     text = page.inner_text("main")
     assert "Almost identical among changed texts: n/a" in text
     assert page.locator("#changed, #added").count() == 0
 
 
-def test_it_is_always_the_same() -> None:
-    """No date, no host: the same comparison is the same file."""
-    assert html_of(mixed()) == html_of(mixed())
+def test_page_is_deterministic() -> None:
+    """It has no date or host."""
+    assert render(comparison_with_hostile_names()) == render(comparison_with_hostile_names())

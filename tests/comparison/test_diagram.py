@@ -1,4 +1,4 @@
-"""The reconstruction diagram: its areas, measured from what is drawn."""
+"""The reconstruction diagram: areas measured in the SVG."""
 
 import re
 from math import atan2, cos, hypot, pi, sin
@@ -16,13 +16,13 @@ COUNTS = st.builds(ResourceCounts, COUNT, COUNT, COUNT, COUNT)
 STEPS = 500
 
 
-def drawn(counts: ResourceCounts) -> ET.Element:
-    """Return the picture as a tree."""
+def draw(counts: ResourceCounts) -> ET.Element:
+    """Return the diagram as a tree."""
     return ET.fromstring(reconstruction_diagram(counts))  # noqa: S314  our own
 
 
 def areas(picture: ET.Element) -> dict[str, float]:
-    """Return the area of each shape, by its class."""
+    """Return the area of each shape by class."""
     found = {}
     for shape in picture.iter():
         if shape.tag == f"{SVG}path":
@@ -33,7 +33,7 @@ def areas(picture: ET.Element) -> dict[str, float]:
 
 
 def area(path: str) -> float:
-    """Return the area of a path by its corners, arcs cut into many; the second subpath is a hole in the first."""
+    """Return the area of a path, with arcs as polygons; the second subpath is a hole in the first."""
     sizes = []
     for subpath in path.split("Z"):
         corners: list[tuple[float, float]] = []
@@ -47,7 +47,7 @@ def area(path: str) -> float:
 
 
 def arc(begin: tuple[float, float], end: tuple[float, float], numbers: list[float]) -> list[tuple[float, float]]:
-    """Return points of an arc around the middle of the picture, where all of ours are."""
+    """Return points of an arc around the centre."""
     radius, _, _, is_long, is_clockwise, _, _ = numbers
     assert hypot(*begin) == pytest.approx(radius, abs=1e-3)
     assert hypot(*end) == pytest.approx(radius, abs=1e-3)
@@ -61,21 +61,21 @@ def arc(begin: tuple[float, float], end: tuple[float, float], numbers: list[floa
 
 @given(COUNTS)
 @example(ResourceCounts(1, 54051, 1, 0))
-def test_areas_are_proportional_to_numbers(counts: ResourceCounts) -> None:
-    """Every shape, the hole and the crust too, has its share of the whole."""
+def test_areas_are_proportional_to_counts(counts: ResourceCounts) -> None:
+    """Of every shape, the hole and the ring."""
     all_of = counts.original + counts.added
     assume(all_of)
-    found = areas(drawn(counts))
+    found = areas(draw(counts))
     for name in ("identical", "changed", "missing", "added"):
         number = getattr(counts, name)
         assert (name in found) is (number > 0)
         if number:
-            # Four digits behind the point: an error of some thousandths of the unit along the edges.
+            # Coordinates have four decimals.
             assert found[name] / (pi * 100**2) == pytest.approx(number / all_of, rel=0.01, abs=2e-6)
 
 
-def test_the_measurement_sees_a_picture_that_lies() -> None:
-    """With radii in the place of areas, as such pictures are often drawn, it fails."""
+def test_measurement_detects_wrong_areas() -> None:
+    """With radii in place of areas."""
     lying = reconstruction_diagram(ResourceCounts(identical=50, missing=50)).replace("70.7107", "50")
     found = areas(ET.fromstring(lying))  # noqa: S314
     assert found["missing"] / (pi * 100**2) != pytest.approx(0.5, rel=0.01)
@@ -96,18 +96,18 @@ def test_the_measurement_sees_a_picture_that_lies() -> None:
         (ResourceCounts(identical=1_000_000, changed=1), ["identical", "changed"]),
     ],
 )
-def test_corner_cases(counts: ResourceCounts, shapes: list[str]) -> None:
-    """Only what there is is drawn, and nothing has numbers that are none."""
+def test_only_nonempty_parts_are_drawn(counts: ResourceCounts, shapes: list[str]) -> None:
+    """Without invalid numbers."""
     text = reconstruction_diagram(counts)
-    assert [shape.attrib["class"] for shape in drawn(counts).iter() if "class" in shape.attrib] == shapes
+    assert [shape.attrib["class"] for shape in draw(counts).iter() if "class" in shape.attrib] == shapes
     assert "nan" not in text
     assert "-0 " not in text
     assert not re.search(r"\de-", text)
 
 
-def test_whoever_cannot_see_it_is_told() -> None:
-    """The picture has a title and a text with all numbers, which says that areas are equal."""
-    picture = drawn(ResourceCounts(1, 2000, 3, 4))
+def test_diagram_has_a_text_alternative() -> None:
+    """A title, and a description with all counts."""
+    picture = draw(ResourceCounts(1, 2000, 3, 4))
     assert picture.attrib["role"] == "img"
     labels = {element.attrib["id"]: element.text for element in picture if "id" in element.attrib}
     assert picture.attrib["aria-labelledby"].split() == list(labels)
@@ -116,6 +116,6 @@ def test_whoever_cannot_see_it_is_told() -> None:
     assert "Equal areas" in text
 
 
-def test_it_is_always_the_same() -> None:
+def test_diagram_is_deterministic() -> None:
     """Equal counts give equal bytes."""
     assert reconstruction_diagram(ResourceCounts(5, 4, 3, 2)) == reconstruction_diagram(ResourceCounts(5, 4, 3, 2))

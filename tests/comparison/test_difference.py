@@ -1,4 +1,4 @@
-"""The difference vector, penalties and levels: every published figure, and what must hold for all counts."""
+"""Difference vector, penalties and success levels: published values and invariants."""
 
 from itertools import pairwise
 from statistics import mean, median
@@ -17,14 +17,14 @@ COUNTS = st.builds(ResourceCounts, COUNT, COUNT, COUNT, COUNT)
 
 
 def vector(difference: SiteDifference) -> tuple[float, float, float]:
-    """Return it with three digits, as papers print it."""
+    """Return the vector with three decimals, as printed."""
     return round(difference.changed, 3), round(difference.missing, 3), round(difference.added, 3)
 
 
-def test_the_small_site() -> None:
+def test_vector_of_the_published_example() -> None:
     """A and E are identical, B and C changed, D and F missing, G added.
 
-    The paper prints (2/6, 1/6, 1/5), which cannot be: it says itself that neither D nor F came back.
+    The paper prints (2/6, 1/6, 1/5), a misprint: by its own text, neither D nor F was recovered.
     """
     counts = ResourceCounts(identical=2, changed=2, missing=2, added=1)
     assert vector(SiteDifference.of(counts)) == (0.333, 0.333, 0.2)
@@ -32,23 +32,23 @@ def test_the_small_site() -> None:
     assert found == {"s1": 0.867, "s2": 0.667, "s3": 0.667, "s4": 0.333, "s5": 0.333}
 
 
-def test_a_perfect_and_a_lost_site() -> None:
-    """Nothing differs; or nothing came back. Of nothing, nothing differs."""
+def test_vectors_of_perfect_lost_and_empty_sites() -> None:
+    """All zeros, missing 1, and no division by zero."""
     assert vector(SiteDifference.of(ResourceCounts(identical=7))) == (0, 0, 0)
     assert vector(SiteDifference.of(ResourceCounts(missing=7))) == (0, 1, 0)
     assert vector(SiteDifference.of(ResourceCounts())) == (0, 0, 0)
     assert vector(SiteDifference.of(ResourceCounts(added=7))) == (0, 0, 1)
 
 
-def test_harding() -> None:
-    """73 original, 47 recovered, 8 added."""
+def test_vector_of_harding_edu() -> None:
+    """73 original, 47 recovered, 8 added resources."""
     difference = SiteDifference.of(ResourceCounts(identical=15, changed=32, missing=26, added=8))
     assert vector(difference) == (0.438, 0.356, 0.145)
 
 
 @pytest.mark.parametrize("site", TABLE_16, ids=lambda site: site.name)
-def test_the_24_sites(site: Site) -> None:
-    """The counts of each row of Table 16 give its vector; what its groups have makes up what it has."""
+def test_vectors_of_24_sites_match_table_16(site: Site) -> None:
+    """From the counts of each row."""
     original, recovered = site.total
     changed, missing, added = site.vector
     some_changed = round(changed * original)
@@ -65,8 +65,8 @@ def test_the_24_sites(site: Site) -> None:
     assert by_level["s1"] == pytest.approx(changed + missing + added, abs=0.0016)
 
 
-def test_the_mean_of_the_24_sites() -> None:
-    """68 % came back on average, 72 % in the middle."""
+def test_mean_and_median_of_table_16() -> None:
+    """68 % and 72 % are recovered."""
     shares = [
         100 * (1 - SiteDifference.of(ResourceCounts(s.total[1], 0, s.total[0] - s.total[1])).missing) for s in TABLE_16
     ]
@@ -74,10 +74,10 @@ def test_the_mean_of_the_24_sites() -> None:
 
 
 @pytest.mark.parametrize("policy", [0, 1, 2], ids=["naive", "knowledgeable", "exhaustive"])
-def test_the_three_policies(policy: int) -> None:
-    """The rows of Tables 17 and 18 have the means, medians, least and most of Table 19.
+def test_policies_match_table_19(policy: int) -> None:
+    """The rows of Tables 17 and 18 have its means, medians and extremes.
 
-    Its efficiencies cannot be computed again, since requests are printed for no site.
+    Its efficiencies cannot be computed: the numbers of requests are not printed.
     """
     recovered = [100 * (1 - row[2][policy]) for row in TABLES_17_18]
     added = [100 * row[3][policy] for row in TABLES_17_18]
@@ -86,16 +86,16 @@ def test_the_three_policies(policy: int) -> None:
         assert computed == pytest.approx(printed, abs=0.051)
 
 
-def test_a_site_that_was_truly_lost() -> None:
-    """Of techlocker.com one page was left; 2,244 resources came back, and it is printed as (0, 0, 1.000)."""
+def test_vector_of_techlocker_com() -> None:
+    """One page was left and 2,244 resources recovered: (0, 0, 1.000)."""
     assert vector(SiteDifference.of(ResourceCounts(identical=1, added=2243))) == (0, 0, 1)
 
 
-def test_ten_digital_libraries() -> None:
-    """The rows have the printed mean vector and size.
+def test_digital_libraries_match_table_24() -> None:
+    """Mean vector and size.
 
-    The mean of the shares recovered, 86.5 %, contradicts the missing .120: eprints.erpanet.org is printed with 82.0 %
-    recovered and .062 missing, so one of the two is wrong; the others agree within a percent.
+    The mean recovered share, 86.5 %, contradicts the missing .120: eprints.erpanet.org is printed with 82.0 %
+    recovered and .062 missing, so one of them is wrong; the others agree within a percent.
     """
     assert mean(row[1] for row in TABLE_24) == pytest.approx(870.4)
     assert mean(row[2] for row in TABLE_24) == pytest.approx(86.5, abs=0.05)
@@ -106,31 +106,31 @@ def test_ten_digital_libraries() -> None:
     ]
 
 
-def test_pdfs_that_came_back_as_html() -> None:
-    """75 % of PDFs came back in another format, which is minded by half: .625, weighed as a whole or one by one."""
+def test_uniform_penalty_of_format_changes() -> None:
+    """75 % of PDFs in another format with penalty 0.5 give .625, in total or one by one."""
     counts = ResourceCounts(changed=75, missing=25)
     penalties = Penalties.parse(".5,1,0")
     assert SiteDifference.of(counts, penalties).success == pytest.approx(0.625)
     assert weigh_difference([0.5] * 75, [1.0] * 25, [], counts).success == pytest.approx(0.625)
 
 
-def test_penalties_for_some() -> None:
-    """PDFs of pictures alone are minded fully, the others by half."""
+def test_penalties_of_single_resources() -> None:
+    """1 for scanned PDFs, 0.5 for others."""
     counts = ResourceCounts(changed=75, missing=25, added=100)
     found = weigh_difference([0.5] * 50 + [1.0] * 25, [1.0] * 25, [0.2] * 100, counts)
     assert (found.changed, found.missing, found.added) == pytest.approx((0.5, 0.25, 0.2 * 100 / 175))
 
 
 @pytest.mark.parametrize("text", ["", "1,1", "1,1,1,1", "a,b,c", "2,1,1", "-0.1,1,1", "1,nan,1", "1,1,inf", "1;1;1"])
-def test_penalties_that_are_none(text: str) -> None:
-    """They are numbers from 0 to 1, three of them."""
+def test_invalid_penalties_are_rejected(text: str) -> None:
+    """Three numbers from 0 to 1 are expected."""
     with pytest.raises(UsageError, match=r"expected"):
         Penalties.parse(text)
 
 
 @given(COUNTS, st.builds(Penalties, WEIGHT, WEIGHT, WEIGHT))
-def test_bounds(counts: ResourceCounts, penalties: Penalties) -> None:
-    """Every part is between 0 and 1, changed and missing together too, and all together at most 2."""
+def test_components_are_within_their_bounds(counts: ResourceCounts, penalties: Penalties) -> None:
+    """Each between 0 and 1, changed and missing together at most 1, all at most 2."""
     for difference in (SiteDifference.of(counts), SiteDifference.of(counts, penalties)):
         for part in (difference.changed, difference.missing, difference.added):
             assert 0 <= part <= 1
@@ -139,8 +139,8 @@ def test_bounds(counts: ResourceCounts, penalties: Penalties) -> None:
 
 
 @given(COUNTS, st.data())
-def test_levels_are_ever_more_lax(counts: ResourceCounts, data: st.DataObject) -> None:
-    """None is higher than the one before it, whatever is similar and held."""
+def test_success_levels_are_monotonic(counts: ResourceCounts, data: st.DataObject) -> None:
+    """For any numbers of similar and listed resources."""
     similar = data.draw(st.integers(0, counts.changed))
     held = data.draw(st.integers(0, counts.missing))
     found = success_levels(counts, similar, held)
@@ -149,8 +149,8 @@ def test_levels_are_ever_more_lax(counts: ResourceCounts, data: st.DataObject) -
 
 
 @given(COUNTS, st.builds(Penalties, WEIGHT, WEIGHT, WEIGHT))
-def test_equal_penalties_one_by_one_are_those_of_the_whole(counts: ResourceCounts, penalties: Penalties) -> None:
-    """Equations 21 and 22 agree where all resources have the same penalties."""
+def test_equal_penalties_agree_with_the_total(counts: ResourceCounts, penalties: Penalties) -> None:
+    """Equations 21 and 22."""
     one_by_one = weigh_difference(
         [penalties.changed] * counts.changed,
         [penalties.missing] * counts.missing,

@@ -1,4 +1,4 @@
-"""Sentences about a comparison."""
+"""Text report of a comparison."""
 
 import pytest
 
@@ -22,36 +22,36 @@ from unlost.report import escape_unprintable, format_share
         ),
     ],
 )
-def test_the_headline(counts: ResourceCounts, sentence: str) -> None:
-    """A layman can read it, whatever the numbers are."""
+def test_headline_for_all_kinds_of_counts(counts: ResourceCounts, sentence: str) -> None:
+    """Singular, plural and empty."""
     assert comparison_headline(counts) == sentence
 
 
-def test_remarks_are_made_only_where_there_is_something() -> None:
-    """A perfect recovery needs none."""
+def test_remarks_only_for_nonzero_counts() -> None:
+    """A perfect recovery has none."""
     assert comparison_remarks(make_comparison(identical=3)) == []
-    found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, held=1))
+    found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, listed=1))
     assert found[0].startswith("1 of 3 changed texts is almost identical (at least 75 %")
     assert comparison_remarks(make_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
     assert found[1] == "1 of the missing is known to be in an archive."
 
 
-def test_every_level_has_its_sentence() -> None:
-    """The five of them."""
+def test_every_level_has_a_description() -> None:
+    """s1 to s5."""
     assert list(LEVEL_TEXTS) == [level.name for level in make_comparison(identical=1).levels]
 
 
 @pytest.mark.parametrize("text", ["\u202e", "\x1b[31m", "\x00", "\udcff", "\u200b", "\n", "\u2028", "\x9b"])
-def test_nothing_hides_in_a_text(text: str) -> None:
-    """Controls, marks of direction and what is no sign at all are spelled out; then it can be written as UTF-8."""
+def test_unprintable_characters_are_escaped(text: str) -> None:
+    """Controls, direction marks and surrogates; the result is valid UTF-8."""
     found = escape_unprintable(f"a{text}b")
     assert found.isprintable()
     assert found.startswith("a\\")
     found.encode()
 
 
-def test_shares_are_not_rounded_to_what_they_are_not() -> None:
-    """All but one is not 100 %."""
+def test_shares_are_not_rounded_to_0_or_100() -> None:
+    """Except exact ones."""
     assert format_share(9_999 / 10_000) == "> 99 %"
     assert format_share(1 / 10_000) == "< 1 %"
     assert format_share(0.0) == "0 %"

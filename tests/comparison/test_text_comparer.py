@@ -1,4 +1,4 @@
-"""How much text two versions of a resource have in common, through all formats."""
+"""Text similarity of two versions of a resource, in all formats."""
 
 import pytest
 from study.lost import bodies
@@ -13,58 +13,60 @@ HALF = " ".join(f"word{number}" for number in range(50)) + " " + " ".join(f"new{
 
 
 def rtf(text: str) -> bytes:
-    """Return a small Office document."""
+    """Return a small RTF document."""
     return b"{\\rtf1\\ansi " + text.encode() + b"}"
 
 
 def pdf(text: str) -> bytes:
-    """Return a small PDF with these words, ten a line."""
+    """Return a small PDF with ten words a line."""
     words = text.split()
     lines = [" ".join(words[at : at + 10]) for at in range(0, len(words), 10)]
     return bodies.pdf(lines)
 
 
-def likeness(
+def similarity(
     first: bytes, first_mime: str | None, second: bytes, second_mime: str | None, end: str = ""
 ) -> TextSimilarity:
-    """Return how much two bodies have in common."""
+    """Return the similarity of two bodies."""
     one = resource(f"a.example/x{end}", first, first_mime)
     other = resource(f"a.example/x{end}", second, second_mime)
     with TextComparer(MemorySite([one]), MemorySite([other])) as texts:
         return texts.similarity(one, other)
 
 
-def test_markup_does_not_count() -> None:
+def test_markup_is_ignored() -> None:
     """The same words in other tags are the same text."""
-    found = likeness(f"<p>{WORDS}".encode(), "text/html", f"<body><b>{WORDS}</b>".encode(), "text/html")
+    found = similarity(f"<p>{WORDS}".encode(), "text/html", f"<body><b>{WORDS}</b>".encode(), "text/html")
     assert found == TextSimilarity(1.0)
 
 
-def test_charsets_do_not_count() -> None:
-    """The same words in other bytes are the same text."""
+def test_charset_is_ignored() -> None:
+    """The same words in another charset are the same text."""
     text = " ".join(f"wört{number}" for number in range(50))
     first = f'<meta charset="iso-8859-1"><p>{text}'.encode("latin-1")
-    assert likeness(first, "text/html", f'<meta charset="utf-8"><p>{text}'.encode(), "text/html") == TextSimilarity(1.0)
+    assert similarity(first, "text/html", f'<meta charset="utf-8"><p>{text}'.encode(), "text/html") == TextSimilarity(
+        1.0
+    )
 
 
-def test_half_of_it() -> None:
-    """Of 91 shingles each, 41 are the same: 41 of 141."""
-    found = likeness(WORDS.encode(), "text/plain", HALF.encode(), "text/plain")
+def test_similarity_is_the_jaccard_index_of_shingles() -> None:
+    """41 common of 141."""
+    found = similarity(WORDS.encode(), "text/plain", HALF.encode(), "text/plain")
     assert found.share == pytest.approx(41 / 141)
 
 
 @pytest.mark.parametrize(("text", "is_alike"), [(WORDS, True), (OTHER, False)], ids=["same words", "other words"])
-def test_documents_that_came_back_as_pages(text: str, is_alike: bool) -> None:
-    """A PDF or an Office document and the page that an archive made of it are compared by their words."""
+def test_documents_are_compared_with_html(text: str, is_alike: bool) -> None:
+    """A PDF or RTF document with the HTML that an archive made of it."""
     page = f"<html><p>{WORDS}</p></html>".encode()
     for body, mime in ((pdf(text), "application/pdf"), (rtf(text), "application/rtf")):
-        found = likeness(body, mime, page, "text/html")
+        found = similarity(body, mime, page, "text/html")
         assert found.share is not None
         assert (found.share >= 0.75) is is_alike
 
 
-def test_a_document_by_its_ending() -> None:
-    """A server that says nothing about its documents does not hide their text."""
+def test_document_is_recognised_by_its_extension() -> None:
+    """Without a useful media type."""
     one = resource("a.example/x.pdf", pdf(WORDS), "application/octet-stream")
     other = resource("a.example/x.pdf", pdf(HALF), "application/octet-stream")
     with TextComparer(MemorySite([one]), MemorySite([other])) as texts:
@@ -81,21 +83,21 @@ def test_a_document_by_its_ending() -> None:
         (b"%PDF-1.4 and then nothing", "application/pdf", "damaged"),
     ],
 )
-def test_what_has_no_text_to_compare(body: bytes, mime: str, reason: str) -> None:
-    """The reason is said, whichever of the two it is."""
-    assert likeness(WORDS.encode(), "text/plain", body, mime) == TextSimilarity(None, reason)
-    assert likeness(body, mime, WORDS.encode(), "text/plain") == TextSimilarity(None, reason)
+def test_bodies_without_text_have_a_reason(body: bytes, mime: str, reason: str) -> None:
+    """In either version."""
+    assert similarity(WORDS.encode(), "text/plain", body, mime) == TextSimilarity(None, reason)
+    assert similarity(body, mime, WORDS.encode(), "text/plain") == TextSimilarity(None, reason)
 
 
-def test_no_words_are_not_alike() -> None:
-    """Two pages of pictures alone may be anything; one with words and one without share nothing."""
-    assert likeness(b"<img src=a>", "text/html", b"<img src=b>", "text/html") == TextSimilarity(None, "no-words")
-    assert likeness(b"<p>--- ***", "text/html", b"<p>...", "text/html") == TextSimilarity(None, "no-words")
-    assert likeness(b"<img src=a>", "text/html", WORDS.encode(), "text/html") == TextSimilarity(0.0)
+def test_texts_without_words_are_not_compared() -> None:
+    """One with and one without words have similarity 0."""
+    assert similarity(b"<img src=a>", "text/html", b"<img src=b>", "text/html") == TextSimilarity(None, "no-words")
+    assert similarity(b"<p>--- ***", "text/html", b"<p>...", "text/html") == TextSimilarity(None, "no-words")
+    assert similarity(b"<img src=a>", "text/html", WORDS.encode(), "text/html") == TextSimilarity(0.0)
 
 
-def test_what_is_too_big_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body beyond the limit is never asked for, and one that proves to be longer than was said is not used."""
+def test_too_large_body_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body larger than declared is not used."""
     monkeypatch.setattr(glue, "_MAX_BODY_BYTES", 100)
     one = resource("a.example/x", b"word " * 100, "text/plain")
     other = resource("a.example/x", b"word", "text/plain")
@@ -111,8 +113,8 @@ def test_what_is_too_big_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
         assert texts.similarity(lying, other) == TextSimilarity(None, "too-big")
 
 
-def test_many_pairs_at_once() -> None:
-    """Pages and documents, read by several threads and processes, each come to their own result."""
+def test_concurrent_pairs_get_their_own_results() -> None:
+    """Pages and documents, by several threads and processes."""
     names = [f"a.example/{number:03d}" for number in range(60)]
     forms = (("text/html", str.encode), ("application/rtf", rtf), ("application/pdf", pdf))
     original, recovered = [], []

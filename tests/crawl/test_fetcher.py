@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.crawl.live_site import HASTY
-from tests.http.harness import Names
+from tests.http.harness import TableResolver
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import Fetcher, FetchRequest, FetchResponse
@@ -230,7 +230,7 @@ def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
     """Neither an IP address nor a DNS name gives access, even if DNS changes later."""
 
     async def run() -> None:
-        resolver = Names("127.0.0.1")
+        resolver = TableResolver("127.0.0.1")
         async with Fetcher(["http://named.example/"], VirtualClock(), timeouts=HASTY, resolver=resolver) as visitor:
             with pytest.raises(SiteError) as raised:
                 await visitor.fetch(FetchRequest(uri))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.export.full_disk import assert_full_disk_is_reported
 from tests.export.target_readers import KINDS
-from tests.small_disk import run_on_small_disk, small_files
+from tests.small_disk import limit_file_size, run_on_small_disk
 
 ARCHIVES = ("site.warc.gz", "site.wacz")
 
@@ -16,7 +16,7 @@ ARCHIVES = ("site.warc.gz", "site.wacz")
 @pytest.mark.parametrize("name", KINDS)
 def test_file_size_limit_leaves_no_target(tmp_path: Path, name: str, size: int) -> None:
     """Whether the limit is reached in a body, between two, or at the end."""
-    with small_files(size):
+    with limit_file_size(size):
         assert_full_disk_is_reported(tmp_path / name, None, errno.EFBIG, 300_000 if name != "site" else size + 1)
 
 
@@ -24,7 +24,7 @@ def test_file_size_limit_leaves_no_target(tmp_path: Path, name: str, size: int) 
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_file_size_limit_leaves_no_archive_file(tmp_path: Path, recovery: Path, name: str, size: int) -> None:
     """WARC and WACZ alike."""
-    with small_files(size):
+    with limit_file_size(size):
         assert_full_disk_is_reported(tmp_path / name, recovery, errno.EFBIG)
 
 

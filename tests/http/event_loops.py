@@ -1,4 +1,4 @@
-"""Both event loops."""
+"""asyncio and uvloop event loops."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -12,7 +12,7 @@ Run = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Run:
-    """Run something on an event loop."""
+    """Run a coroutine on an event loop."""
 
     def on_loop(what: Callable[[], Coroutine[Any, Any, None]]) -> None:
         factory = uvloop.new_event_loop if request.param == "uvloop" else None

@@ -1,4 +1,4 @@
-"""What servers say, right or wrong."""
+"""Handlers of valid and invalid responses."""
 
 from tests.neighbours.faults import Answering, Talk
 
@@ -6,12 +6,12 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 async def ok(talk: Talk) -> None:
-    """Answer as one should."""
+    """Respond correctly."""
     await talk.answer(200, b"ok")
 
 
-def first(fault: Answering, times: int = 1) -> Answering:
-    """Return what does something wrong with the first requests, and answers the others."""
+def faulty_first(fault: Answering, times: int = 1) -> Answering:
+    """Return a handler with a fault for the first requests, and correct responses for the others."""
 
     async def answering(talk: Talk) -> None:
         await (fault(talk) if talk.number < times else talk.say(OK))
@@ -19,8 +19,8 @@ def first(fault: Answering, times: int = 1) -> Answering:
     return answering
 
 
-def saying(*pieces: bytes) -> Answering:
-    """Return what sends bytes and then hangs."""
+def sending(*pieces: bytes) -> Answering:
+    """Return a handler that sends bytes and then hangs."""
 
     async def answering(talk: Talk) -> None:
         await talk.say(*pieces)
@@ -30,12 +30,12 @@ def saying(*pieces: bytes) -> Answering:
 
 
 async def reset(talk: Talk) -> None:
-    """End the connection at once."""
+    """Reset the connection."""
     await talk.reset()
 
 
 def script(*answers: bytes, close: bool = False) -> Answering:
-    """Return what gives prepared answers one after the other, and then closes the connection if it should."""
+    """Return a handler of prepared responses, which closes the connection where requested."""
 
     async def answering(talk: Talk) -> None:
         await talk.say(answers[min(talk.number, len(answers) - 1)])

@@ -1,4 +1,4 @@
-"""An HTTP client, a server that may do anything, and the archive that it stands for."""
+"""An HTTP client, a faulty server, and the archive at its URL."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -32,8 +32,8 @@ HASTY = Timeouts(connect=2.0, first_byte=0.4, idle=0.4, total=20.0)
 
 
 @dataclass
-class Asking:
-    """What a test has in hand."""
+class ClientAndServer:
+    """An HTTP client and a server."""
 
     server: Faults
     http_client: ArchiveHttpClient
@@ -41,21 +41,21 @@ class Asking:
     clock: VirtualClock
 
     async def send(self, path: str = "/", **fields: Any) -> HttpResponse:  # noqa: ANN401  those of Question
-        """Ask for a path of the server."""
+        """Request a path of the server."""
         fields.setdefault("kind", RequestKind.INDEX)
         return await self.http_client.send(self.archive, HttpRequest(self.server.url + path, **fields))
 
 
 @asynccontextmanager
-async def asking(
+async def run_server(
     answering: Answering,
     *,
     limits: tuple[RateLimit, ...] = (),
     store: LimitStore | None = None,
     tls: ssl.SSLContext | None = None,
     **options: Any,  # noqa: ANN401  those of Courier
-) -> AsyncIterator[Asking]:
-    """Run a server that does something, and an HTTP client that may ask it."""
+) -> AsyncIterator[ClientAndServer]:
+    """Run a server with a handler, and an HTTP client for it."""
     clock = VirtualClock()
     options = {"contact": "me@example.com", "timeouts": QUICK, **options}
     async with (
@@ -63,25 +63,25 @@ async def asking(
         ArchiveHttpClient(store or MemoryLimitStore(), clock, **options) as http_client,
     ):
         archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"{server.url}/", limits=limits)
-        yield Asking(server, http_client, archive, clock)
+        yield ClientAndServer(server, http_client, archive, clock)
 
 
-async def kind_of(asking: Asking, path: str = "/", **fields: object) -> str:
-    """Return how a question fails."""
+async def kind_of(setup: ClientAndServer, path: str = "/", **fields: object) -> str:
+    """Return the kind of failure of a request."""
     with pytest.raises(FailedError) as caught:
-        await asking.send(path, **fields)
+        await setup.send(path, **fields)
     assert caught.value.archive == "a"
     return caught.value.kind
 
 
-async def told(it: Asking) -> tuple[int, bytes]:
-    """Return status and body of an answer."""
-    reply = await it.send()
+async def status_and_body(setup: ClientAndServer) -> tuple[int, bytes]:
+    """Return status and body of a response."""
+    reply = await setup.send()
     return reply.status, reply.body.read()
 
 
-class Names:
-    """Looks names up in a table, of which each look takes the next address."""
+class TableResolver:
+    """Resolves names from a table; each look-up returns the next address."""
 
     def __init__(self, *addresses: str) -> None:
         self.addresses = list(addresses)

@@ -1,4 +1,4 @@
-"""Archives that refuse or say to wait: how long they are left alone, and who knows of it."""
+"""Refused connections and throttling: duration, persistence and sharing of blocks."""
 
 import asyncio
 import errno
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.handlers import OK, first, reset
-from tests.http.harness import QUICK, Names, asking, kind_of
+from tests.http.handlers import OK, faulty_first, reset
+from tests.http.harness import QUICK, TableResolver, kind_of, run_server
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
@@ -35,7 +35,7 @@ def test_refused_connection_blocks_and_survives_restart(tmp_path: Path) -> None:
     archive = refusing()
 
     async def run() -> None:
-        async with asking(first(reset, 0)) as it:
+        async with run_server(faulty_first(reset, 0)) as it:
             clock = it.clock
             working = replace(it.archive, id="working")
             for hours in (1, 2, 4):
@@ -58,7 +58,7 @@ def test_response_after_refusal_makes_it_a_block() -> None:
     store, archive = MemoryLimitStore(), refusing()
 
     async def run() -> None:
-        async with asking(first(reset, 0), store=store) as it:
+        async with run_server(faulty_first(reset, 0), store=store) as it:
             with pytest.raises(FailedError):
                 await query(it.http_client, archive)
             assert blocked_for(store) == 0
@@ -74,7 +74,7 @@ def blocked_for(store: MemoryLimitStore | FileLimitStore, archive: str = "a") ->
 
 
 def test_unexplained_refusal_is_a_short_block() -> None:
-    """With a single archive nobody knows whose fault it is: a minute, doubling, and nothing is sent meanwhile."""
+    """With a single archive the cause is unknown: a minute, doubling, and nothing is sent meanwhile."""
     store, clock, archive = MemoryLimitStore(), VirtualClock(), refusing()
 
     async def run() -> None:
@@ -91,14 +91,14 @@ def test_unexplained_refusal_is_a_short_block() -> None:
 
 
 def test_refusals_of_all_hosts_do_not_block() -> None:
-    """A firewall that refuses everything is the local network's: the next command queries all archives again."""
+    """A firewall that refuses everything is local: the next command queries all archives again."""
     store, clock = MemoryLimitStore(), VirtualClock()
     archives = [refusing("a", "a.example"), refusing("b", "b.example")]
 
     async def run() -> None:
         for _ in range(2):
             async with ArchiveHttpClient(
-                store, clock, "me@example.com", QUICK, resolver=Names("127.0.0.1")
+                store, clock, "me@example.com", QUICK, resolver=TableResolver("127.0.0.1")
             ) as http_client:
                 for archive in archives:
                     with pytest.raises(FailedError, match="refused"):
@@ -139,7 +139,7 @@ def test_local_cause_never_blocks(cause: OSError, kind: str) -> None:
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", limits=LIMITS, quotas=quotas)
 
     async def run() -> None:
-        async with asking(first(reset, 0), store=store, resolver=Failing(cause)) as it:
+        async with run_server(faulty_first(reset, 0), store=store, resolver=Failing(cause)) as it:
             await query(it.http_client, replace(it.archive, id="working"))
             with pytest.raises(FailedError) as failed:
                 await query(it.http_client, archive)
@@ -161,7 +161,7 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
         await talk.answer(302 if "location" in headers else 200, b"<html>log in", **headers)
 
     async def run() -> None:
-        async with asking(portal, store=store, resolver=Names("127.0.0.1")) as it:
+        async with run_server(portal, store=store, resolver=TableResolver("127.0.0.1")) as it:
             network = it.http_client.connectivity
             for name in ("b", "c"):
                 other = Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example:{it.server.port}/")
@@ -186,7 +186,7 @@ def test_pages_of_several_archives_are_not_a_captive_portal() -> None:
 
     async def run() -> None:
         network = Connectivity("bc")
-        async with asking(page, resolver=Names("127.0.0.1"), connectivity=network) as it:
+        async with run_server(page, resolver=TableResolver("127.0.0.1"), connectivity=network) as it:
             for paths in ({"b": "b", "c": "c"}, {"b": "nothing", "c": "nothing"}):
                 for name, path in paths.items():
                     url = f"http://{name}.example:{it.server.port}/{path}"
@@ -198,7 +198,7 @@ def test_pages_of_several_archives_are_not_a_captive_portal() -> None:
 
 
 def test_run_ends_if_no_archive_can_be_reached() -> None:
-    """As soon as the last of the required archives was tried in vain, one error says so."""
+    """One error is raised after the last required archive has failed."""
     clock = VirtualClock()
     archives = [Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example/") for name in "abc"]
 
@@ -213,14 +213,14 @@ def test_run_ends_if_no_archive_can_be_reached() -> None:
                 assert failed.value.kind == "dns"
             with pytest.raises(OfflineError) as offline:
                 await query(http_client, archives[2])
-            told = "You seem to be offline: none of 3 archives could be reached (name resolution failed)"
-            assert (str(offline.value), offline.value.exit_code) == (told, 4)
+            status_and_body = "You seem to be offline: none of 3 archives could be reached (name resolution failed)"
+            assert (str(offline.value), offline.value.exit_code) == (status_and_body, 4)
 
     asyncio.run(run())
 
 
 def test_own_server_is_not_blocked() -> None:
-    """What has no limits was only not running: it is asked again as soon as somebody wants something of it."""
+    """An archive without limits was only stopped: it is queried again at once."""
     store, clock = MemoryLimitStore(), VirtualClock()
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
 
@@ -239,7 +239,7 @@ def test_response_after_block_clears_it() -> None:
     store = MemoryLimitStore()
 
     async def run() -> None:
-        async with asking(first(reset, 0), store=store) as it:
+        async with run_server(faulty_first(reset, 0), store=store) as it:
             other = refusing()
             for hours in (1, 2, 4):
                 await query(it.http_client, replace(it.archive, id="working"))
@@ -254,7 +254,7 @@ def test_response_after_block_clears_it() -> None:
 
 
 def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy may lead to the site that is gone: that is not the archive's doing."""
+    """A memento may redirect to the lost site, which is not the archive's fault."""
     # Nothing but loopback may be connected to in tests.
     monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
     gone = f"http://gone.example:{free_port()}/"
@@ -263,7 +263,7 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
         await (talk.answer(302, location=gone) if talk.path == "/" else talk.say(OK))
 
     async def run() -> None:
-        async with asking(answering, resolver=Names("127.0.0.1")) as it:
+        async with run_server(answering, resolver=TableResolver("127.0.0.1")) as it:
             assert await kind_of(it) == "refused"
             assert (await it.send("/next")).status == 200
 
@@ -271,20 +271,20 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
 
 
 def throttling(status: int, times: int, **headers: str) -> Answering:
-    """Return what tells the first questions to wait."""
+    """Return a handler that throttles the first requests."""
 
     async def fault(talk: Talk) -> None:
         await talk.answer(status, b"slow down", **headers)
 
-    return first(fault, times)
+    return faulty_first(fault, times)
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_throttling_without_retry_after_waits_one_minute_then_two(status: int) -> None:
-    """The question is asked again by itself, on the same connection, when the time has come."""
+    """The request is retried automatically on the same connection."""
 
     async def run() -> None:
-        async with asking(throttling(status, 2)) as it:
+        async with run_server(throttling(status, 2)) as it:
             began = it.clock.now()
             assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 60, 180]
@@ -295,10 +295,10 @@ def test_throttling_without_retry_after_waits_one_minute_then_two(status: int) -
 
 @pytest.mark.parametrize("retry_after", ["20", "Tue, 14 Nov 2023 22:13:40 GMT"])
 def test_retry_after_is_obeyed_in_both_formats(retry_after: str) -> None:
-    """Seconds or a date: nothing is asked before, and it is asked then."""
+    """Seconds or a date: the request is retried exactly then."""
 
     async def run() -> None:
-        async with asking(throttling(429, 1, retry_after=retry_after)) as it:
+        async with run_server(throttling(429, 1, retry_after=retry_after)) as it:
             began = it.clock.now()
             assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 20]
@@ -307,10 +307,10 @@ def test_retry_after_is_obeyed_in_both_formats(retry_after: str) -> None:
 
 
 def test_wait_longer_than_budget_raises_and_is_stored() -> None:
-    """Whoever has no patience learns at once until when, and so do all the others, without a request."""
+    """The error has the date, and other requests fail without being sent."""
 
     async def run() -> None:
-        async with asking(throttling(429, 99, retry_after="120"), max_wait=100) as it:
+        async with run_server(throttling(429, 99, retry_after="120"), max_wait=100) as it:
             until = it.clock.now() + 120
             for _ in range(5):
                 with pytest.raises(NotNowError) as caught:
@@ -326,7 +326,7 @@ def test_wait_longer_than_budget_raises_and_is_stored() -> None:
 
 
 def test_requests_in_flight_together_are_throttled_once() -> None:
-    """Six answers of 429 at once are one minute, not half an hour."""
+    """Six concurrent 429 are one minute, not half an hour."""
 
     async def run() -> None:
         everybody = asyncio.Event()
@@ -337,7 +337,7 @@ def test_requests_in_flight_together_are_throttled_once() -> None:
             await everybody.wait()
             await (talk.answer(429) if talk.number < 6 else talk.say(OK))
 
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             replies = await asyncio.gather(*(it.send(f"/{number}") for number in range(6)))
             assert [reply.status for reply in replies] == [200] * 6
             # On this clock, one of them may wait while another is still being told; but nothing doubles.

@@ -1,4 +1,4 @@
-"""Content codings of answers, whether they are what they are called or not."""
+"""Content codings of responses, declared correctly or not."""
 
 import asyncio
 import gzip
@@ -8,7 +8,7 @@ import zlib
 import brotli
 import pytest
 
-from tests.http.harness import asking, kind_of
+from tests.http.harness import kind_of, run_server
 from tests.neighbours.faults import Talk
 
 PAGE = b"<html>" + bytes(range(256)) * 500
@@ -40,13 +40,13 @@ CODED = {
 
 @pytest.mark.parametrize(("headers", "sent", "body"), CODED.values(), ids=CODED)
 def test_body_is_decoded_by_its_content(headers: dict[str, str], sent: bytes, body: bytes) -> None:
-    """What says that it is compressed and is not passes as it is; what nobody calls compressed is left alone."""
+    """Declared but uncompressed bodies are unchanged; undeclared compression is not decoded."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, sent, **headers)
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             reply = await it.send()
             assert reply.body.read() == body
             assert reply.size == len(body)
@@ -66,13 +66,13 @@ def test_body_is_decoded_by_its_content(headers: dict[str, str], sent: bytes, bo
     ids=["cut", "damaged", "wrong sum", "not known", "too many"],
 )
 def test_undecodable_body_is_malformed(coding: str, sent: bytes) -> None:
-    """Half a page is never taken for a whole one."""
+    """A truncated page is never taken for a complete one."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, sent, content_encoding=coding)
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             assert await kind_of(it) == "malformed"
             assert len(it.server.asked) == 1
 
@@ -80,14 +80,14 @@ def test_undecodable_body_is_malformed(coding: str, sent: bytes) -> None:
 
 
 def test_range_is_not_decoded() -> None:
-    """A range of a WARC is one gzip member, to be read as such."""
+    """A range of a WARC is a gzip member, and is read as such."""
     member = gzip.compress(PAGE)
 
     async def answering(talk: Talk) -> None:
         await talk.answer(206, member, content_encoding="gzip")
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             assert (await it.send(headers={"Range": "bytes=0-99"})).body.read() == member
 
     asyncio.run(run())

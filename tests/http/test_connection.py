@@ -1,4 +1,4 @@
-"""Answers in all the forms that HTTP/1.1 has, over connections of all kinds, on both event loops."""
+"""Responses in all forms of HTTP/1.1, on both event loops."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.http.event_loops import Run, run
 from tests.http.handlers import OK, script
-from tests.http.harness import HASTY, asking, kind_of, told
+from tests.http.harness import HASTY, kind_of, run_server, status_and_body
 from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
 from unlost.http import SystemResolver, parse_url, pool
@@ -15,14 +15,18 @@ __all__ = ["run"]
 
 
 class Flood:
-    """What begins an answer and never ends it. sent: how many bytes, besides its beginning."""
+    """Sends a response without end.
+
+    Attributes:
+        sent: Number of bytes after the head.
+    """
 
     def __init__(self, beginning: bytes) -> None:
         self.sent = 0
         self._beginning = beginning
 
     async def __call__(self, talk: Talk) -> None:
-        """Answer."""
+        """Respond."""
         await talk.say(self._beginning)
         while not talk.writer.is_closing():
             await talk.say(b"x" * 65_536)
@@ -63,12 +67,12 @@ FORMS = {
 
 @pytest.mark.parametrize(("answer", "status", "body", "kept"), FORMS.values(), ids=FORMS)
 def test_response_is_read_in_any_framing(run: Run, answer: bytes, status: int, body: bytes, kept: bool) -> None:
-    """And the next one is its own: what was left of this one is never taken for it."""
+    """The next response on the connection is not affected."""
 
     async def ask() -> None:
-        async with asking(script(answer, OK)) as it:
-            assert await told(it) == (status, body)
-            assert await told(it) == (200, b"ok")
+        async with run_server(script(answer, OK)) as it:
+            assert await status_and_body(it) == (status, body)
+            assert await status_and_body(it) == (200, b"ok")
             assert it.server.connections == (1 if kept else 2)
             assert it.clock.slept == []
 
@@ -77,7 +81,7 @@ def test_response_is_read_in_any_framing(run: Run, answer: bytes, status: int, b
 
 @pytest.mark.parametrize("form", ["words in between", "a malformed field name after a word in between"])
 def test_response_is_read_in_any_pieces(run: Run, form: str) -> None:
-    """A byte at a time, too."""
+    """Also byte by byte."""
     answer = FORMS[form][0]
 
     async def answering(talk: Talk) -> None:
@@ -86,31 +90,33 @@ def test_response_is_read_in_any_pieces(run: Run, form: str) -> None:
             await asyncio.sleep(0)
 
     async def ask() -> None:
-        async with asking(answering) as it:
-            assert [await told(it) for _ in range(3)] == [(200, b"ok")] * 3
+        async with run_server(answering) as it:
+            assert [await status_and_body(it) for _ in range(3)] == [(200, b"ok")] * 3
             assert it.server.connections == 1
 
     run(ask)
 
 
 def test_body_without_length_ends_with_the_connection(run: Run) -> None:
-    """It is whole then; but not if it was to end otherwise, or broke."""
+    """It is complete, unless the connection was reset."""
 
     async def ask() -> None:
-        async with asking(script(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True)) as it:
-            assert await told(it) == (200, b"all of it")
+        async with run_server(script(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True)) as it:
+            assert await status_and_body(it) == (200, b"all of it")
 
-        async with asking(script(b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nall of it", close=True)) as it:
-            assert await told(it) == (200, b"all of it")
+        async with run_server(
+            script(b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nall of it", close=True)
+        ) as it:
+            assert await status_and_body(it) == (200, b"all of it")
 
-        async with asking(script(b"HTTP/1.1 200 OK\r\ncontent-length : 99\r\n\r\nsome of it", close=True)) as it:
+        async with run_server(script(b"HTTP/1.1 200 OK\r\ncontent-length : 99\r\n\r\nsome of it", close=True)) as it:
             assert await kind_of(it) == "reset"
 
         async def breaks(talk: Talk) -> None:
             await talk.say(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
             await talk.reset()
 
-        async with asking(breaks) as it:
+        async with run_server(breaks) as it:
             assert await kind_of(it) == "reset"
 
     run(ask)
@@ -127,10 +133,10 @@ def test_body_without_length_ends_with_the_connection(run: Run) -> None:
     ],
 )
 def test_invalid_response_is_reported(run: Run, answer: bytes) -> None:
-    """At once, and nothing is sent again."""
+    """At once, without a retry."""
 
     async def ask() -> None:
-        async with asking(script(answer), timeouts=HASTY) as it:
+        async with run_server(script(answer), timeouts=HASTY) as it:
             assert await kind_of(it) in {"malformed", "timeout"}
             assert len(it.server.asked) == 1
 
@@ -139,7 +145,7 @@ def test_invalid_response_is_reported(run: Run, answer: bytes) -> None:
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
 def test_too_short_content_length_can_be_ignored(run: Run, end: str) -> None:
-    """Asked to the end, the body is all that comes, in whatever pieces the head does; else it is as long as told."""
+    """If requested, the body is read to the end of the connection, in any pieces."""
     head = end.join(
         ["HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length : 3", "X-A: content-length: 9", "", ""]
     )
@@ -151,7 +157,7 @@ def test_too_short_content_length_can_be_ignored(run: Run, end: str) -> None:
         talk.writer.close()
 
     async def ask() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             for to_end, expected in ((False, b"who"), (True, b"whole"), (False, b"who")):
                 reply = await it.send(until_close=to_end)
                 with reply.body:
@@ -161,10 +167,10 @@ def test_too_short_content_length_can_be_ignored(run: Run, end: str) -> None:
 
 
 def test_truncated_body_raises(run: Run) -> None:
-    """Also where a longer one would be read to its end."""
+    """Also if a longer body would be read to its end."""
 
     async def ask() -> None:
-        async with asking(script(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole", close=True)) as it:
+        async with run_server(script(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole", close=True)) as it:
             with pytest.raises(FailedError) as raised:
                 await it.send(until_close=True)
             assert raised.value.kind == "reset"
@@ -173,11 +179,11 @@ def test_truncated_body_raises(run: Run) -> None:
 
 
 def test_slow_reader_pauses_the_server(run: Run) -> None:
-    """No more than some pieces of a body are held, however much is sent."""
+    """Only some chunks of a body are buffered."""
     endless = Flood(b"HTTP/1.1 200 OK\r\n\r\n")
 
     async def ask() -> None:
-        async with asking(endless) as it:
+        async with run_server(endless) as it:
             connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
             connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -198,10 +204,10 @@ def test_slow_reader_pauses_the_server(run: Run) -> None:
 
 
 def test_field_value_cannot_contain_another_field(run: Run) -> None:
-    """What a client passes on from an archive's answer may be hostile."""
+    """Values that come from an archive may be hostile."""
 
     async def ask() -> None:
-        async with asking(script(OK)) as it:
+        async with run_server(script(OK)) as it:
             for hostile in ("a\r\nX: y", "a\nb", "a\0"):
                 assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
             assert it.server.asked == []
@@ -212,13 +218,13 @@ def test_field_value_cannot_contain_another_field(run: Run) -> None:
 
 @pytest.mark.parametrize(("status", "size", "kind"), [(200, 2_000, "too-large"), (500, 400_000, "status")])
 def test_unread_body_is_not_part_of_the_next_response(run: Run, status: int, size: int, kind: str) -> None:
-    """Whether it is too large or of no use: all of it may be here already when it is given up."""
+    """All of it may have been received already."""
     large = b"HTTP/1.1 %d Whatever\r\ncontent-length: %d\r\n\r\n" % (status, size) + b"-" * size
 
     async def ask() -> None:
-        async with asking(script(large, OK), retries=0) as it:
+        async with run_server(script(large, OK), retries=0) as it:
             assert await kind_of(it, max_bytes=1000) == kind
-            assert await told(it) == (200, b"ok")
+            assert await status_and_body(it) == (200, b"ok")
             connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
             connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connection.send(b"")
@@ -231,11 +237,11 @@ def test_unread_body_is_not_part_of_the_next_response(run: Run, status: int, siz
 
 
 def test_endless_trailer_is_rejected(run: Run) -> None:
-    """It is no body, and would be gathered in memory."""
+    """It would be collected in memory."""
     endless = Flood(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
 
     async def ask() -> None:
-        async with asking(endless) as it:
+        async with run_server(endless) as it:
             assert await kind_of(it) == "malformed"
             assert endless.sent < 32 << 20
 
@@ -243,20 +249,20 @@ def test_endless_trailer_is_rejected(run: Run) -> None:
 
 
 def test_space_around_a_value_is_stripped(run: Run) -> None:
-    """Some servers send it, and what is compared must not differ by it."""
+    """Values that are compared must not differ by it."""
 
     async def ask() -> None:
-        async with asking(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
+        async with run_server(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
             assert (await it.send()).headers[0] == ("x", "a b")
 
     run(ask)
 
 
 def test_connection_released_after_close_is_closed(run: Run) -> None:
-    """A question that ends after its http_client leaves no connection behind."""
+    """A request that ends after its client leaves no connection open."""
 
     async def ask() -> None:
-        async with asking(script(OK)) as it:
+        async with run_server(script(OK)) as it:
             connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
             connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connections.close()
@@ -267,10 +273,10 @@ def test_connection_released_after_close_is_closed(run: Run) -> None:
 
 
 def test_connection_lost_before_use_raises_at_once(run: Run) -> None:
-    """Nobody waits for an answer to what was never sent."""
+    """The client does not wait for a response to an unsent request."""
 
     async def ask() -> None:
-        async with asking(script(OK)) as it:
+        async with run_server(script(OK)) as it:
             connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
             connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connection.close()

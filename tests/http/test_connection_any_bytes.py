@@ -1,4 +1,4 @@
-"""Whatever comes over a connection: an answer or a word for what is wrong, and the same in whatever pieces it comes."""
+"""Arbitrary bytes on a connection: a response or an error, independent of how they are split."""
 
 import asyncio
 from typing import Any
@@ -22,36 +22,36 @@ WORDS = st.sampled_from(
 
 
 class Wire(asyncio.Transport):
-    """A transport that goes nowhere."""
+    """A transport without a peer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.closed = False
 
     def write(self, data: Any) -> None:  # noqa: ANN401  whatever transports take
-        """Send nothing."""
+        """Discard."""
 
     def is_closing(self) -> bool:
         """Return whether it was closed."""
         return self.closed
 
     def close(self) -> None:
-        """Note it."""
+        """Record it."""
         self.closed = True
 
     def abort(self) -> None:
-        """Note it."""
+        """Record it."""
         self.closed = True
 
     def pause_reading(self) -> None:
-        """Wait for nobody."""
+        """Do nothing."""
 
     def resume_reading(self) -> None:
-        """Go on at once."""
+        """Do nothing."""
 
 
-def heard(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[object, ...]:
-    """Return what a connection makes of pieces: status, fields, body, or that it is broken."""
+def read_pieces(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[object, ...]:
+    """Return status, fields and body of a response in pieces, or its error."""
 
     async def hear() -> tuple[object, ...]:
         loop = asyncio.get_running_loop()
@@ -88,13 +88,13 @@ def heard(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[obje
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", [20, 19], True, False)
 @example(b"HTTP/1.1 200 OK\r\nX Y: 1\r\nContent-Length: 5\r\n\r\nhello", [20, 19], False, False)
 def test_any_bytes_in_any_pieces_are_handled(text: bytes, sizes: list[int], to_end: bool, is_bodiless: bool) -> None:
-    """Nothing but what askers know is raised; an answer that is whole is the same, however it comes."""
-    whole = heard([text], to_end=to_end, is_bodiless=is_bodiless)
+    """Only documented errors are raised; a complete response does not depend on the pieces."""
+    whole = read_pieces([text], to_end=to_end, is_bodiless=is_bodiless)
     pieces, rest = [], text
     for size in sizes:
         pieces.append(rest[:size])
         rest = rest[size:]
-    found = heard([each for each in (*pieces, rest) if each], to_end=to_end, is_bodiless=is_bodiless)
+    found = read_pieces([each for each in (*pieces, rest) if each], to_end=to_end, is_bodiless=is_bodiless)
     if "broken" not in whole and "broken" not in found:
         assert found == whole
     assert ("broken" in whole) == ("broken" in found)

@@ -1,4 +1,4 @@
-"""Content codings: undone whatever the pieces, passed on where they are none, never a bomb."""
+"""Content codings: decoded in any pieces, passed through if not encoded, and bounded."""
 
 import gzip
 import random
@@ -19,18 +19,18 @@ Pack = Callable[[bytes], bytes]
 
 
 def zstd(data: bytes) -> bytes:
-    """Pack by the program `zstd`."""
+    """Compress with the program `zstd`."""
     return subprocess.run(["zstd", "--stdout"], input=data, capture_output=True, check=True).stdout
 
 
 def raw_deflate(data: bytes) -> bytes:
-    """Pack without the header that the standard demands, as some servers do."""
+    """Compress without the zlib header, as some servers do."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(data) + packer.flush()
 
 
 def quick_brotli(data: bytes) -> bytes:
-    """Pack without taking long over it."""
+    """Compress quickly."""
     return bytes(brotli.compress(data, quality=2))
 
 
@@ -58,20 +58,20 @@ FILES = {
 
 
 def pieces(data: bytes, size: int) -> Iterator[bytes]:
-    """Cut into pieces."""
+    """Split into pieces."""
     return (data[place : place + size] for place in range(0, len(data), size))
 
 
 def decoded(data: bytes, *codings: str, size: int = 1_000) -> tuple[bytes, str | None]:
-    """Return a body without codings, in the order in which they are undone, and what is damaged of it."""
+    """Return the decoded body and its damage."""
     decoder = ContentDecoder(codings)
     return b"".join(decode_chunks(pieces(data, size), decoder)), decoder.damage
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000, 1 << 20])
 @pytest.mark.parametrize(("coding", "pack"), ALL)
-def test_a_body_comes_back_whatever_its_pieces(coding: str, pack: Pack, size: int) -> None:
-    """Byte for byte, and no piece is large."""
+def test_body_is_decoded_in_any_pieces(coding: str, pack: Pack, size: int) -> None:
+    """Byte for byte, and no output chunk is large."""
     decoder = ContentDecoder([coding])
     found = list(decode_chunks(pieces(pack(TEXT), size), decoder))
     assert (b"".join(found), decoder.damage) == (TEXT, None)
@@ -84,8 +84,8 @@ bodies = st.binary(max_size=300) | st.builds(
 
 
 @given(bodies, st.lists(st.sampled_from(sorted(PACKERS)), max_size=MAX_CODINGS), st.integers(1, 5000), st.data())
-def test_what_was_encoded_comes_back(body: bytes, codings: list[str], size: int, data: st.DataObject) -> None:
-    """Through several codings, the last one first, in pieces of any size."""
+def test_encoded_body_round_trips(body: bytes, codings: list[str], size: int, data: st.DataObject) -> None:
+    """Through several codings, in pieces of any size."""
     encoded = body
     for coding in codings:
         encoded = data.draw(st.sampled_from(PACKERS[coding]))(encoded)
@@ -97,22 +97,22 @@ def test_what_was_encoded_comes_back(body: bytes, codings: list[str], size: int,
     "data", [TEXT, b"", b"1", b"5\r\nis how many", "Grüße".encode() * 99, "Grüße".encode("iso-8859-1") * 99]
 )
 @pytest.mark.parametrize("size", [1, 1_000])
-def test_text_that_is_not_packed_passes_as_it_is(coding: str, data: bytes, size: int) -> None:
-    """Under whatever name."""
+def test_uncompressed_text_is_unchanged(coding: str, data: bytes, size: int) -> None:
+    """Under any declared coding."""
     assert decoded(data, coding, size=size) == (data, None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "image/png"])
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_that_is_not_packed_passes_as_it_is(coding: str, name: str) -> None:
-    """As pictures do that a server calls packed like all the rest."""
+def test_uncompressed_file_is_unchanged(coding: str, name: str) -> None:
+    """Such as images that a server declares as compressed."""
     data = FILES[name] + NOISE
     assert decoded(data, coding) == (data, None)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["gzip", "deflate"]), st.integers(1, 50))
-def test_nothing_is_made_up(body: bytes, coding: str, size: int) -> None:
-    """What only says that it is packed comes out as it is, or is what zlib makes of it, or is called damaged."""
+def test_falsely_declared_body_is_unchanged_or_damaged(body: bytes, coding: str, size: int) -> None:
+    """Or it is what zlib makes of it."""
     found, damage = decoded(body, coding, size=size)
     by_zlib = []
     for window in (31, 15, -15):
@@ -126,16 +126,16 @@ def test_nothing_is_made_up(body: bytes, coding: str, size: int) -> None:
     data=st.binary(max_size=300),
     codings=st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "dcz"]), max_size=4),
 )
-def test_nothing_breaks_it(data: bytes, codings: list[str]) -> None:
-    """Any bytes under any codings give a body, or one error."""
+def test_any_bytes_give_a_body_or_one_error(data: bytes, codings: list[str]) -> None:
+    """Under any codings."""
     with suppress(UndecodableError):
         decoded(data, *codings)
 
 
 @pytest.mark.parametrize(("coding", "pack"), ALL)
 @pytest.mark.parametrize("cut", [1, 5, 100])
-def test_a_body_that_was_cut_is_given_up_to_there(coding: str, pack: Pack, cut: int) -> None:
-    """And said to be damaged."""
+def test_truncated_body_is_decoded_up_to_the_cut(coding: str, pack: Pack, cut: int) -> None:
+    """The damage is reported."""
     found, damage = decoded(pack(TEXT)[:-cut], coding)
     assert damage
     assert coding in damage
@@ -144,16 +144,16 @@ def test_a_body_that_was_cut_is_given_up_to_there(coding: str, pack: Pack, cut: 
 
 
 @given(st.binary(min_size=1, max_size=100), st.integers(1, 20))
-def test_gzip_that_was_cut_is_never_taken_for_whole(body: bytes, lost: int) -> None:
-    """Wherever it was cut, from its first two bytes on."""
+def test_truncated_gzip_is_always_detected(body: bytes, lost: int) -> None:
+    """Wherever it is truncated."""
     encoded = gzip.compress(body)
     assert decoded(encoded[: max(2, len(encoded) - lost)], "gzip")[1] == "gzip that ends too early"
 
 
 @pytest.mark.parametrize(("coding", "pack"), [*ALL[:2], ALL[3]])
 @pytest.mark.parametrize("size", [1, 1_000, 1 << 20])
-def test_what_comes_before_a_damage_is_kept(coding: str, pack: Pack, size: int) -> None:
-    """Also if it came in the same piece: to the byte with zlib, nearly so with Brotli."""
+def test_bytes_before_damage_are_decoded(coding: str, pack: Pack, size: int) -> None:
+    """Also in the same chunk: exactly with zlib, nearly with Brotli."""
     packed = pack(TEXT)
     place = len(packed) // 2
     found, damage = decoded(packed[:place] + b"\xff" * 99 + packed[place + 99 :], coding, size=size)
@@ -162,49 +162,49 @@ def test_what_comes_before_a_damage_is_kept(coding: str, pack: Pack, size: int) 
     assert same > len(TEXT) // 3
 
 
-def test_a_wrong_checksum_is_a_damage() -> None:
-    """All the text is given before."""
+def test_wrong_checksum_is_damage() -> None:
+    """The whole body is decoded before."""
     assert decoded(gzip.compress(b"x")[:-8] + bytes(8), "gzip") == (
         b"x",
         "damaged gzip: Error -3 while decompressing data: incorrect data check",
     )
 
 
-def test_members_behind_each_other_are_one_body() -> None:
-    """As some servers send gzip; what is behind them and no member is padding."""
+def test_concatenated_gzip_members_are_one_body() -> None:
+    """Bytes after the last member are padding."""
     packed = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0\0"
     for size in (1, 3, 1_000):
         assert decoded(packed, "gzip", size=size) == (b"one two", None)
 
 
 @pytest.mark.parametrize("coding", ["deflate", "br", "zstd"])
-def test_gzip_is_gzip_under_any_name(coding: str) -> None:
-    """Its first bytes leave no doubt."""
+def test_gzip_is_detected_by_its_magic_bytes(coding: str) -> None:
+    """Under any declared coding."""
     assert decoded(gzip.compress(TEXT), coding) == (TEXT, None)
 
 
 @pytest.mark.parametrize("coding", ["dcb", "compress", "sdch", "br with a dictionary"])
-def test_a_coding_that_cannot_be_undone_is_named(coding: str) -> None:
-    """Its bytes are never handed out as a page."""
+def test_unknown_coding_is_rejected(coding: str) -> None:
+    """Its bytes are never returned as a page."""
     with pytest.raises(UndecodableError, match=coding):
         decoded(b"\x1f\x9d\x90" + NOISE, coding)
 
 
-def test_too_many_codings_are_refused() -> None:
-    """Before anything is looked at."""
+def test_too_many_codings_are_rejected() -> None:
+    """Before decoding."""
     with pytest.raises(UndecodableError, match="5 codings"):
         ContentDecoder(["gzip"] * 5)
 
 
-def test_the_names_of_codings_are_read_as_servers_write_them() -> None:
-    """Several fields, several names in one, old names and names for nothing."""
+def test_coding_names_are_parsed_leniently() -> None:
+    """Several fields, several names in one, aliases and `identity`."""
     assert parse_content_encoding(["X-GZIP", " identity,Deflate ;q=1", ""]) == ["deflate", "gzip"]
     assert parse_content_encoding(["none, utf-8"]) == parse_content_encoding([]) == []
 
 
 @pytest.mark.parametrize(("coding", "pack"), ALL)
-def test_a_bomb_is_unpacked_piece_by_piece(coding: str, pack: Pack) -> None:
-    """Thirty megabytes of nothing never are in memory at once."""
+def test_bomb_is_decoded_in_chunks(coding: str, pack: Pack) -> None:
+    """Thirty megabytes are never in memory at once."""
     packed = pack(bytes(30_000_000))
     tracemalloc.start()
     try:

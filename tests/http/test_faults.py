@@ -1,12 +1,12 @@
-"""What an archive can do wrong with a connection or an answer: what comes of it, what is asked next, and when."""
+"""Faults of connections and responses: outcomes, retries and delays."""
 
 import asyncio
 import time
 
 import pytest
 
-from tests.http.handlers import OK, first, reset, saying
-from tests.http.harness import HASTY, asking, kind_of
+from tests.http.handlers import OK, faulty_first, reset, sending
+from tests.http.harness import HASTY, kind_of, run_server
 from tests.neighbours.faults import Answering, Talk
 from unlost.http import Timeouts
 
@@ -23,10 +23,10 @@ from unlost.http import Timeouts
     ids=["before the head", "within its first line", "within the head", "within the body", "between chunks"],
 )
 def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
-    """Whoever hangs is asked once; the next question goes out on a new connection."""
+    """The next request uses a new connection."""
 
     async def run() -> None:
-        async with asking(first(saying(*said)), timeouts=HASTY) as it:
+        async with run_server(faulty_first(sending(*said)), timeouts=HASTY) as it:
             begun = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5
@@ -38,13 +38,13 @@ def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
 
 
 def test_dead_idle_connection_is_retried_once() -> None:
-    """The other side may be gone without a word: a hang on a connection used before is asked again on a new one."""
+    """The peer may have vanished silently: a hang on a reused connection is retried on a new one."""
 
     async def answering(talk: Talk) -> None:
         await (talk.gone() if talk.number == 1 else talk.say(OK))
 
     async def run() -> None:
-        async with asking(answering, timeouts=HASTY) as it:
+        async with run_server(answering, timeouts=HASTY) as it:
             await it.send("/first")
             assert (await it.send("/second")).status == 200
             assert it.server.paths == ["/first", "/second", "/second"]
@@ -58,7 +58,7 @@ STRAY = b"the rest of a page that was longer than it said</html>\r\n"
 
 @pytest.mark.parametrize("heals", [True, False])
 def test_stale_bytes_on_a_connection_are_retried(heals: bool) -> None:
-    """What is no HTTP on a connection used before is asked once more, at once, on a new one; and no third time."""
+    """Invalid HTTP on a reused connection is retried once on a new one."""
     arrived: list[Talk] = []
     dirty: set[asyncio.StreamWriter] = set()
 
@@ -72,7 +72,7 @@ def test_stale_bytes_on_a_connection_are_retried(heals: bool) -> None:
         await talk.say(*([STRAY] if strays else []), OK)
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             await asyncio.gather(*(it.send("/first") for _ in range(3)))
             if heals:
                 assert (await it.send("/second")).status == 200
@@ -85,10 +85,10 @@ def test_stale_bytes_on_a_connection_are_retried(heals: bool) -> None:
 
 
 def test_invalid_http_on_a_new_connection_is_not_retried() -> None:
-    """Then it is what the archive says."""
+    """It is the archive's response."""
 
     async def run() -> None:
-        async with asking(first(saying(STRAY))) as it:
+        async with run_server(faulty_first(sending(STRAY))) as it:
             assert await kind_of(it) == "malformed"
             assert it.server.paths == ["/"]
 
@@ -104,7 +104,7 @@ REDIRECT = (
 @pytest.mark.parametrize("coding", [b"", b"content-encoding: gzip\r\n"])
 @pytest.mark.parametrize("hangs", [True, False])
 def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> None:
-    """A body that hangs, or is shorter than the length that was captured, takes nothing from it."""
+    """A body that hangs, or is shorter than the captured length, is ignored."""
 
     async def answering(talk: Talk) -> None:
         if talk.number:
@@ -114,7 +114,7 @@ def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> No
         await (talk.gone() if hangs else talk.reset())
 
     async def run() -> None:
-        async with asking(answering, timeouts=HASTY) as it:
+        async with run_server(answering, timeouts=HASTY) as it:
             reply = await it.send("/page", max_redirects=0)
             assert (reply.status, reply.header("location"), reply.size) == (301, "/elsewhere", 0)
             assert reply.body.read() == b""
@@ -125,7 +125,7 @@ def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> No
 
 
 def test_complete_captured_redirect_has_its_body() -> None:
-    """And one of the archive's own that hangs is no answer."""
+    """A redirect of the archive itself that hangs is a failure."""
 
     async def answering(talk: Talk) -> None:
         if talk.path == "/own":
@@ -134,7 +134,7 @@ def test_complete_captured_redirect_has_its_body() -> None:
         await talk.say(REDIRECT.replace(b"99", b"3") % b"")
 
     async def run() -> None:
-        async with asking(answering, timeouts=HASTY) as it:
+        async with run_server(answering, timeouts=HASTY) as it:
             assert (await it.send("/page", max_redirects=0)).body.read() == b"abc"
             assert await kind_of(it, "/own", max_redirects=0) == "timeout"
 
@@ -142,7 +142,7 @@ def test_complete_captured_redirect_has_its_body() -> None:
 
 
 def test_closed_idle_connection_costs_a_counted_request() -> None:
-    """Nothing is sent behind our back: what is sent again waits, and is admitted like the first."""
+    """The retry waits, and is counted by the limits."""
 
     async def answering(talk: Talk) -> None:
         if talk.number == 1:
@@ -151,7 +151,7 @@ def test_closed_idle_connection_costs_a_counted_request() -> None:
             await talk.say(OK)
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             await it.send("/first")
             await it.send("/second")
             assert it.server.paths == ["/first", "/second", "/second"]
@@ -161,7 +161,7 @@ def test_closed_idle_connection_costs_a_counted_request() -> None:
 
 
 def test_without_retries_only_a_closed_connection_is_retried() -> None:
-    """At once; a reset on a new connection and a fault of the archive are told as they are."""
+    """At once; resets of new connections and server errors are reported."""
 
     async def answering(talk: Talk) -> None:
         if talk.path == "/500":
@@ -172,7 +172,7 @@ def test_without_retries_only_a_closed_connection_is_retried() -> None:
             await talk.say(OK)
 
     async def run() -> None:
-        async with asking(answering, retries=0) as it:
+        async with run_server(answering, retries=0) as it:
             await it.send("/first")
             assert (await it.send("/second")).status == 200
             assert await kind_of(it, "/500") == "status"
@@ -193,12 +193,12 @@ async def _drip(talk: Talk) -> None:
 
 
 def test_slow_body_is_read_within_the_total_timeout() -> None:
-    """What keeps coming is read to its end, if that comes before the last deadline."""
+    """As long as bytes arrive."""
 
     async def run() -> None:
-        async with asking(_drip) as it:
+        async with run_server(_drip) as it:
             assert (await it.send()).body.read() == b"x" * 10
-        async with asking(_drip, timeouts=Timeouts(5, 3, 3, 0.3)) as it:
+        async with run_server(_drip, timeouts=Timeouts(5, 3, 3, 0.3)) as it:
             assert await kind_of(it) == "timeout"
             assert it.server.paths == ["/"]
 
@@ -240,16 +240,16 @@ BROKEN = {
 
 @pytest.mark.parametrize(("fault", "kind"), BROKEN.values(), ids=BROKEN)
 def test_transient_failure_is_retried_with_growing_delays(fault: Answering, kind: str) -> None:
-    """Twice, after one second and four: then it is an answer, or a failure of its kind."""
+    """Twice, after one and four seconds; then the response or the failure is returned."""
 
     async def run() -> None:
-        async with asking(first(fault, 2)) as it:
+        async with run_server(faulty_first(fault, 2)) as it:
             assert (await it.send()).body.read() == b"ok"
             assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
-        async with asking(fault) as it:
+        async with run_server(fault) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
-        async with asking(fault, timeouts=Timeouts(5, 3, 3, 3)) as it:
+        async with run_server(fault, timeouts=Timeouts(5, 3, 3, 3)) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (2, [1.0])
 
@@ -258,13 +258,13 @@ def test_transient_failure_is_retried_with_growing_delays(fault: Answering, kind
 
 @pytest.mark.parametrize("status", [429, 500, 503, 404])
 def test_capture_is_returned_whatever_its_status(status: int) -> None:
-    """With Memento-Datetime, 429 and 503 are what somebody else said long ago, not to us."""
+    """With Memento-Datetime, 429 and 503 are captured statuses."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer(status, b"then", memento_datetime="Tue, 14 Nov 2023 22:13:40 GMT", retry_after="1000")
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             for _ in range(3):
                 reply = await it.send()
                 assert (reply.status, reply.body.read()) == (status, b"then")

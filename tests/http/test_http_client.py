@@ -1,4 +1,4 @@
-"""Questions and answers: limits at the server, connections, who we say we are."""
+"""The HTTP client: limits at the server, connections, user agent."""
 
 import asyncio
 import gzip
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.handlers import ok
-from tests.http.harness import HASTY, asking
+from tests.http.harness import HASTY, run_server
 from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
@@ -28,10 +28,10 @@ async def _miss(talk: Talk) -> None:
 
 @pytest.mark.parametrize("at_once", [1, 50])
 def test_thousand_misses_use_few_connections(at_once: int) -> None:
-    """Bodies are read and connections kept, also when many are asked at once."""
+    """Bodies are drained and connections reused, also by concurrent requests."""
 
     async def run() -> None:
-        async with asking(_miss) as it:
+        async with run_server(_miss) as it:
             for begin in range(0, 1000, at_once):
                 replies = await asyncio.gather(*(it.send(f"/{begin + each}") for each in range(at_once)))
                 assert {reply.status for reply in replies} == {404}
@@ -42,10 +42,10 @@ def test_thousand_misses_use_few_connections(at_once: int) -> None:
 
 
 def test_limit_is_never_exceeded_at_the_server() -> None:
-    """100 questions at once to an archive of 30 a minute, counted there, on virtual time; others are not held up."""
+    """100 concurrent requests to an archive with 30 a minute, counted there in virtual time; others do not wait."""
 
     async def run() -> None:
-        async with asking(ok, limits=(A_MINUTE,), max_wait=600) as it:
+        async with run_server(ok, limits=(A_MINUTE,), max_wait=600) as it:
             many = asyncio.gather(*(it.send(f"/{each}") for each in range(100)))
             replay = [await it.send("/replay", kind=RequestKind.REPLAY) for _ in range(10)]
             assert len(replay) == 10
@@ -58,11 +58,11 @@ def test_limit_is_never_exceeded_at_the_server() -> None:
 
 
 def test_limit_is_never_exceeded_at_the_server_in_real_time(tmp_path: Path) -> None:
-    """Two couriers that share a folder keep a limit of 50 a second together."""
+    """Two clients that share a folder respect a limit of 50 a second together."""
     limit = RateLimit(50, 1, (RequestKind.INDEX,), "a test")
 
     async def run() -> None:
-        async with asking(ok, limits=(limit,)) as it:
+        async with run_server(ok, limits=(limit,)) as it:
             it.server.clock = SystemClock()
             async with (
                 ArchiveHttpClient(FileLimitStore(tmp_path), SystemClock(), "me@example.com") as one,
@@ -77,10 +77,10 @@ def test_limit_is_never_exceeded_at_the_server_in_real_time(tmp_path: Path) -> N
 
 
 def test_without_wait_budget_not_now_error_has_a_date() -> None:
-    """A question that would wait for longer than somebody is willing to is not sent at all."""
+    """A request that would wait longer than its budget is not sent."""
 
     async def run() -> None:
-        async with asking(ok, limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),), max_wait=10) as it:
+        async with run_server(ok, limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),), max_wait=10) as it:
             await it.send()
             with pytest.raises(NotNowError) as caught:
                 await it.send()
@@ -92,7 +92,7 @@ def test_without_wait_budget_not_now_error_has_a_date() -> None:
 
 
 def test_cancelled_wait_delays_no_other_request() -> None:
-    """A question that is cancelled while it waits, or while it is on its way, leaves the queue to the next."""
+    """Whether it waits or is in flight, it leaves the queue."""
 
     async def run() -> None:
         hanging = asyncio.Event()
@@ -103,7 +103,7 @@ def test_cancelled_wait_delays_no_other_request() -> None:
                 await talk.gone()
             await ok(talk)
 
-        async with asking(answering, connections_per_host=1) as it:
+        async with run_server(answering, connections_per_host=1) as it:
             first = asyncio.create_task(it.send("/hang"))
             await hanging.wait()
             waiting = asyncio.create_task(it.send("/waiting"))
@@ -118,10 +118,10 @@ def test_cancelled_wait_delays_no_other_request() -> None:
 
 
 def test_without_contact_rate_is_halved_and_warned_once() -> None:
-    """Whoever cannot be written to goes slower."""
+    """For all archives."""
 
     async def seconds(contact: str | None, said: list[str]) -> float:
-        async with asking(ok, limits=(A_MINUTE,), contact=contact, max_wait=9999, warn=said.append) as it:
+        async with run_server(ok, limits=(A_MINUTE,), contact=contact, max_wait=9999, warn=said.append) as it:
             for _ in range(100):
                 await it.send()
             return it.clock.now()
@@ -139,7 +139,7 @@ def test_without_contact_rate_is_halved_and_warned_once() -> None:
 
 
 def test_user_agent_is_sent_and_cookies_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tool, its version and the contact; no cookie comes back; proxies of the environment are not asked."""
+    """It has name, version and contact; proxies of the environment are not used."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     heads: list[dict[str, str]] = []
 
@@ -148,10 +148,10 @@ def test_user_agent_is_sent_and_cookies_are_not(monkeypatch: pytest.MonkeyPatch)
         await talk.answer(200, b"", set_cookie="a=b")
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             await it.send()
             await it.send(headers={"Accept-Datetime": "Tue, 14 Nov 2023 22:13:40 GMT"})
-        async with asking(answering, contact=None, warn=lambda _: None) as it:
+        async with run_server(answering, contact=None, warn=lambda _: None) as it:
             await it.send()
 
     asyncio.run(run())
@@ -163,16 +163,16 @@ def test_user_agent_is_sent_and_cookies_are_not(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("contact", ["a\r\nX: y", "", " ", "jörg", "me) (you"])
 def test_invalid_contact_is_rejected(contact: str) -> None:
-    """It would be a way to write headers."""
+    """It could inject headers."""
     with pytest.raises(UsageError):
         ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact)
 
 
 def test_proxies_of_the_environment_are_used_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the proxy gets the whole address; one that is not there is no block of the archive."""
+    """The proxy gets the absolute URL; an unreachable proxy does not block the archive."""
 
     async def run() -> None:
-        async with asking(ok, use_proxies=True) as it:
+        async with run_server(ok, use_proxies=True) as it:
             monkeypatch.setenv("HTTP_PROXY", it.server.url)
             archive = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://archive.example/")
             await it.http_client.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
@@ -187,10 +187,10 @@ def test_proxies_of_the_environment_are_used_on_request(monkeypatch: pytest.Monk
 
 
 def test_url_is_sent_unchanged() -> None:
-    """Addresses inside addresses are not tidied up; only what no address may have is escaped."""
+    """URLs inside URLs are not normalized; only invalid characters are escaped."""
 
     async def run() -> None:
-        async with asking(ok) as it:
+        async with run_server(ok) as it:
             await it.send("/web/2014id_/http://a.example//b/../%zz?x=a+b&y=%2f|ü #top")
             assert it.server.paths == ["/web/2014id_/http://a.example//b/../%zz?x=a+b&y=%2f|%C3%BC%20"]
 
@@ -199,10 +199,10 @@ def test_url_is_sent_unchanged() -> None:
 
 @pytest.mark.parametrize("url", ["", "a.example", "ftp://a.example/", "http://"])
 def test_invalid_url_is_not_requested(url: str) -> None:
-    """It may come from an archive's own answer, so it is that archive's failure."""
+    """It may come from an archive's response, so it is a failure of that archive."""
 
     async def run() -> None:
-        async with asking(ok) as it:
+        async with run_server(ok) as it:
             with pytest.raises(FailedError) as caught:
                 await it.http_client.send(it.archive, HttpRequest(url, RequestKind.INDEX))
             assert caught.value.kind == "malformed"
@@ -229,7 +229,7 @@ MIXED: list[Answering] = [
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
-    """Whatever an archive does from one request to the next, each question ends, and it never counts too many."""
+    """Each request ends, and no limit is exceeded, for any sequence of faults."""
     chance = random.Random(seed)  # noqa: S311  not for secrets
 
     async def answering(talk: Talk) -> None:
@@ -240,7 +240,7 @@ def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
             talk.writer.close() if chance.random() < 0.5 else None
 
     async def run() -> None:
-        async with asking(answering, limits=(A_MINUTE,), max_wait=3600, timeouts=HASTY) as it:
+        async with run_server(answering, limits=(A_MINUTE,), max_wait=3600, timeouts=HASTY) as it:
             begun = time.monotonic()
             ended = await asyncio.gather(
                 *(it.send(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
@@ -256,13 +256,13 @@ def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
 
 
 def test_response_frees_its_file_with_the_last_reference() -> None:
-    """A body of several megabytes is on the disk, and neither warns nor stays when nobody has it any more."""
+    """A body of several megabytes is in a temporary file."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, bytes(3 << 20))
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             for _ in range(5):
                 assert (await it.send()).size == 3 << 20
 

@@ -1,4 +1,4 @@
-"""Answers that are too large, of no use, or none at all: they end at their limit, and memory stays small."""
+"""Large, useless and invalid responses: bounded time and memory."""
 
 import asyncio
 import gzip
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.http.handlers import first, saying
-from tests.http.harness import asking, kind_of
+from tests.http.handlers import faulty_first, sending
+from tests.http.harness import kind_of, run_server
 from tests.neighbours.faults import Answering, Talk
 from unlost.http import Timeouts
 
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 @contextmanager
 def memory_below(limit: int) -> Iterator[None]:
-    """Fail if Python ever holds more than so many bytes within the block."""
+    """Fail if Python allocates more than `limit` bytes within the block."""
     tracemalloc.start()
     try:
         yield
@@ -29,14 +29,14 @@ def memory_below(limit: int) -> Iterator[None]:
 
 
 def test_random_bytes_are_returned_unchanged() -> None:
-    """5 MB of it, under a charset that does not exist, are bytes like others: clients judge them."""
+    """5 MB with an unknown charset: clients judge them."""
     rubbish = bytes(range(256)) * (5 * MIB // 256)
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, rubbish, content_type="text/html; charset=klingon")
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with run_server(answering) as it:
             with memory_below(4 * MIB):
                 reply = await it.send()
             assert (reply.size, reply.header("Content-Type")) == (5 * MIB, "text/html; charset=klingon")
@@ -56,10 +56,10 @@ def test_random_bytes_are_returned_unchanged() -> None:
     ids=["no HTTP", "a field without an end", "fields without an end", "no length"],
 )
 def test_invalid_http_is_malformed(said: list[bytes]) -> None:
-    """It is told at once, whatever its size, and not asked again."""
+    """It is reported at once, whatever its size, and not retried."""
 
     async def run() -> None:
-        async with asking(saying(*said)) as it:
+        async with run_server(sending(*said)) as it:
             with memory_below(8 * MIB):
                 assert await kind_of(it) == "malformed"
             assert len(it.server.asked) == 1
@@ -112,11 +112,11 @@ LARGE: dict[str, Callable[[], Answering]] = {
 
 @pytest.mark.parametrize("made", LARGE.values(), ids=LARGE)
 def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Answering]) -> None:
-    """Neither a body without an end nor one that unpacks to 5 GB takes memory, or is asked for twice."""
+    """Endless bodies and bombs of 5 GB take no memory, and are not retried."""
     answering = made()
 
     async def run() -> None:
-        async with asking(first(answering)) as it:
+        async with run_server(faulty_first(answering)) as it:
             with memory_below(4 * MIB):
                 assert await kind_of(it, max_bytes=4 * MIB) == "too-large"
             assert (await it.send()).status == 200
@@ -126,14 +126,14 @@ def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Answering]) -
 
 
 def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
-    """Twenty bytes that unpack to nothing cost time, and only so much of it."""
+    """Twenty bytes that decode to nothing take bounded time."""
     data = gzip.compress(b"") * 2_000_000
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, data, content_encoding="gzip")
 
     async def run() -> None:
-        async with asking(answering, timeouts=Timeouts(2, 1, 1, 0.5)) as it:
+        async with run_server(answering, timeouts=Timeouts(2, 1, 1, 0.5)) as it:
             begun = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5
@@ -143,7 +143,7 @@ def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
 
 @pytest.mark.parametrize("status", [302, 429, 500])
 def test_unused_body_is_drained(status: int) -> None:
-    """It may come some time after its headers: the connection is kept all the same."""
+    """Also if it arrives after the headers: the connection is reused."""
 
     async def fault(talk: Talk) -> None:
         await talk.say(b"HTTP/1.1 %d No\r\nlocation: /next\r\ncontent-length: 9\r\n\r\n" % status)
@@ -151,7 +151,7 @@ def test_unused_body_is_drained(status: int) -> None:
         await talk.say(b"somewhere")
 
     async def run() -> None:
-        async with asking(first(fault)) as it:
+        async with run_server(faulty_first(fault)) as it:
             assert (await it.send()).status == 200
             assert (len(it.server.asked), it.server.connections) == (2, 1)
 
@@ -159,7 +159,7 @@ def test_unused_body_is_drained(status: int) -> None:
 
 
 def test_large_unused_body_closes_the_connection() -> None:
-    """The page of an error may be endless, too."""
+    """An error page may be endless."""
 
     async def fault(talk: Talk) -> None:
         await talk.say(b"HTTP/1.1 500 Sorry\r\n\r\n")
@@ -167,7 +167,7 @@ def test_large_unused_body_closes_the_connection() -> None:
             await talk.say(b"x" * 65_536)
 
     async def run() -> None:
-        async with asking(first(fault, 2)) as it:
+        async with run_server(faulty_first(fault, 2)) as it:
             with memory_below(8 * MIB):
                 assert (await it.send()).status == 200
             assert it.server.connections == 3

@@ -1,11 +1,11 @@
-"""Redirects: how far they are followed, where they may not lead, and what they take along."""
+"""Redirects: number, forbidden targets and headers."""
 
 import asyncio
 
 import pytest
 
 from tests.http.handlers import ok
-from tests.http.harness import Names, asking, kind_of
+from tests.http.harness import TableResolver, kind_of, run_server
 from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from unlost.errors import FailedError, NotNowError
@@ -13,8 +13,8 @@ from unlost.http import HttpRequest, pool
 from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 
-def leading(places: dict[str, str], status: int = 302) -> Answering:
-    """Return what redirects some paths, and answers others."""
+def redirecting(places: dict[str, str], status: int = 302) -> Answering:
+    """Return a handler that redirects some paths, and responds to others."""
 
     async def answering(talk: Talk) -> None:
         if talk.path in places:
@@ -26,11 +26,11 @@ def leading(places: dict[str, str], status: int = 302) -> Answering:
 
 
 def test_redirects_are_followed_and_counted() -> None:
-    """Each hop is a request within the limits; the answer says where it came from."""
+    """Each hop counts towards the limits; the response has the final URL."""
     places = {"/a": "/b?x=http://c.example//d", "/b?x=http://c.example//d": "e"}
 
     async def run() -> None:
-        async with asking(leading(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)) as it:
+        async with run_server(redirecting(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)) as it:
             reply = await it.send("/a")
             assert (reply.url, reply.body.read()) == (f"{it.server.url}/e", b"here")
             assert it.server.paths == ["/a", "/b?x=http://c.example//d", "/e"]
@@ -41,10 +41,10 @@ def test_redirects_are_followed_and_counted() -> None:
 
 
 def test_without_allowed_redirects_the_redirect_is_returned() -> None:
-    """Its body and its Location are there for the client to judge."""
+    """With body and Location."""
 
     async def run() -> None:
-        async with asking(leading({"/a": "http://127.0.0.1:1/"})) as it:
+        async with run_server(redirecting({"/a": "http://127.0.0.1:1/"})) as it:
             reply = await it.send("/a", max_redirects=0)
             assert (reply.status, reply.header("LOCATION"), reply.body.read()) == (
                 302,
@@ -77,10 +77,10 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
     ],
 )  # fmt: skip
 def test_endless_redirects_end(places: dict[str, str], asked: int) -> None:
-    """A circle, too many, or what is no address of the web."""
+    """A loop, too many hops, or an invalid URL."""
 
     async def run() -> None:
-        async with asking(leading(places)) as it:
+        async with run_server(redirecting(places)) as it:
             assert await kind_of(it) == "redirects"
             assert len(it.server.asked) == asked
             assert it.clock.slept == []
@@ -109,11 +109,11 @@ def test_endless_redirects_end(places: dict[str, str], asked: int) -> None:
     ],
 )
 def test_redirect_to_a_private_network_is_refused(host: str) -> None:
-    """By number in any spelling, or by a name that means one: nothing is connected to."""
+    """By IP address in any spelling, or by name: no connection is opened."""
 
     async def run() -> None:
-        async with asking(ok, resolver=Names("127.0.0.1")) as it:
-            it.server.answering = leading({"/": f"http://{host}:{it.server.port}/inside"})
+        async with run_server(ok, resolver=TableResolver("127.0.0.1")) as it:
+            it.server.answering = redirecting({"/": f"http://{host}:{it.server.port}/inside"})
             own = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
             with pytest.raises(FailedError) as caught:
                 await it.http_client.send(
@@ -126,12 +126,12 @@ def test_redirect_to_a_private_network_is_refused(host: str) -> None:
 
 
 def test_redirect_to_a_private_network_is_refused_without_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those who use proxies, if the environment names any, are as safe as others."""
+    """Also for clients that may use proxies of the environment."""
     monkeypatch.setenv("NO_PROXY", "*")
 
     async def run() -> None:
-        async with asking(ok, resolver=Names("127.0.0.1"), use_proxies=True) as it:
-            it.server.answering = leading({"/": f"http://inside.example:{it.server.port}/inside"})
+        async with run_server(ok, resolver=TableResolver("127.0.0.1"), use_proxies=True) as it:
+            it.server.answering = redirecting({"/": f"http://inside.example:{it.server.port}/inside"})
             with pytest.raises(FailedError) as caught:
                 await it.send()
             assert caught.value.kind == "redirects"
@@ -141,11 +141,11 @@ def test_redirect_to_a_private_network_is_refused_without_proxy(monkeypatch: pyt
 
 
 def test_dns_rebinding_does_not_reach_a_private_network() -> None:
-    """What is connected to is what was checked: a second look is checked again."""
+    """The connection uses the checked address; a second look-up is checked again."""
 
     async def run() -> None:
-        names = Names("127.0.0.1")
-        async with asking(ok, resolver=names) as it:
+        names = TableResolver("127.0.0.1")
+        async with run_server(ok, resolver=names) as it:
             port = it.server.port
             inside = Archive("i", "I", ArchiveKind.MEMENTO, timemap=f"http://inside.example:{port}/")
             await it.http_client.send(inside, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
@@ -159,11 +159,11 @@ def test_dns_rebinding_does_not_reach_a_private_network() -> None:
 
 
 def test_credentials_are_sent_only_to_their_host() -> None:
-    """A redirect to another place does not get what was meant for this one; other headers go along."""
+    """Other headers are sent to redirect targets."""
     heads: list[dict[str, str]] = []
 
     async def run() -> None:
-        async with asking(ok, resolver=Names("127.0.0.1")) as it:
+        async with run_server(ok, resolver=TableResolver("127.0.0.1")) as it:
             other = f"http://other.example:{it.server.port}/b"
 
             async def answering(talk: Talk) -> None:
@@ -181,12 +181,12 @@ def test_credentials_are_sent_only_to_their_host() -> None:
 
 @pytest.mark.parametrize(("status", "host", "waits"), [(429, "other", True), (503, "other", False), (503, "a", True)])
 def test_throttling_after_a_redirect(monkeypatch: pytest.MonkeyPatch, status: int, host: str, waits: bool) -> None:
-    """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
+    """429 counts at any host, 503 only at the archive's own host, on any port."""
     # The same server stands for the registered place and for one that is not.
     monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
 
     async def run() -> None:
-        async with asking(ok, resolver=Names("127.0.0.1"), max_wait=5) as it:
+        async with run_server(ok, resolver=TableResolver("127.0.0.1"), max_wait=5) as it:
 
             async def answering(talk: Talk) -> None:
                 if talk.number == 0:

@@ -1,4 +1,4 @@
-"""Safe connections: certificates are checked, proxies are passed through, and nobody gets between."""
+"""TLS: certificates are verified, also through proxies."""
 
 import asyncio
 import ssl
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.http.event_loops import Run, run
-from tests.http.handlers import OK, saying, script
-from tests.http.harness import Names, asking, kind_of, told
+from tests.http.handlers import OK, script, sending
+from tests.http.harness import TableResolver, kind_of, run_server, status_and_body
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
@@ -25,7 +25,7 @@ CERTIFICATE = Path(__file__).parent / "files" / "untrusted.pem"
 
 @pytest.fixture
 def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
-    """Give the server's side of a certificate that is trusted for once."""
+    """Return the server context of a temporarily trusted certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     pool.default_ssl_context.cache_clear()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -35,16 +35,16 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
 
 
 def test_tls_connections_are_reused(run: Run, trusted: ssl.SSLContext) -> None:
-    """The same bytes arrive over TLS, small and large."""
+    """Small and large bodies arrive unchanged."""
     large = bytes(range(256)) * 20_000
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, large if talk.number else b"ok")
 
     async def ask() -> None:
-        async with asking(answering, tls=trusted) as it:
-            assert await told(it) == (200, b"ok")
-            assert await told(it) == (200, large)
+        async with run_server(answering, tls=trusted) as it:
+            assert await status_and_body(it) == (200, b"ok")
+            assert await status_and_body(it) == (200, large)
             assert it.server.connections == 1
 
     run(ask)
@@ -58,8 +58,12 @@ async def _splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-def leading_on(said: bytes, over: asyncio.Event) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Return a proxy that says something and then leads on. over: is set when that has ended."""
+def tunnelling_proxy(said: bytes, over: asyncio.Event) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return a proxy that responds and then tunnels.
+
+    Args:
+        over: Set when the tunnel has ended.
+    """
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -73,7 +77,7 @@ def leading_on(said: bytes, over: asyncio.Event) -> Callable[..., Coroutine[Any,
 
 @pytest.mark.parametrize("status", [200, 407])
 def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    """The proxy is told the place and its password, and nothing else; if it does not want to, it is told."""
+    """The proxy gets host and credentials only; its refusal is reported."""
     heads: list[bytes] = []
     over = asyncio.Event()
 
@@ -88,7 +92,10 @@ def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pyt
         over.set()
 
     async def ask() -> None:
-        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+        async with (
+            run_server(script(OK), tls=trusted) as it,
+            await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
+        ):
             port = server.sockets[0].getsockname()[1]
             monkeypatch.setenv("HTTPS_PROXY", f"http://me:s%40cret@127.0.0.1:{port}")
             async with ArchiveHttpClient(
@@ -118,12 +125,15 @@ def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pyt
 def test_data_of_a_proxy_before_tls_is_rejected(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
-    """Whoever stands between us and a proxy can write there, and must not be taken for the archive."""
+    """An attacker could inject it as a response of the archive."""
     over = asyncio.Event()
-    proxy = leading_on(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted", over)
+    proxy = tunnelling_proxy(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted", over)
 
     async def ask() -> None:
-        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+        async with (
+            run_server(script(OK), tls=trusted) as it,
+            await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
+        ):
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
             async with ArchiveHttpClient(
                 MemoryLimitStore(), VirtualClock(), "me@example.com", use_proxies=True
@@ -146,7 +156,7 @@ def test_trailing_dot_of_a_host_is_ignored_for_certificates(
     monkeypatch.setattr(pool.default_ssl_context(), "check_hostname", False)
 
     async def ask() -> None:
-        async with asking(script(OK), tls=trusted, resolver=Names("127.0.0.1")) as it:
+        async with run_server(script(OK), tls=trusted, resolver=TableResolver("127.0.0.1")) as it:
             url = f"https://a.example.:{it.server.port}/"
             archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=url)
             assert (await it.http_client.send(archive, HttpRequest(url, RequestKind.INDEX))).status == 200
@@ -159,13 +169,13 @@ def test_trailing_dot_of_a_host_is_ignored_for_certificates(
 def test_certificate_of_another_name_is_refused(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
 ) -> None:
-    """Though it is trusted: whoever has one for his own name is not the archive."""
+    """Although it is trusted."""
     over = asyncio.Event()
-    proxy = leading_on(b"HTTP/1.0 200 OK\r\n\r\n", over)
+    proxy = tunnelling_proxy(b"HTTP/1.0 200 OK\r\n\r\n", over)
 
     async def ask() -> None:
         async with (
-            asking(script(OK), tls=trusted, resolver=Names("127.0.0.1"), use_proxies=through_proxy) as it,
+            run_server(script(OK), tls=trusted, resolver=TableResolver("127.0.0.1"), use_proxies=through_proxy) as it,
             await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
         ):
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
@@ -183,12 +193,12 @@ def test_certificate_of_another_name_is_refused(
 
 
 def test_untrusted_certificate_is_not_retried() -> None:
-    """Nothing is asked over a connection that is not safe, and it is told by its name."""
+    """Nothing is sent, and the failure is `tls`."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(CERTIFICATE)
 
     async def run() -> None:
-        async with asking(saying(OK), tls=tls) as it:
+        async with run_server(sending(OK), tls=tls) as it:
             assert await kind_of(it) == "tls"
             assert (it.server.asked, it.clock.slept) == ([], [])
 
@@ -196,7 +206,7 @@ def test_untrusted_certificate_is_not_retried() -> None:
 
 
 def test_server_without_tls_is_a_tls_failure() -> None:
-    """It answers in plain text to whatever comes."""
+    """It responds in plain text."""
 
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
@@ -204,7 +214,7 @@ def test_server_without_tls_is_a_tls_failure() -> None:
         writer.close()
 
     async def run() -> None:
-        async with asking(saying(OK)) as it, await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        async with run_server(sending(OK)) as it, await asyncio.start_server(plain, "127.0.0.1", 0) as server:
             it.server.scheme, it.server.port = "https", server.sockets[0].getsockname()[1]
             it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
             assert await kind_of(it) == "tls"

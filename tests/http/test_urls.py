@@ -1,4 +1,4 @@
-"""Where an archive may lead us."""
+"""URLs of requests and redirects."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ from unlost.registry import Archive, ArchiveKind
     ],
 )
 def test_url_is_normalized_as_sent(address: str, parsed: str) -> None:
-    """The host in its usual form, without names and passwords; the rest as it is."""
+    """The host is normalized, credentials are removed, the rest is unchanged."""
     assert str(parse_url(address)) == parsed
 
 
@@ -45,7 +45,7 @@ def test_url_is_normalized_as_sent(address: str, parsed: str) -> None:
     ],
 )  # fmt: skip
 def test_invalid_url_is_rejected(address: str) -> None:
-    """With ValueError, whatever the parser underneath thinks of it."""
+    """With ValueError, whatever the parser raises."""
     with pytest.raises(ValueError, match=r"."):
         parse_url(address)
 
@@ -67,7 +67,7 @@ def test_redirect_is_relative_to_its_url(location: str, target: str) -> None:
 
 
 def test_registered_hosts_are_those_of_the_urls() -> None:
-    """Templates and files are read as such; the port is that of the scheme."""
+    """Of templates and files too; the default port is that of the scheme."""
     archive = Archive(
         "a",
         "A",
@@ -113,19 +113,19 @@ def test_registered_hosts_are_those_of_the_urls() -> None:
     ],
 )
 def test_private_address_is_not_public(address: str) -> None:
-    """Private, loopback, link-local, shared, multicast, reserved, and what carries one of these inside."""
+    """Private, loopback, link-local, shared, multicast, reserved, and addresses that embed one."""
     assert not is_public_ip(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
 def test_public_address_is_public(address: str) -> None:
-    """Also by IPv6."""
+    """Also IPv6."""
     assert is_public_ip(address)
     assert may_be_public_host(address)
 
 
 def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few names can be looked up at the same time: one that hangs must not keep those of other archives waiting."""
+    """A hanging look-up must not occupy all resolver threads."""
 
     async def run() -> None:
         loop = asyncio.get_running_loop()

@@ -9,14 +9,14 @@ import pytest
 
 from tests.recover.full_disk import assert_full_disk_is_survived
 from tests.recover.sample_captures import capture, fetched, open_store
-from tests.small_disk import run_on_small_disk, small_files
+from tests.small_disk import limit_file_size, run_on_small_disk
 from unlost.errors import InputError
 
 
 @pytest.mark.parametrize("size", [0, 3_000, 1_200_000])
 def test_file_at_its_size_limit_stays_valid(tmp_path: Path, size: int) -> None:
     """A half-written record is truncated, and writing continues when the limit is lifted."""
-    with small_files(60_000 + 2 * size) as _:
+    with limit_file_size(60_000 + 2 * size) as _:
         unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         assert_full_disk_is_survived(
             tmp_path / "warc",
@@ -31,7 +31,7 @@ def test_file_that_cannot_be_created_is_created_later(tmp_path: Path, size: int)
     """The first record does not fit, or only the first."""
     folder = tmp_path / "warc"
     warcs, _ = open_store(folder)
-    with small_files(size):
+    with limit_file_size(size):
         for _ in range(2):
             with pytest.raises(InputError, match="cannot be written"):
                 warcs.store(fetched(), None)
@@ -58,7 +58,7 @@ def test_failed_truncation_is_repeated(tmp_path: Path, monkeypatch: pytest.Monke
     def failing(*_: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    with small_files(size + 100), monkeypatch.context() as broken:
+    with limit_file_size(size + 100), monkeypatch.context() as broken:
         broken.setattr(os, "ftruncate", failing)
         with pytest.raises(InputError, match="Input/output error"):
             warcs.store(fetched(os.urandom(1000), of=capture(2)), None)

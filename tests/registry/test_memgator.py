@@ -23,7 +23,7 @@ ENTRY = {
 
 
 def load(tmp_path: Path, entries: object) -> Registry:
-    """Return the registry of a list; its file's name says nothing."""
+    """Return the registry of a list, in a file without a telling name."""
     file = tmp_path / "archives"
     file.write_text(entries if isinstance(entries, str) else json.dumps(entries, indent=2))
     return load_registry(file)
@@ -39,20 +39,20 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 
 
 def test_ignored_archive_is_disabled(tmp_path: Path) -> None:
-    """It can still be named."""
+    """It can still be requested by id."""
     registry = load(tmp_path, [ENTRY, ENTRY | {"id": "dead", "ignore": True}])
     assert [archive.id for archive in registry.only()] == ["example"]
     assert [archive.id for archive in registry.only(["dead"])] == ["dead"]
 
 
 def test_only_id_and_timemap_are_required(tmp_path: Path) -> None:
-    """MemGator needs no more, either; a probability of nothing is none."""
+    """As for MemGator; an empty probability is none."""
     (archive,) = load(tmp_path, [{"id": "a", "timemap": "http://a.example/", "probability": 0}])
     assert (archive.name, archive.timegate, archive.hit_rate, archive.enabled) == ("a", None, None, True)
 
 
 def test_known_archive_has_its_limits(tmp_path: Path) -> None:
-    """What the list does not say of it is as in our own registry, if it is at the same host."""
+    """Missing fields are those of the shipped registry, if the host is the same."""
     ours = load_registry().get("archive.today")
     entry = {"id": "archive.today", "timemap": "https://archive.today/timemap/"}
     (known,) = load(tmp_path, [entry])
@@ -71,7 +71,7 @@ def test_known_archive_has_its_limits(tmp_path: Path) -> None:
     ],
 )
 def test_known_archive_with_another_id_has_its_limits(tmp_path: Path, name: str, timemap: str, ours: str) -> None:
-    """The list that MemGator shipped for years has ids of its own; its hosts are the same, and so are their rules."""
+    """The list that MemGator shipped for years has other ids, but the same hosts."""
     (known,) = load(tmp_path, [{"id": name, "timemap": timemap}])
     same = load_registry().get(ours)
     assert (known.id, known.timemap) == (name, timemap)
@@ -79,14 +79,14 @@ def test_known_archive_with_another_id_has_its_limits(tmp_path: Path, name: str,
 
 
 def test_unknown_fields_are_ignored_with_a_note(tmp_path: Path) -> None:
-    """MemGator does not mind them; they are not dropped silently."""
+    """As by MemGator."""
     registry = load(tmp_path, [ENTRY | {"dormant": True}, ENTRY | {"id": "b", "dormant": False}])
     assert len(registry.archives) == 2
     assert registry.notes == (f"{tmp_path}/archives: archive `example`: dormant: no field of MemGator's: passed over",)
 
 
 def test_timegate_is_sufficient(tmp_path: Path) -> None:
-    """An archive without a TimeMap is asked by its TimeGate."""
+    """An archive without a TimeMap is queried by its TimeGate."""
     (archive,) = load(tmp_path, [{"id": "a", "timegate": "http://archive.example/timegate/"}]).archives
     assert (archive.timemap, archive.timegate) == (None, "http://archive.example/timegate/")
 
@@ -111,7 +111,7 @@ def test_timegate_is_sufficient(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_invalid_field_is_named(tmp_path: Path, entries: object, message: str) -> None:
-    """The file, the archive, the field, what was expected and what is there."""
+    """With file, archive, field, expected and found value."""
     with pytest.raises(InputError) as error:
         load(tmp_path, entries)
     assert str(tmp_path / "archives") in str(error.value)
@@ -131,6 +131,6 @@ _VALUES = st.one_of(
 def test_any_list_is_a_registry_or_rejected(
     tmp_path_factory: pytest.TempPathFactory, entries: list[dict[str, Any]]
 ) -> None:
-    """Nothing is raised but InputError."""
+    """Only InputError is raised."""
     with suppress(InputError):
         assert load(tmp_path_factory.getbasetemp(), entries).archives

@@ -1,4 +1,4 @@
-"""Registries of users: what replaces ours, what extends it, and what is wrong in them."""
+"""Registries of users: replacing and extending the shipped one, and errors."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -36,8 +36,8 @@ def load(tmp_path: Path, text: str | bytes) -> Registry:
     return load_registry(file)
 
 
-def refused(tmp_path: Path, text: str | bytes) -> str:
-    """Return what is said about a registry that is none, without the folder's name."""
+def error_of(tmp_path: Path, text: str | bytes) -> str:
+    """Return the error of an invalid registry, without the folder."""
     with pytest.raises(InputError) as error:
         load(tmp_path, text)
     assert str(tmp_path / "mine.toml") in str(error.value)
@@ -45,7 +45,7 @@ def refused(tmp_path: Path, text: str | bytes) -> str:
 
 
 def test_file_replaces_the_shipped_registry(tmp_path: Path) -> None:
-    """Nobody else is asked than whom it names."""
+    """Only its archives are queried."""
     (archive,) = load(tmp_path, MINE)
     assert (archive.id, archive.name, archive.kind, archive.deep, archive.enabled) == (
         "mine",
@@ -58,14 +58,14 @@ def test_file_replaces_the_shipped_registry(tmp_path: Path) -> None:
 
 
 def test_timegate_is_sufficient(tmp_path: Path) -> None:
-    """Some archives have no TimeMap: they are asked by their TimeGate."""
+    """An archive without a TimeMap is queried by its TimeGate."""
     text = '[[archive]]\nid = "a"\nname = "A"\nkind = "memento"\ntimegate = "https://a.example/"\n'
     (archive,) = load(tmp_path, text)
     assert (archive.timemap, archive.timegate) == (None, "https://a.example/")
 
 
 def test_every_field_is_read(tmp_path: Path) -> None:
-    """What can be said about an archive arrives."""
+    """And none is ignored."""
     text = (
         MINE
         + """
@@ -107,7 +107,7 @@ source = "told by mail"
 
 
 def test_archive_without_limit_gets_the_default_one(tmp_path: Path) -> None:
-    """Also an archive that states one for another kind of question; only an empty list says that there is none."""
+    """Also with a limit for another request kind; an empty list means no limits."""
     (stated,) = load(tmp_path, MINE)
     assert {work for limit in stated.limits for work in limit.works} == {RequestKind.INDEX, RequestKind.REPLAY}
     assert all("our own choice" in limit.source for limit in stated.limits)
@@ -129,7 +129,7 @@ def test_archive_without_limit_gets_the_default_one(tmp_path: Path) -> None:
 
 
 def test_file_extends_the_shipped_registry(tmp_path: Path) -> None:
-    """New archives come last; one of an id that we have is changed field by field in its place."""
+    """New archives come last; fields of known ids are replaced one by one."""
     text = 'extends = "default"\n[[archive]]\nid = "web.archive.org"\nenabled = false\nlimits = []\n' + MINE
     registry, ours = load(tmp_path, text), load_registry()
     assert [archive.id for archive in registry] == [*(archive.id for archive in ours), "mine"]
@@ -139,12 +139,12 @@ def test_file_extends_the_shipped_registry(tmp_path: Path) -> None:
 
 
 def test_empty_extension_is_the_shipped_registry(tmp_path: Path) -> None:
-    """A file may do no more than set other default limits."""
+    """A file may only set other default limits."""
     assert load(tmp_path, 'extends = "default"').archives == load_registry().archives
 
 
 def test_local_archives(tmp_path: Path) -> None:
-    """Folders and maps are where the registry's file says, seen from that file."""
+    """Paths are relative to the file."""
     text = ""
     for kind in ("files", "har", "chromium", "firefox"):
         text += (
@@ -159,7 +159,7 @@ def test_local_archives(tmp_path: Path) -> None:
 
 
 def test_archives_are_found_by_id(tmp_path: Path) -> None:
-    """Named ones also when they are off, in the order of the file; a name that does not exist lists those that do."""
+    """Also disabled ones, in the order of the file; the error for an unknown id has the known ones."""
     registry = load(tmp_path, MINE + MINE.replace('"mine"', '"second"') + "enabled = false\n")
     assert [archive.id for archive in registry.only()] == ["mine"]
     assert [archive.id for archive in registry.only(["SECOND", "mine", "mine"])] == ["mine", "second"]
@@ -262,8 +262,8 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_invalid_field_is_named(tmp_path: Path, text: str | bytes, message: str) -> None:
-    """The file, the archive, the field, what was expected and what is there."""
-    said = refused(tmp_path, text)
+    """With file, archive, field, expected and found value."""
+    said = error_of(tmp_path, text)
     assert message in said
     assert len(said) < 500
     if isinstance(text, str) and text.startswith(MINE[:30]):
@@ -271,22 +271,22 @@ def test_invalid_field_is_named(tmp_path: Path, text: str | bytes, message: str)
 
 
 def test_invalid_field_of_an_extension_is_named(tmp_path: Path) -> None:
-    """A new archive of a file that extends ours must be whole; a change of one need not be."""
-    said = refused(tmp_path, 'extends = "default"\n[[archive]]\nid = "arquivo"\nenabled = true\n')
+    """A new archive must be complete; a change of a known one need not be."""
+    said = error_of(tmp_path, 'extends = "default"\n[[archive]]\nid = "arquivo"\nenabled = true\n')
     assert "archive `arquivo`: name: missing" in said
 
 
 def test_unreadable_file_is_named(tmp_path: Path) -> None:
-    """A file that is not there, a folder."""
+    """A missing file, a folder."""
     for path in (tmp_path / "none.toml", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             load_registry(path)
 
 
 def test_deeply_nested_keys_take_no_time(tmp_path: Path) -> None:
-    """Tables within tables within tables are no registry, and are found to be none."""
-    assert "more than 200 dots" in refused(tmp_path, "a" + ".a" * 100_000 + " = 1")
-    assert "no such field" in refused(tmp_path, "".join(f"a{line}" + ".a" * 200 + " = 1\n" for line in range(600)))
+    """They are rejected."""
+    assert "more than 200 dots" in error_of(tmp_path, "a" + ".a" * 100_000 + " = 1")
+    assert "no such field" in error_of(tmp_path, "".join(f"a{line}" + ".a" * 200 + " = 1\n" for line in range(600)))
 
 
 _NAMES = st.sampled_from(
@@ -316,7 +316,7 @@ _LINES = st.lists(
 
 @given(lines=_LINES)
 def test_any_toml_is_a_registry_or_rejected(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
-    """Nothing is raised but InputError."""
+    """Only InputError is raised."""
     file = tmp_path_factory.getbasetemp() / "any.toml"
     file.write_text("\n".join(lines))
     with suppress(InputError):
@@ -325,7 +325,7 @@ def test_any_toml_is_a_registry_or_rejected(tmp_path_factory: pytest.TempPathFac
 
 @given(data=st.binary(max_size=200))
 def test_any_bytes_are_rejected(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
-    """Nothing is raised but InputError."""
+    """Only InputError is raised."""
     file = tmp_path_factory.getbasetemp() / "any.bin"
     file.write_bytes(data)
     with pytest.raises(InputError):

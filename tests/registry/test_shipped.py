@@ -1,4 +1,4 @@
-"""The registry that is shipped: whole, sound, and with a source for every number."""
+"""The shipped registry: complete, valid, and with a source for every number."""
 
 import tomllib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ OFF = {
 
 
 def numbers_without_source(value: Any, place: str = "") -> Iterator[str]:  # noqa: ANN401  whatever TOML can hold
-    """Yield the place of every number that has no text called `source` beside it."""
+    """Yield the path of every number without a sibling `source`."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     source = value.get("source") if isinstance(value, dict) else None
     has_source = isinstance(source, str) and bool(source.strip())
@@ -35,7 +35,7 @@ def numbers_without_source(value: Any, place: str = "") -> Iterator[str]:  # noq
 
 
 def test_every_number_has_its_source() -> None:
-    """Whoever doubts a limit can look where it is from."""
+    """So that limits can be verified."""
     assert list(numbers_without_source(tomllib.loads(SHIPPED))) == []
 
 
@@ -50,19 +50,19 @@ def test_every_number_has_its_source() -> None:
     ],
 )
 def test_number_without_source_is_detected(planted: str) -> None:
-    """The walk above sees numbers wherever they are, and takes no source from elsewhere for theirs."""
+    """At any depth; sources of other numbers do not count."""
     assert list(numbers_without_source(tomllib.loads(planted))) != []
 
 
 def test_every_public_archive_is_listed() -> None:
-    """The archives of the aggregator's list and Common Crawl, on and off as there."""
+    """Those of MemGator's list and Common Crawl, enabled as there."""
     registry = load_registry()
     assert {archive.id for archive in registry.only()} == ON
     assert {archive.id for archive in registry} == ON | OFF
 
 
 def test_every_archive_has_a_limit_for_every_request_kind() -> None:
-    """Nobody is asked as fast as we can."""
+    """None is queried without limits."""
     for archive in load_registry():
         covered = {work for limit in archive.limits for work in limit.works}
         assert {RequestKind.INDEX, RequestKind.REPLAY} <= covered, archive.id
@@ -72,7 +72,7 @@ def test_every_archive_has_a_limit_for_every_request_kind() -> None:
 
 
 def test_facts_of_single_archives() -> None:
-    """Figures that decide how an archive is asked."""
+    """Values that determine how an archive is queried."""
     registry = load_registry()
     wayback = registry.get("web.archive.org")
     assert [(limit.requests, limit.seconds, limit.works) for limit in wayback.limits] == [

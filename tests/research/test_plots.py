@@ -1,4 +1,4 @@
-"""Plots by matplotlib: they show what is known, are the same for the same numbers, and names do no harm."""
+"""Plots by matplotlib: contents, determinism and escaping."""
 
 import subprocess
 import sys
@@ -35,8 +35,8 @@ def test_overlap_plot_is_deterministic(place: Path, ending: str) -> None:
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def watched(name: str) -> list[WatchedSite]:
-    """Return a site of a name after some visits."""
+def watched_site(name: str) -> list[WatchedSite]:
+    """Return a watched site after some visits."""
     visits = [
         FinishedVisit(
             day,
@@ -54,20 +54,20 @@ def watched(name: str) -> list[WatchedSite]:
 
 @pytest.mark.browser
 def test_watch_plot_shows_states_and_plain_names(tmp_path: Path) -> None:
-    """The title and the key stand there as they are, also with dollars, brackets and letters that no font has."""
-    plot_watch(watched(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
+    """Title and legend are verbatim, also with dollars, brackets and characters without a glyph."""
+    plot_watch(watched_site(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
     with chromium.browser() as browser:
         page = browser.new_page()
         page.goto((tmp_path / "w.svg").as_uri())
         assert page.locator("svg path").count() > 10
         assert page.locator("script, b").count() == 0
-    plot_watch(watched("x"), tmp_path / "x.png")
+    plot_watch(watched_site("x"), tmp_path / "x.png")
     assert (tmp_path / "x.png").stat().st_size > 10_000
     plot_watch([], tmp_path / "none.png")
 
 
 def test_factor_plot_shows_coefficients(tmp_path: Path) -> None:
-    """Beside what is printed; also where there are no models."""
+    """In addition to the output; also without models."""
     truth = plant(tmp_path, 3, 5)
     done = unlost("report", "--factors", *map(str, truth.folders), "--plot", str(tmp_path / "f.pdf"))
     assert done.returncode == 0, done.stderr
@@ -76,7 +76,7 @@ def test_factor_plot_shows_coefficients(tmp_path: Path) -> None:
 
 
 def test_invalid_plot_path_is_rejected_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another format, and a machine without matplotlib: the message says what to install."""
+    """Another format, or a missing matplotlib: the message says what to install."""
     with pytest.raises(UsageError, match=r"\.png, \.pdf or \.svg"):
         validate_plot_path(tmp_path / "x.gif")
     monkeypatch.setattr("unlost.research.plots.find_spec", lambda _: None)
@@ -86,6 +86,6 @@ def test_invalid_plot_path_is_rejected_early(tmp_path: Path, monkeypatch: pytest
 
 
 def test_only_plots_imports_matplotlib() -> None:
-    """Nobody else waits for it, or needs it."""
-    code = "import sys; import unlost.cli.overlap, unlost.cli.watch; sys.exit('matplotlib' in sys.modules)"
+    """Other commands neither wait for it nor need it."""
+    code = "import sys; import unlost.cli.overlap_run, unlost.cli.watch_run; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Wilcoxon's test: against printed tables, a known example, and all ways to give signs."""
+"""Wilcoxon signed-rank test: published tables, a known example, and enumeration."""
 
 from itertools import product
 
@@ -16,8 +16,8 @@ CRITICAL = [
 ]  # fmt: skip
 
 
-def with_smaller_sum(pairs: int, least: int) -> list[float]:
-    """Return differences of as many sizes as there are pairs, whose negative ranks have this sum."""
+def differences_with_rank_sum(pairs: int, least: int) -> list[float]:
+    """Return differences with this number of pairs, whose negative ranks have this sum."""
     left, found = least, []
     for rank in range(pairs, 0, -1):
         is_below = rank <= left
@@ -34,21 +34,21 @@ def test_p_values_equal_published_tables(pairs: int, five: int, one: int | None)
         if least is None:
             continue
         inside, outside = (
-            wilcoxon_signed_rank(with_smaller_sum(pairs, each), [0.0] * pairs) for each in (least, least + 1)
+            wilcoxon_signed_rank(differences_with_rank_sum(pairs, each), [0.0] * pairs) for each in (least, least + 1)
         )
         assert inside.below == least
         assert inside.p <= level < outside.p
 
 
-def test_darwins_plant_heights() -> None:
-    """Darwin's crossed and selfed maize, the example that most implementations are shown with."""
+def test_p_value_of_darwins_maize() -> None:
+    """The example of most implementations."""
     differences = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
     found = wilcoxon_signed_rank(differences, [0] * 15)
     assert (found.pairs, found.above, found.below, found.p) == (15, 96, 24, 0.041259765625)
 
 
-def by_all_signs(first: list[float], second: list[float]) -> float:
-    """Return p by looking at every way to give signs, with ranks that are counted pair by pair."""
+def enumerated_p_value(first: list[float], second: list[float]) -> float:
+    """Return p by enumerating all signs, with ranks counted pair by pair."""
     sizes = [abs(one - other) for one, other in zip(first, second, strict=True) if one != other]
     ranks = [sum(other < each for other in sizes) + (sum(other == each for other in sizes) + 1) / 2 for each in sizes]
     signs = [one > other for one, other in zip(first, second, strict=True) if one != other]
@@ -62,17 +62,17 @@ def by_all_signs(first: list[float], second: list[float]) -> float:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9))
-def test_ties_and_equal_pairs(pairs: list[tuple[int, int]]) -> None:
-    """The share of all ways to give signs is counted exactly, also where differences are equal or none."""
+def test_p_value_equals_enumeration(pairs: list[tuple[int, int]]) -> None:
+    """Also with ties and zero differences."""
     first, second = [float(one) for one, _ in pairs], [float(other) for _, other in pairs]
     found = wilcoxon_signed_rank(first, second)
-    assert found.p == pytest.approx(by_all_signs(first, second))
+    assert found.p == pytest.approx(enumerated_p_value(first, second))
     back = wilcoxon_signed_rank(second, first)
     assert (back.pairs, back.above, back.below, back.p) == (found.pairs, found.below, found.above, found.p)
 
 
 def test_normal_approximation_is_near_exact_p_value() -> None:
-    """Where the normal distribution takes over, it says about the same."""
+    """At the number of pairs where it starts to be used."""
     ranks = [2 * rank for rank in range(1, MAX_EXACT_PAIRS + 1)]
     for least in range(400, 1200, 50):
         assert module._normal_p_value(ranks, least) == pytest.approx(module._exact_p_value(ranks, least), abs=0.005)
@@ -80,11 +80,11 @@ def test_normal_approximation_is_near_exact_p_value() -> None:
 
 
 def test_rounding_errors_count_as_ties() -> None:
-    """Shares that were added up in another order are not larger or smaller."""
+    """Sums in another order are neither larger nor smaller."""
     assert wilcoxon_signed_rank([0.1 + 0.2], [0.3]).pairs == 0
 
 
 def test_different_lengths_raise() -> None:
-    """A measurement that is missing is not passed over."""
+    """A missing measurement is an error."""
     with pytest.raises(ValueError, match="zip"):
         wilcoxon_signed_rank([1.0], [1.0, 2.0])

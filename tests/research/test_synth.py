@@ -1,4 +1,4 @@
-"""Made-up indexes: the same everywhere, sorted, sound, and of the shape that the papers found."""
+"""Synthetic indexes: deterministic, sorted, valid, and distributed as published."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ from unlost.text_lines import read_lines
 SHAPE = 300_000  # lines: enough for the shape of paths, few for that of hosts
 
 
-def made(plan: SynthIndexOptions, problems: Problems | None = None) -> list[bytes]:
+def synthesize(plan: SynthIndexOptions, problems: Problems | None = None) -> list[bytes]:
     """Return the lines of an index."""
     file = BytesIO()
     write_synthetic_index_to(plan, file, problems or Problems())
@@ -35,61 +35,61 @@ def made(plan: SynthIndexOptions, problems: Problems | None = None) -> list[byte
 
 
 def key(line: bytes) -> str:
-    """Return a line's first column."""
+    """Return the first column of a line."""
     return line.split(b" ", 1)[0].decode()
 
 
 def url(line: bytes) -> str:
-    """Return a line's address."""
+    """Return the URL of a line."""
     address: str = json.loads(line.split(b" ", 2)[2])["url"]
     return address
 
 
 @pytest.fixture(scope="module")
 def lines() -> list[bytes]:
-    """Return an index to look at."""
-    return made(SynthIndexOptions(SHAPE, seed=1))
+    """Return an index."""
+    return synthesize(SynthIndexOptions(SHAPE, seed=1))
 
 
 @pytest.fixture(scope="module")
 def pages(lines: list[bytes]) -> Counter[str]:
-    """Return the captures of each page."""
+    """Return the number of captures of each page."""
     return Counter(map(key, lines))
 
 
-def test_the_same_plan_makes_the_same_bytes() -> None:
-    """On every machine: where this fails without a change of the generator, something differs between machines.
+def test_equal_options_give_equal_bytes() -> None:
+    """On every machine: a failure without a change of the generator is a platform difference.
 
-    Whoever changes the generator on purpose changes this, and says so in the changelog: benches before and after
-    cannot be compared.
+    An intended change of the generator updates the digest and is noted in the changelog: benchmarks before and after
+    are not comparable.
     """
-    index = b"".join(made(SynthIndexOptions(5_000, seed=42)))
+    index = b"".join(synthesize(SynthIndexOptions(5_000, seed=42)))
     assert hashlib.sha256(index).hexdigest() == "7f4212cbd33e77e26f440518e6921ce403ababb8cd220ea8c60dab90657946a2"
-    assert index != b"".join(made(SynthIndexOptions(5_000, seed=43)))
+    assert index != b"".join(synthesize(SynthIndexOptions(5_000, seed=43)))
 
 
 @pytest.mark.parametrize("count", [1, 2, 26, 27, 1_000, 12_345])
-def test_there_are_exactly_as_many_lines_as_asked_for(count: int) -> None:
-    """Also fewer than there are top-level domains."""
-    assert len(made(SynthIndexOptions(count, seed=count))) == count
+def test_number_of_lines_is_exact(count: int) -> None:
+    """Also below the number of top-level domains."""
+    assert len(synthesize(SynthIndexOptions(count, seed=count))) == count
 
 
-def test_lines_are_sorted_and_different(lines: list[bytes]) -> None:
-    """By bytes, each line behind the one before."""
+def test_lines_are_sorted_and_unique(lines: list[bytes]) -> None:
+    """By bytes."""
     assert len(lines) == SHAPE
     assert all(a < b for a, b in pairwise(lines))
 
 
-def test_keys_are_those_of_the_addresses(lines: list[bytes]) -> None:
-    """The key column is what `unlost.uri` makes of the address, and some addresses are spelt otherwise."""
+def test_keys_are_surts_of_the_urls(lines: list[bytes]) -> None:
+    """Some URLs are not canonical."""
     addresses = [url(line) for line in lines]
     assert uri.surt_many(addresses) == [key(line) for line in lines]
     assert any(address != address.lower() for address in addresses)
     assert any(address.startswith("https:") for address in addresses)
 
 
-def test_rows_have_what_pywb_writes(lines: list[bytes]) -> None:
-    """Strings only, in pywb's order; dates that exist; about 320 bytes."""
+def test_rows_have_the_fields_of_pywb(lines: list[bytes]) -> None:
+    """Strings in pywb's order; valid dates; about 320 bytes."""
     for line in lines[::50]:
         _, date, text = line.decode().split(" ", 2)
         fields = json.loads(text)
@@ -99,24 +99,24 @@ def test_rows_have_what_pywb_writes(lines: list[bytes]) -> None:
     assert 300 < sum(map(len, lines)) / SHAPE < 340
 
 
-def test_index_check_finds_nothing_wrong(tmp_path: Path) -> None:
-    """Our own reader reads every line."""
+def test_index_check_accepts_the_index(tmp_path: Path) -> None:
+    """Every line is read."""
     file = tmp_path / "a.cdxj"
     write_synthetic_index(SynthIndexOptions(20_000), file, Problems())
     done = unlost("index", "check", str(file))
     assert (done.returncode, done.stdout) == (0, b"20000 captures, 0 of them not web pages\nsorted\n")
 
 
-def test_captures_and_queries_are_as_the_papers_say(pages: Counter[str]) -> None:
-    """2.77 captures a page, one for at least half of them, a few with very many; 29.4 % of the pages have a query."""
+def test_captures_and_queries_match_the_papers(pages: Counter[str]) -> None:
+    """2.77 captures a page, one for at least half of them, very many for a few; 29.4 % have a query."""
     assert SHAPE / len(pages) == pytest.approx(2.77, rel=0.03)
     assert sorted(pages.values())[len(pages) // 2] == 1
     assert max(pages.values()) > 200
     assert sum("?" in page for page in pages) / len(pages) == pytest.approx(0.294, abs=0.02)
 
 
-def test_statuses_years_and_domains_are_as_the_papers_say(lines: list[bytes]) -> None:
-    """Shares of Table 6 and Table 1 of the second paper, in percent of all captures."""
+def test_statuses_years_and_domains_match_the_papers(lines: list[bytes]) -> None:
+    """Tables 6 and 1 of the second paper, in percent of all captures."""
     rows = [json.loads(line.split(b" ", 2)[2]) for line in lines[::3]]
     classes = Counter(row["status"][0] for row in rows)
     for status, share in {"2": 79.4, "3": 6.3, "4": 13.6, "5": 0.6}.items():
@@ -140,8 +140,8 @@ def mean_children(branches: Iterable[list[str]]) -> list[float]:
     return [len(nodes[depth]) / len({node[:-1] for node in nodes[depth]}) for depth in sorted(nodes)][1:]
 
 
-def test_trees_branch_as_the_papers_say(pages: Counter[str]) -> None:
-    """Mean children of Table 8 and depths of Table 7, of paths."""
+def test_path_trees_match_the_papers(pages: Counter[str]) -> None:
+    """Mean children of Table 8 and depths of Table 7."""
     keys = {page.split("?")[0] for page in pages}
     paths = mean_children([[host, *filter(None, path.split("/"))] for host, path in (k.split(")/") for k in keys)])
     assert paths[0] == pytest.approx(25.00, rel=0.25)
@@ -152,20 +152,20 @@ def test_trees_branch_as_the_papers_say(pages: Counter[str]) -> None:
         assert depths[depth] / len(keys) * 100 == pytest.approx(share, rel=0.3, abs=0.3), f"P{depth}"
 
 
-class HostsOnly:
-    """A file that keeps the hosts of an index."""
+class HostSet:
+    """A file that stores the hosts of an index."""
 
     def __init__(self) -> None:
         self.hosts: set[str] = set()
 
     def write(self, data: bytes) -> None:
-        """Take some whole lines."""
+        """Add the hosts of whole lines."""
         self.hosts.update(re.findall(r"^[^)]+", data.decode(), re.MULTILINE))
 
 
-def test_hosts_branch_as_the_papers_say() -> None:
-    """Mean children of Table 8, roughly: three million lines have some two hundred domains with hosts below them."""
-    file = HostsOnly()
+def test_host_trees_match_the_papers() -> None:
+    """Mean children of Table 8, roughly: three million lines have about 200 domains with subdomains."""
+    file = HostSet()
     write_synthetic_index_to(SynthIndexOptions(3_000_000, seed=1), file, Problems())
     assert len(file.hosts) == pytest.approx(3_000_000 / 2.77 * 0.706 / 195, rel=0.3)
     _, h3, h4, *_ = mean_children(host.split(",") for host in file.hosts)
@@ -174,7 +174,7 @@ def test_hosts_branch_as_the_papers_say() -> None:
 
 
 def test_byte_order_and_tree_order_differ(pages: Counter[str]) -> None:
-    """There are pages with a sibling `-x`, a sibling `.html`, children and queries: what byte order interleaves."""
+    """Pages have siblings `-x` and `.html`, children and queries, which byte order interleaves."""
     keys = {page.split("?")[0] for page in pages}
     parents = {each.rpartition("/")[0] for each in keys} & keys
     pages_with_html = {each.removesuffix(".html") for each in keys if each.endswith(".html")}
@@ -182,9 +182,9 @@ def test_byte_order_and_tree_order_differ(pages: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize(("lines_wanted", "size"), [(20_000, 1), (20_000, 5_000), (20_000, 20_000), (60_000, 9_000)])
-def test_the_largest_host_has_the_keys_asked_for(lines_wanted: int, size: int) -> None:
-    """So many different pages without query, whatever else there is."""
-    index = made(SynthIndexOptions(lines_wanted, seed=5, largest_host=size))
+def test_largest_host_has_the_requested_keys(lines_wanted: int, size: int) -> None:
+    """Different pages without query, in addition to others."""
+    index = synthesize(SynthIndexOptions(lines_wanted, seed=5, largest_host=size))
     assert len(index) == lines_wanted
     assert all(a < b for a, b in pairwise(index))
     keys = {key(line).split("?")[0] for line in index}
@@ -194,10 +194,10 @@ def test_the_largest_host_has_the_keys_asked_for(lines_wanted: int, size: int) -
         assert max(sizes.values()) == size
 
 
-def test_unsorted_is_the_same_lines_in_another_order() -> None:
-    """A permutation, and not a mild one; also where more lines come than wait."""
-    index = made(SynthIndexOptions(300_000, seed=3))
-    shuffled = made(SynthIndexOptions(300_000, seed=3, shuffled=True))
+def test_shuffled_index_has_the_same_lines() -> None:
+    """Well mixed, also with more lines than the buffer holds."""
+    index = synthesize(SynthIndexOptions(300_000, seed=3))
+    shuffled = synthesize(SynthIndexOptions(300_000, seed=3, shuffled=True))
     assert sorted(shuffled) == index
     assert sum(a > b for a, b in pairwise(shuffled)) > 100_000
 
@@ -213,12 +213,12 @@ http://a b/
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 40, 5_000])
-def test_a_list_is_captured(tmp_path: Path, count: int) -> None:
-    """Only its pages, all of them if there are lines enough, keys as always; what is no address is counted."""
+def test_url_list_is_captured(tmp_path: Path, count: int) -> None:
+    """Only its pages, all of them if the lines suffice; invalid URLs are counted."""
     file = tmp_path / "list.txt"
     file.write_text(LIST)
     problems = Problems()
-    index = made(SynthIndexOptions(count, seed=1, urls=file), problems)
+    index = synthesize(SynthIndexOptions(count, seed=1, urls=file), problems)
     assert len(index) == count
     assert all(a < b for a, b in pairwise(index))
     assert [uri.surt(url(line)) for line in index] == [key(line) for line in index]
@@ -231,30 +231,30 @@ def test_a_list_is_captured(tmp_path: Path, count: int) -> None:
         assert len({url(line) for line in index}) == 3
 
 
-def test_a_list_may_be_a_column_and_compressed(tmp_path: Path) -> None:
-    """As the real lists are."""
+def test_url_list_in_a_compressed_column(tmp_path: Path) -> None:
+    """As the real lists."""
     file = tmp_path / "list.tsv.gz"
     file.write_bytes(gzip.compress(b"1\tx\thttp://a.com/\n2\tx\n3\ty\thttp://b.com/\n4\ty\t\x01\n"))
     problems = Problems()
-    index = made(SynthIndexOptions(100, urls=file, column=3), problems)
+    index = synthesize(SynthIndexOptions(100, urls=file, column=3), problems)
     assert {key(line) for line in index} == {"com,a)/", "com,b)/"}
     assert problems.counts == {"no-column": 1, "bad-uri": 1}
 
 
-def test_a_short_index_of_a_long_list_is_a_sample(tmp_path: Path) -> None:
-    """Pages from all over the list, with as many captures as usual."""
+def test_short_index_samples_a_long_list(tmp_path: Path) -> None:
+    """Pages from the whole list, with the usual numbers of captures."""
     file = tmp_path / "list.txt"
     file.write_text("".join(f"http://host{n:05}.com/\n" for n in range(10_000)))
-    index = made(SynthIndexOptions(2_770, seed=1, urls=file))
+    index = synthesize(SynthIndexOptions(2_770, seed=1, urls=file))
     hosts = sorted({int(key(line)[8:13]) for line in index})
     assert len(hosts) == 1_000
     assert (hosts[0] < 100, hosts[-1] > 9_900) == (True, True)
 
 
 @pytest.mark.real_data
-def test_a_real_list_is_captured_with_its_keys() -> None:
-    """833,509 addresses of whole hosts: every page is there, and every key is its address's."""
-    index = made(SynthIndexOptions(2_500_000, seed=1, urls=DATA / "urls" / "eot2024-hosts.txt.gz"))
+def test_real_list_is_captured_with_its_keys() -> None:
+    """833,509 URLs of whole hosts: every page has its key."""
+    index = synthesize(SynthIndexOptions(2_500_000, seed=1, urls=DATA / "urls" / "eot2024-hosts.txt.gz"))
     sample = index[::25]
     assert uri.surt_many([url(line) for line in sample]) == [key(line) for line in sample]
     expected = {made_key for made_key in uri.surt_many(urls()[:833_509]) if isinstance(made_key, str)}
@@ -262,7 +262,7 @@ def test_a_real_list_is_captured_with_its_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "options",
     [
         {"lines": 0},
         {"lines": 10**13},
@@ -275,14 +275,14 @@ def test_a_real_list_is_captured_with_its_keys() -> None:
         {"lines": 5, "largest_host": 1, "urls": "x"},
     ],
 )
-def test_impossible_plans_are_refused(wrong: dict[str, Any]) -> None:
-    """Before anything is made, as a mistake in what was asked for."""
+def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
+    """With a usage error."""
     with pytest.raises(UsageError):
-        SynthIndexOptions(**wrong)
+        SynthIndexOptions(**options)
 
 
-def test_a_list_without_addresses_is_refused(tmp_path: Path) -> None:
-    """One that is missing, too; nothing is written."""
+def test_list_without_urls_is_rejected(tmp_path: Path) -> None:
+    """Also a missing one; nothing is written."""
     (tmp_path / "empty").write_text("# nothing\n")
     for name in ("none", "empty"):
         with pytest.raises(InputError):
@@ -290,8 +290,8 @@ def test_a_list_without_addresses_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def text_of(file: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, however it is compressed."""
+def decompressed_lines(file: Path) -> Iterator[bytes]:
+    """Yield the lines of a file in any compression."""
     problems = Problems()
     for line in read_lines(file, problems):
         yield line.text + b"\n"
@@ -299,23 +299,23 @@ def text_of(file: Path) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("name", ["a.cdxj", "a.cdxj.gz", "a.cdxj.zst"])
-def test_the_ending_tells_the_compression(tmp_path: Path, name: str) -> None:
-    """The same lines, in fewer bytes."""
+def test_extension_selects_the_compression(tmp_path: Path, name: str) -> None:
+    """The lines are the same."""
     done = unlost("synth", "index", "--lines", "5000", "--seed", "42", "-o", str(tmp_path / name))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    plain = made(SynthIndexOptions(5_000, seed=42))
-    assert list(text_of(tmp_path / name)) == plain
+    plain = synthesize(SynthIndexOptions(5_000, seed=42))
+    assert list(decompressed_lines(tmp_path / name)) == plain
     assert ((tmp_path / name).stat().st_size < sum(map(len, plain)) / 2) == (name != "a.cdxj")
 
 
-def test_the_command_writes_to_standard_output() -> None:
-    """With `-o -`, not compressed."""
+def test_command_writes_to_standard_output() -> None:
+    """With `-o -`, uncompressed."""
     done = unlost("synth", "index", "--lines", "100", "--largest-host", "7", "--unsorted", "-o", "-")
-    assert done.stdout.splitlines(keepends=True) == made(SynthIndexOptions(100, largest_host=7, shuffled=True))
+    assert done.stdout.splitlines(keepends=True) == synthesize(SynthIndexOptions(100, largest_host=7, shuffled=True))
 
 
-def test_the_command_says_what_a_list_lacks(tmp_path: Path) -> None:
-    """The rest is written; the exit code is 3."""
+def test_command_reports_invalid_urls_of_the_list(tmp_path: Path) -> None:
+    """The rest is written, and the exit code is 5."""
     file = tmp_path / "list.txt"
     file.write_text(LIST)
     done = unlost("synth", "index", "--lines", "9", "--urls", str(file), "-o", "-")
@@ -334,10 +334,10 @@ def test_the_command_says_what_a_list_lacks(tmp_path: Path) -> None:
         (["--lines", "9", "-o", "/dev/full"], 3),
     ],
 )
-def test_bad_input_is_told_in_one_line(
+def test_invalid_input_is_rejected(
     arguments: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its exit code, and nothing is left behind."""
+    """With its exit code, and no file is left."""
     monkeypatch.chdir(tmp_path)
     done = unlost("synth", "index", *arguments)
     assert (done.returncode, list(tmp_path.iterdir())) == (code, [])
@@ -345,20 +345,20 @@ def test_bad_input_is_told_in_one_line(
     assert done.stderr
 
 
-def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    """What stood under the name stays."""
+def test_full_disk_leaves_the_previous_file(tmp_path: Path) -> None:
+    """And no temporary file."""
     target = tmp_path / "a.cdxj"
     target.write_bytes(b"old\n")
     limit = 3 << 20
 
-    def with_little_room() -> None:
+    def limit_file_size() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     done = subprocess.run(
         [UNLOST, "synth", "index", "--lines", "100000", "-o", target],
         capture_output=True,
         check=False,
-        preexec_fn=with_little_room,
+        preexec_fn=limit_file_size,
         timeout=60,
     )
     assert done.returncode == 3
@@ -366,8 +366,8 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old\n"]
 
 
-def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
-    """In the middle of a long run, at once."""
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    """At once, in the middle of a long run."""
     with subprocess.Popen(
         [UNLOST, "synth", "index", "--lines", "1000000000", "-o", tmp_path / "a.cdxj"], stderr=subprocess.PIPE
     ) as process:
@@ -379,8 +379,8 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     assert b"interrupted" in message
 
 
-def test_a_reader_that_leaves_ends_it() -> None:
-    """`| head` is no error worth a message."""
+def test_closed_output_pipe_ends_quietly() -> None:
+    """As with `| head`."""
     with subprocess.Popen(
         [UNLOST, "synth", "index", "--lines", "1000000000", "-o", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

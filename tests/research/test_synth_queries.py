@@ -1,4 +1,4 @@
-"""Made-up questions: the shares are exact, the same bytes come again, and what is asked for is what was meant."""
+"""Synthetic queries: exact shares, determinism, and lists of URLs."""
 
 from pathlib import Path
 
@@ -19,34 +19,34 @@ from unlost.research import (
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """Write a made-up index of 500 captures."""
+    """Write a synthetic index of 500 captures."""
     path = tmp_path / "a.cdxj"
     write_synthetic_index(SynthIndexOptions(500, seed=2), path, Problems())
     return path
 
 
 def keys(index: Path) -> set[str]:
-    """Return the whole keys of an index, read plainly."""
+    """Return the complete keys of an index."""
     return {line.split(" ")[0] for line in index.read_text().splitlines()}
 
 
 def test_shares_are_exact(tmp_path: Path, index: Path) -> None:
-    """So many are whole addresses of the index; of the others no page is; near-misses share hosts, strangers do not."""
+    """Of URLs in the index, near misses on its hosts, and unrelated URLs; no other query hits a page."""
     out = tmp_path / "asked.txt"
     made = write_synthetic_queries([index], SynthQueryOptions(count=1000, held=0.3, near=0.5, seed=4), out, Problems())
     assert made == SynthQueryCounts(300, 500, 200)
-    asked = [uri.key(line) for line in out.read_text().splitlines()]
-    assert len(asked) == 1000
+    queried = [uri.key(line) for line in out.read_text().splitlines()]
+    assert len(queried) == 1000
     pages = {key.partition("?")[0] for key in keys(index)}
-    assert sum(key in keys(index) for key in asked) == 300
-    others = [key for key in asked if key not in keys(index)]
+    assert sum(key in keys(index) for key in queried) == 300
+    others = [key for key in queried if key not in keys(index)]
     assert not any(key.partition("?")[0] in pages for key in others)
     hosts = {key.partition(")")[0] for key in keys(index)}
     assert sum(key.partition(")")[0] in hosts for key in others) == 500
 
 
-def test_the_same_plan_makes_the_same_bytes(tmp_path: Path, index: Path) -> None:
-    """Another seed makes others; more held ones than there are pages come again."""
+def test_equal_options_give_equal_bytes(tmp_path: Path, index: Path) -> None:
+    """Another seed gives others; with more hits than pages, pages are repeated."""
     texts = []
     for number, seed in enumerate((1, 1, 2)):
         out = tmp_path / f"{number}.txt"
@@ -58,25 +58,25 @@ def test_the_same_plan_makes_the_same_bytes(tmp_path: Path, index: Path) -> None
     assert set(map(uri.key, lines)) == keys(index)
 
 
-def test_lists_of_hidden_pages_and_strangers(tmp_path: Path, index: Path) -> None:
-    """They are taken from the lists, each once, but for what is held; too few are refused."""
-    held = uri.unsurt(min(keys(index)))
-    hidden, strangers = tmp_path / "hidden.txt", tmp_path / "strangers.txt"
-    hidden.write_text(f"{held}\n" + "".join(f"http://hidden.example/{n}\n" for n in range(5)) + "http:// bad/\n")
-    strangers.write_text("".join(f"http://stranger.example/{n}\n" for n in range(5)))
+def test_near_and_unrelated_urls_come_from_lists(tmp_path: Path, index: Path) -> None:
+    """Each once, except for archived ones; too few are rejected."""
+    archived = uri.unsurt(min(keys(index)))
+    near, unrelated = tmp_path / "hidden.txt", tmp_path / "strangers.txt"
+    near.write_text(f"{archived}\n" + "".join(f"http://hidden.example/{n}\n" for n in range(5)) + "http:// bad/\n")
+    unrelated.write_text("".join(f"http://stranger.example/{n}\n" for n in range(5)))
     out = tmp_path / "asked.txt"
-    plan = SynthQueryOptions(count=10, held=0.0, near=0.5, near_urls=hidden, unrelated_urls=strangers)
+    plan = SynthQueryOptions(count=10, held=0.0, near=0.5, near_urls=near, unrelated_urls=unrelated)
     write_synthetic_queries([index], plan, out, Problems())
-    wanted = [f"http://{kind}.example/{n}" for kind in ("hidden", "stranger") for n in range(5)]
-    assert sorted(out.read_text().splitlines()) == wanted
+    expected = [f"http://{kind}.example/{n}" for kind in ("hidden", "stranger") for n in range(5)]
+    assert sorted(out.read_text().splitlines()) == expected
     with pytest.raises(InputError, match="has 5 addresses that the index does not hold: expected 10"):
         write_synthetic_queries(
-            [index], SynthQueryOptions(count=20, held=0.0, near=0.5, near_urls=hidden), out, Problems()
+            [index], SynthQueryOptions(count=20, held=0.0, near=0.5, near_urls=near), out, Problems()
         )
 
 
-def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    """Shares beyond one, no question, an empty index."""
+def test_invalid_input_is_rejected(tmp_path: Path) -> None:
+    """Shares above 1, no query, an empty index."""
     with pytest.raises(UsageError, match="at most 1 together"):
         SynthQueryOptions(count=1, held=0.6, near=0.6)
     with pytest.raises(UsageError, match="count"):
@@ -88,8 +88,8 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command(index: Path) -> None:
-    """Questions on standard output, what they are on the other."""
+def test_command_prints_queries_and_counts(index: Path) -> None:
+    """Queries on stdout, counts on stderr."""
     done = unlost(
         "synth", "queries", "--index", str(index), "--count", "8", "--held", "0.5", "--near", "0.25", "-o", "-"
     )

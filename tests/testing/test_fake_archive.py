@@ -1,4 +1,4 @@
-"""Tests of the archive for other people's tests: it speaks as archives do, and fails as it is told."""
+"""The fake archive for tests of users: protocols and faults."""
 
 import http.client
 import json
@@ -36,11 +36,11 @@ def archive() -> Iterator[FakeArchive]:
 
 class _Unfollowed(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: object) -> None:
-        """Follow nothing."""
+        """Do not follow redirects."""
 
 
-def ask(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """Return the status, the headers in lower case, and the body that come back; redirects are not followed."""
+def request(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, lower-case headers and body; redirects are not followed."""
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})  # noqa: S310
     try:
         answer = urllib.request.build_opener(_Unfollowed()).open(request)
@@ -51,47 +51,47 @@ def ask(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
 
 
 def test_timemap_lists_all_captures(archive: FakeArchive) -> None:
-    """In link-format and as JSON, however the address is spelled; what is not held is 404."""
+    """In link-format and JSON, for any spelling of the URL; others are 404."""
     problems = Problems()
-    status, headers, body = ask(archive.timemap_address("http://www.LOST.example:80/page"))
+    status, headers, body = request(archive.timemap_address("http://www.LOST.example:80/page"))
     found = read_timemap(body, problems)
     assert (status, headers["content-type"], problems.total) == (200, "application/link-format", 0)
     assert [each.datetime for each in found.mementos] == ["20140210000001", "20160101000000"]
-    listed = json.loads(ask(archive.timemap_address(PAGE, "json"))[2])["mementos"]
+    listed = json.loads(request(archive.timemap_address(PAGE, "json"))[2])["mementos"]
     assert [each["uri"] for each in listed["list"]] == [each.uri for each in found.mementos]
     assert listed["last"]["datetime"] == "2016-01-01T00:00:00Z"
-    assert ask(archive.timemap_address("http://lost.example/other"))[0] == 404
+    assert request(archive.timemap_address("http://lost.example/other"))[0] == 404
 
 
 def test_timegate_redirects_to_closest_memento(archive: FakeArchive) -> None:
-    """By Accept-Datetime, without it to the last; a date that is none is refused."""
+    """By Accept-Datetime, by default to the last; an invalid date is rejected."""
     gate = archive.timegate_address(PAGE)
-    status, headers, _ = ask(gate, Accept_Datetime="Mon, 01 Jan 2015 00:00:00 GMT")
+    status, headers, _ = request(gate, Accept_Datetime="Mon, 01 Jan 2015 00:00:00 GMT")
     assert (status, headers["vary"]) == (302, "accept-datetime")
     assert headers["location"] == f"{archive.address}/web/20140210000001/{PAGE}"
-    assert ask(gate)[1]["location"].startswith(f"{archive.address}/web/20160101000000/")
-    assert ask(gate, Accept_Datetime="yesterday")[0] == 400
-    assert ask(archive.timegate_address("http://lost.example/other"))[0] == 404
+    assert request(gate)[1]["location"].startswith(f"{archive.address}/web/20160101000000/")
+    assert request(gate, Accept_Datetime="yesterday")[0] == 400
+    assert request(archive.timegate_address("http://lost.example/other"))[0] == 404
 
 
 def test_replay_returns_captures_unchanged(archive: FakeArchive) -> None:
-    """Bytes, type and status, with the date; another date leads to the closest; a redirect stays in the archive."""
-    status, headers, body = ask(archive.raw_address("20140210000001", PAGE))
+    """Body, type, status and date; another date redirects to the closest; redirects stay in the archive."""
+    status, headers, body = request(archive.raw_address("20140210000001", PAGE))
     assert (status, body, headers["memento-datetime"]) == (200, "<p>öld".encode(), "Mon, 10 Feb 2014 00:00:01 GMT")
     assert 'rel="original"' in headers["link"]
-    assert ask(archive.raw_address("2030", PAGE))[1]["location"] == archive.raw_address("20160101000000", PAGE)
-    status, headers, body = ask(archive.raw_address(datetime(2016, 1, 1), PAGE))  # noqa: DTZ001  it is UTC then
+    assert request(archive.raw_address("2030", PAGE))[1]["location"] == archive.raw_address("20160101000000", PAGE)
+    status, headers, body = request(archive.raw_address(datetime(2016, 1, 1), PAGE))  # noqa: DTZ001  it is UTC then
     assert (status, body, headers["content-type"]) == (404, b"new", "text/plain; charset=utf-8")
-    moved = ask(archive.raw_address("20140101000000", "http://lost.example/moved"))
+    moved = request(archive.raw_address("20140101000000", "http://lost.example/moved"))
     assert (moved[0], moved[1]["location"]) == (301, archive.raw_address("20140101000000", PAGE))
 
 
 def test_cdx_server_is_compatible_with_wayback_machine(archive: FakeArchive) -> None:
-    """Arrays with names in the first, by page, prefix, host and domain, between dates, a page at a time."""
+    """JSON arrays with a header, by URL, prefix, host and domain, date range and page."""
     cdx = f"{archive.address}/cdx/search/cdx?output=json&url="
 
     def rows(query: str) -> list[list[str]]:
-        found: list[list[str]] = json.loads(ask(cdx + query)[2])
+        found: list[list[str]] = json.loads(request(cdx + query)[2])
         return found
 
     assert rows(PAGE)[0] == ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"]
@@ -105,34 +105,39 @@ def test_cdx_server_is_compatible_with_wayback_machine(archive: FakeArchive) -> 
     assert (len(first), first[-2]) == (5, [])
     assert len(rows(f"lost.example&matchType=host&limit=2&showResumeKey=true&resumeKey={first[-1][0]}")) == 2
     assert rows("other.example") == []
-    assert ask(f"{archive.address}/cdx/search/cdx?url={PAGE}&limit=1")[2].startswith(
+    assert request(f"{archive.address}/cdx/search/cdx?url={PAGE}&limit=1")[2].startswith(
         b"example,lost)/page 20140210000001 "
     )
-    assert ask(f"{archive.address}/cdx/search/cdx")[0] == 400
+    assert request(f"{archive.address}/cdx/search/cdx")[0] == 400
 
 
 def test_faults_are_simulated(archive: FakeArchive) -> None:
-    """For so many requests, of some kinds, one fault behind the other; and not once it is healed."""
+    """For a number of requests, for some request kinds, one after another, until healed."""
     place = archive.timemap_address(PAGE)
     archive.fail(Fault.unavailable(retry_after=7), times=1)
     archive.fail(Fault.too_many(), times=2, kinds=["timemap"])
-    status, headers, _ = ask(place)
+    status, headers, _ = request(place)
     assert (status, headers["retry-after"]) == (503, "7")
-    assert [ask(place)[0], ask(archive.timegate_address(PAGE))[0], ask(place)[0], ask(place)[0]] == [429, 302, 429, 200]
+    assert [request(place)[0], request(archive.timegate_address(PAGE))[0], request(place)[0], request(place)[0]] == [
+        429,
+        302,
+        429,
+        200,
+    ]
     archive.fail(Fault.garbage())
-    assert ask(place)[0] == 200
-    assert b"\xff" in ask(place)[2]
+    assert request(place)[0] == 200
+    assert b"\xff" in request(place)[2]
     archive.heal()
     archive.fail(Fault.dead())
     with pytest.raises((ConnectionError, http.client.HTTPException, urllib.error.URLError)):
-        ask(place)
+        request(place)
     archive.heal()
-    assert ask(place)[0] == 200
+    assert request(place)[0] == 200
     assert archive.count("timemap") == archive.count() - 1 == 8
 
 
 def test_stopping_the_archive_ends_a_delay() -> None:
-    """Nobody waits for an archive that never answers once it is stopped; then connections are refused."""
+    """Later connections are refused."""
     from threading import Thread
 
     from tests.waiting import wait_until
@@ -140,26 +145,26 @@ def test_stopping_the_archive_ends_a_delay() -> None:
     with FakeArchive(HELD) as archive:
         archive.fail(Fault.slow(3_600))
         place = archive.timemap_address(PAGE)
-        thread = Thread(target=ask, args=(place,))
+        thread = Thread(target=request, args=(place,))
         thread.start()
         wait_until(lambda: archive.count() == 1)
     thread.join(60)
     assert not thread.is_alive()
     with pytest.raises(urllib.error.URLError):
-        ask(place)
+        request(place)
 
 
 def test_requests_are_recorded(archive: FakeArchive) -> None:
-    """Kind, path and headers of each are known."""
-    ask(archive.timemap_address(PAGE), X_Mine="1")
-    ask(f"{archive.address}/favicon.ico")
+    """With kind, path and headers."""
+    request(archive.timemap_address(PAGE), X_Mine="1")
+    request(f"{archive.address}/favicon.ico")
     first, second = archive.requests
     assert (first.kind, first.path, first.headers["x-mine"]) == ("timemap", f"/timemap/link/{PAGE}", "1")
     assert second.kind == "other"
 
 
 def test_commands_accept_the_registry_entry(archive: FakeArchive, tmp_path: Path) -> None:
-    """`unlost` recovers from it and asks it, of either kind."""
+    """`unlost` recovers from it and queries it, as both archive kinds."""
     home = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
     for kind in ("wayback", "memento"):
         registry = write_registry(tmp_path / "archives.toml", archive.registry_entry(kind))
@@ -171,7 +176,7 @@ def test_commands_accept_the_registry_entry(archive: FakeArchive, tmp_path: Path
 
 
 def test_invalid_arguments_raise_at_once() -> None:
-    """Addresses, dates and kinds that are none, and an archive that is not started."""
+    """Invalid URLs, dates and kinds, and an archive that is not running."""
     with pytest.raises(UriError):
         FakeArchive({"dns:example.com": [("2014",)]})
     with pytest.raises(DateError):
@@ -183,7 +188,7 @@ def test_invalid_arguments_raise_at_once() -> None:
 
 
 def test_stopped_archive_resets_open_connections(archive: FakeArchive) -> None:
-    """Nobody is answered by an archive that is switched off, also not on a connection that was kept."""
+    """Also reused ones."""
     connection = http.client.HTTPConnection(archive.address.removeprefix("http://"))
     connection.request("HEAD", f"/timemap/link/{PAGE}")
     answer = connection.getresponse()

@@ -1,4 +1,4 @@
-"""URLs on which tools disagree, or might: every odd host with every odd port, and every odd path and query."""
+"""URLs on which tools disagree or may disagree: unusual hosts, ports, paths and queries in all combinations."""
 
 HOSTS = [
     "a.com", "www.a.com", "WWW2.A.com", "www.www.a.com", "www.com", "www", "localhost", "a.com.", ".a.com", "a..com",

@@ -1,4 +1,4 @@
-"""Random addresses that go where it hurts: escapes in escapes, dots, ports, odd labels, session ids."""
+"""Random difficult URLs: nested escapes, dots, ports, unusual labels, session ids."""
 
 from hypothesis import strategies as st
 
@@ -57,7 +57,7 @@ fragments = st.sampled_from(["", "", "#", "#top", "#a?b/c"])
 
 @st.composite
 def uris(draw: st.DrawFn) -> str:
-    """Draw an http or https address."""
+    """Draw an http or https URL."""
     path = draw(st.lists(segments, max_size=5))
     query = draw(st.one_of(st.none(), st.lists(parameters, max_size=5)))
     authority = draw(userinfos) + draw(hosts) + draw(ports)

@@ -42,8 +42,8 @@ def urls(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def theirs(urls: list[str]) -> list[str]:
-    """Return what `surt` makes of them."""
+def surts_of_surt(urls: list[str]) -> list[str]:
+    """Return the results of `surt`."""
     return neighbour.surts(urls)[0]
 
 
@@ -55,10 +55,10 @@ def documented() -> list[list[str]]:
 
 
 @pytest.mark.real_data
-def test_wayback_agrees_with_surt(urls: list[str], theirs: list[str]) -> None:
-    """At least 99.9 % are the same, and the others are of the kinds and numbers that docs/uri.md gives."""
+def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> None:
+    """At least 99.9 % are equal; the others are of the kinds and numbers in docs/uri.md."""
     ours = uri.surt_many(urls)
-    different = [(url, our, their) for url, our, their in zip(urls, ours, theirs, strict=True) if our != their]
+    different = [(url, our, their) for url, our, their in zip(urls, ours, surts_of_surt, strict=True) if our != their]
     assert len(urls) > 110_000
     assert 1 - len(different) / len(urls) >= 0.999
     kinds: Counter[str] = Counter()
@@ -73,21 +73,21 @@ def test_wayback_agrees_with_surt(urls: list[str], theirs: list[str]) -> None:
 
 
 def test_documented_differences_are_real() -> None:
-    """Each example of a difference in docs/uri.md becomes what the table says, by `surt` and by unlost."""
+    """Each example in docs/uri.md has the documented results of `surt` and unlost."""
     examples = [row[-4:-1] for row in documented() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
-    addresses, theirs, ours = (list(column) for column in zip(*examples, strict=True))
+    addresses, surts_of_surt, ours = (list(column) for column in zip(*examples, strict=True))
     assert len(examples) >= 10
-    assert [f"`{surt}`" for surt in neighbour.surts([address.strip("`") for address in addresses])[0]] == theirs
+    assert [f"`{surt}`" for surt in neighbour.surts([address.strip("`") for address in addresses])[0]] == surts_of_surt
     found = uri.surt_many(address.strip("`") for address in addresses)
     assert ["refused" if isinstance(surt, UriError) else f"`{surt}`" for surt in found] == ours
 
 
 @pytest.mark.real_data
-def test_pages_indexed_by_surt_are_found(urls: list[str], theirs: list[str]) -> None:
-    """Looked up by URL, every row of an index whose key column `surt` made is found, but for URLs without a host."""
+def test_pages_indexed_by_surt_are_found(urls: list[str], surts_of_surt: list[str]) -> None:
+    """Every row of an index with keys of `surt` is found by its URL, except for URLs without a host."""
     lost = [
         url
-        for url, our, their in zip(urls, uri.key_many(urls), theirs, strict=True)
+        for url, our, their in zip(urls, uri.key_many(urls), surts_of_surt, strict=True)
         if isinstance(our, UriError) or uri.row_key(their, url) not in (our, *uri.alternative_keys(url))
     ]
     assert [url for url in lost if not KINDS["no host"].match(url)] == []
@@ -95,19 +95,19 @@ def test_pages_indexed_by_surt_are_found(urls: list[str], theirs: list[str]) -> 
 
 
 def test_every_difference_on_hostile_urls_is_documented() -> None:
-    """Each is of a kind that docs/uri.md names."""
-    theirs = neighbour.surts(hostile.URLS)[0]
+    """With its kind, in docs/uri.md."""
+    surts_of_surt = neighbour.surts(hostile.URLS)[0]
     kinds = {**HOSTILE_KINDS, **KINDS}
     named = {row[0] for row in documented()}
     assert set(kinds) <= named
-    for url, our, their in zip(hostile.URLS, uri.surt_many(hostile.URLS), theirs, strict=True):
+    for url, our, their in zip(hostile.URLS, uri.surt_many(hostile.URLS), surts_of_surt, strict=True):
         if our != their:
             found = [kind for kind, pattern in kinds.items() if pattern.match(url)]
             assert found, (url, our, their)
 
 
 def test_hostile_pages_indexed_by_surt_are_found() -> None:
-    """Looked up by URL, under its key or one of other tools, but for the kinds that docs/uri.md marks as lost."""
+    """By their key or an alternative key, except for the kinds that docs/uri.md marks as lost."""
     lost = set()
     for url, their in zip(hostile.URLS, neighbour.surts(hostile.URLS)[0], strict=True):
         (our,) = uri.key_many([url])

@@ -1,4 +1,4 @@
-"""What fuzzing once found stays mended."""
+"""Regressions that fuzzing has found."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ INPUTS = sorted([*(CORPUS / "uri").iterdir(), *(CORPUS / "key").iterdir()])
 @pytest.mark.parametrize("rules", uri.RULE_SETS)
 @pytest.mark.parametrize("file", INPUTS, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_fuzzed_inputs_have_stable_forms(file: Path, rules: str) -> None:
-    """Every input of the corpus has a SURT and a key that are their own, or is refused."""
+    """Every input of the corpus has an idempotent SURT and key, or is rejected."""
     text = file.read_bytes().partition(b" ")[0]
     (surt,), (key,) = uri.surt_many([text], rules), uri.key_many([text], rules)
     if isinstance(surt, UriError) or isinstance(key, UriError):

@@ -8,7 +8,7 @@ from unlost.errors import ForeignSchemeError, SuffixListError, UsageError
 
 
 def keys(address: str, policies: str, suffixes: uri.SuffixList | None = None) -> list[str]:
-    """Return the keys under the policies named."""
+    """Return the keys under these policies."""
     return uri.KeyPolicies(policies.split(), suffixes=suffixes).keys(address)
 
 
@@ -20,7 +20,7 @@ def test_there_are_23_policies() -> None:
 
 
 def test_keys_of_the_papers_example() -> None:
-    """The keys that the papers print for their example."""
+    """As printed."""
     maker = uri.KeyPolicies(["H1P0", "H3P0", "HxP1", "DDom", "DPth", "DIni", "URIR"], "papers")
     assert maker.keys(PAPERS_URI) == [
         "uk)/",
@@ -39,7 +39,7 @@ def test_path_requires_all_host_segments() -> None:
 
 
 def test_ports_in_hmpn_and_dlim_keys() -> None:
-    """A port stays in HmPn once the whole host is there, and never in DLim."""
+    """In HmPn if all host segments are included, never in DLim."""
     assert keys("http://a.example.com:81/b", "H2P1 H3P1 HxPx DSub URIR") == [
         "com,example)/",
         "com,example,a:81)/b",
@@ -50,7 +50,7 @@ def test_ports_in_hmpn_and_dlim_keys() -> None:
 
 
 def test_ip_address_is_one_label() -> None:
-    """Half an IP address is no place."""
+    """A part of an IP address is not a key."""
     assert keys("http://192.0.2.7:81/a", "H1P0 H1P1 DIni") == [
         "7,2,0,192:81)/",
         "7,2,0,192:81)/a",
@@ -68,20 +68,20 @@ def test_keys_of_a_surt_equal_those_of_its_url() -> None:
 
 
 def test_asterisk_in_a_url_is_not_a_wildcard() -> None:
-    """A page called `*` is not everything below its folder."""
+    """A page `*` is not a wildcard for its folder."""
     assert keys("http://a.com/b/*", "HxPx URIR") == ["com,a)/b/%2a", "com,a)/b/%2a"]
     assert keys("http://*.a.com/", "HxPx") == ["com,a,%2a)/"]
 
 
 def test_suffix_section_determines_the_registered_domain() -> None:
-    """Whose registered domain a blog is depends on the section asked for."""
+    """A blog is a registered domain of the private section only."""
     address = "http://www.me.blogspot.com/"
     assert keys(address, "DDom") == ["com,blogspot,me)/"]
     assert keys(address, "DDom", uri.SuffixList(section="icann")) == ["com,blogspot)/"]
 
 
 def test_custom_suffix_list() -> None:
-    """What is a suffix is up to the list."""
+    """It determines registered domains."""
     newer = uri.SuffixList(b"// ===BEGIN ICANN DOMAINS===\ncom\nexample.com\n")
     assert keys("http://a.b.example.com/", "DDom", newer) == ["com,example,b)/"]
     assert newer.registered_domain("http://a.b.example.com:81/x") == "b.example.com"
@@ -89,7 +89,7 @@ def test_custom_suffix_list() -> None:
 
 @pytest.mark.parametrize("text", [b"", b"com\norg\n", b"\xff\xfe\x00", b"// ===BEGIN ICANN DOMAINS===\na..b\n"])
 def test_invalid_suffix_list_is_rejected(text: bytes) -> None:
-    """A file that is no list is refused."""
+    """With InputError."""
     with pytest.raises(SuffixListError, match="not a Public Suffix List"):
         uri.SuffixList(text)
 
@@ -102,7 +102,7 @@ def test_unknown_policies_are_rejected(name: str) -> None:
 
 
 def test_unknown_sections_are_rejected() -> None:
-    """There are two."""
+    """The message has the valid ones."""
     with pytest.raises(UsageError, match="expected all or icann"):
         uri.SuffixList(section="private")
 
@@ -120,12 +120,12 @@ def test_unknown_sections_are_rejected() -> None:
     ],
 )
 def test_index_key_equals_the_key_of_its_url(key: str, address: str, expected: str) -> None:
-    """An index's own key column is brought to the key that a look-up of the address will ask for."""
+    """The key column of an index is normalised to the key that look-ups of the URL use."""
     assert uri.row_key(key, address) == uri.key(address) == expected
 
 
 def test_dns_rows_have_no_key() -> None:
-    """The URL has the scheme, even if the key is that of a host."""
+    """The URL has the scheme, even if the key looks like that of a host."""
     with pytest.raises(ForeignSchemeError):
         uri.row_key("org,archive,www)", "dns:www.archive.org")
 
@@ -145,8 +145,8 @@ def test_dns_rows_have_no_key() -> None:
         ("com\\x,a)/", "http://a.com\\x", "com,a)/x"),
     ],
 )
-def test_the_url_decides_where_tools_disagree(key: str, address: str, expected: str) -> None:
-    """A key column of a disputed shape gives way to the row's own URL, so that a look-up of the URL finds the row."""
+def test_url_overrides_disputed_keys(key: str, address: str, expected: str) -> None:
+    """So that a look-up of the URL finds the row."""
     assert uri.row_key(key, address) == uri.key(address) == expected
 
 
@@ -158,12 +158,12 @@ def test_the_url_decides_where_tools_disagree(key: str, address: str, expected: 
         ("com,a)/b", "http://a.com/c", "com,a)/b"),  # a plain key
     ],
 )
-def test_the_key_column_is_used_where_the_url_cannot_decide(key: str, address: str, expected: str) -> None:
-    """A row is not lost because its URL is missing or refused, and plain keys are not compared."""
+def test_key_column_is_used_without_a_valid_url(key: str, address: str, expected: str) -> None:
+    """Also if the key is undisputed."""
     assert uri.row_key(key, address) == expected
 
 
 def test_outbackcdx_port_spelling() -> None:
-    """OutbackCDX writes it there."""
+    """After the closing parenthesis."""
     assert "com,a):8080/x" in uri.spellings("com,a:8080)/x")
     assert "1.2.3.4):81/x/" in uri.spellings("4,3,2,1:81)/x")

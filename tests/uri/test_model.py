@@ -1,4 +1,4 @@
-"""The core agrees with the slow model, and has the properties that everything above it builds on."""
+"""The core agrees with a slow model, and has the invariants of docs/architecture.md."""
 
 import itertools
 
@@ -26,7 +26,7 @@ RULES = pytest.mark.parametrize("rules", uri.RULE_SETS)
 @example(f"http://a.com/?%4sid={strategies.ID}&1")
 @example("http://com./")
 def test_surt_agrees_with_the_model(rules: str, address: str) -> None:
-    """Core and model make the same SURT and the same key of any good address."""
+    """For any valid URL."""
     assert uri.surt(address, rules) == model.surt(address, rules)
     assert uri.key(address, rules) == model.surt(address, rules, as_key=True)
 
@@ -36,7 +36,7 @@ def test_surt_agrees_with_the_model(rules: str, address: str) -> None:
 @example("http://a.com:80/a%2Fb/../x?y")
 @example("https://a.com:0/%2F/../x")
 def test_alternative_keys_agree_with_the_model(rules: str, address: str) -> None:
-    """Every combination of what other tools do otherwise, without the key that unlost makes, each once."""
+    """Every combination of differences between tools, without the key of unlost, each once."""
     found = uri.alternative_keys(address, rules)
     assert len(found) == len(set(found))
     assert set(found) == model.alternative_keys(address, rules) - {uri.key(address, rules)}
@@ -58,7 +58,7 @@ def test_alternative_keys_agree_with_the_model(rules: str, address: str) -> None
     ],
 )
 def test_alternative_keys_by_example(address: str, expected: list[str]) -> None:
-    """What the model leaves out: hosts by IDNA 2003, a scheme twice, and ports in SURTs, which have no scheme."""
+    """Cases outside the model: IDNA 2003, a repeated scheme, and ports in SURTs."""
     assert uri.alternative_keys(address) == expected
 
 
@@ -67,7 +67,7 @@ def test_alternative_keys_by_example(address: str, expected: list[str]) -> None:
 @example(f"http://a.com/?%3%Bsid={strategies.ID}&cfid")
 @example(f"http://a.com/?b%2sid={strategies.ID}&6sid={strategies.ID}&x")
 def test_surt_is_idempotent(rules: str, address: str) -> None:
-    """A SURT is its own SURT, whether it is read as one or by way of the address that it stands for."""
+    """As a SURT, and via `unsurt`."""
     surt = uri.surt(address, rules)
     assert uri.surt(surt, rules) == surt
     assert uri.surt(uri.unsurt(surt, rules), rules) == surt
@@ -76,7 +76,7 @@ def test_surt_is_idempotent(rules: str, address: str) -> None:
 @RULES
 @given(strategies.uris())
 def test_canonical_is_idempotent_and_keeps_the_surt(rules: str, address: str) -> None:
-    """A canonical address is its own canonical form and has the same SURT as what it came from."""
+    """For any valid URL."""
     canonical = uri.canonical(address, rules)
     assert uri.canonical(canonical, rules) == canonical
     assert uri.surt(canonical, rules) == uri.surt(address, rules)
@@ -84,7 +84,7 @@ def test_canonical_is_idempotent_and_keeps_the_surt(rules: str, address: str) ->
 
 @given(st.lists(strategies.uris(), max_size=30))
 def test_sorted_surts_keep_hosts_together(addresses: list[str]) -> None:
-    """In byte order, all SURTs of a host and port stand side by side."""
+    """All SURTs of a host and port are contiguous in byte order."""
 
     def host(address: str) -> tuple[list[str], int | None]:
         scheme, name, port, _ = model.split(address)
@@ -96,7 +96,7 @@ def test_sorted_surts_keep_hosts_together(addresses: list[str]) -> None:
 
 @given(strategies.uris())
 def test_fast_path_agrees_with_the_parser(address: str) -> None:
-    """A scheme in capitals does not take the fast path."""
+    """An upper-case scheme does not take the fast path."""
     plain = "http://" + address.partition(":")[2].lstrip("/\\")
     for rules in uri.RULE_SETS:
         assert uri.surt(plain, rules) == uri.surt(plain.replace("http:", "HTTP:", 1), rules)
@@ -105,7 +105,7 @@ def test_fast_path_agrees_with_the_parser(address: str) -> None:
 @RULES
 @given(strategies.uris())
 def test_all_spellings_have_the_same_key(rules: str, address: str) -> None:
-    """However an index spells a key, it normalises to the key of the address."""
+    """Of keys in indexes."""
     key = uri.key(address, rules)
     assert "*" not in key
     spellings = uri.spellings(key)
@@ -121,7 +121,7 @@ LIST = uri.SuffixList("\n".join(["// ===BEGIN ICANN DOMAINS===", *sorted(SUFFIXE
 
 @given(strategies.uris(), st.sampled_from([*uri.POLICIES, "H1P1", "H3Px", "H9P9"]))
 def test_keys_agree_with_the_model(address: str, policy: str) -> None:
-    """Under every policy, core and model cut the same key."""
+    """Under every policy."""
     whole = uri.key(address)
     expected = model.key(policy, whole, SUFFIXES)
     maker = uri.KeyPolicies([policy], suffixes=LIST)
@@ -131,7 +131,7 @@ def test_keys_agree_with_the_model(address: str, policy: str) -> None:
 
 @given(strategies.uris())
 def test_finer_keys_determine_coarser_keys(address: str) -> None:
-    """A finer policy's key tells the coarser one's: so key counts order as the paper says they must."""
+    """So numbers of keys order as in the paper."""
     keys = dict(zip(uri.POLICIES, uri.KeyPolicies(uri.POLICIES).keys(address), strict=True))
     limits = ["DDom", "DSub", "DPth", "DQry", "DIni"]
     for coarse, fine in itertools.pairwise(limits):

@@ -1,4 +1,4 @@
-"""Addresses of one page have one name; the core agrees with the slow model."""
+"""Page names: all URLs of a page have one name; the core agrees with a slow model."""
 
 import pytest
 from hypothesis import example, given
@@ -74,7 +74,7 @@ RULES = [
 
 @pytest.mark.parametrize(("uri", "name"), [rule[1:] for rule in RULES], ids=[f"{r[0]}: {r[1]}"[:60] for r in RULES])
 def test_each_naming_rule(uri: str, name: str) -> None:
-    """A name is its own name."""
+    """Names are idempotent."""
     assert page_name(uri) == name
     assert page_name(url_from_name(name)) == name
     assert model.name(uri) == name
@@ -104,7 +104,7 @@ def test_names_agree_with_the_model(uri: str) -> None:
 
 @given(strategies.uris())
 def test_fast_path_agrees_with_the_parser(uri: str) -> None:
-    """A scheme in capitals does not take the fast path."""
+    """An upper-case scheme does not take the fast path."""
     plain = "http://" + uri.partition(":")[2].lstrip("/\\")
     assert page_name(plain) == page_name(plain.replace("http:", "HTTP:", 1))
 
@@ -130,7 +130,7 @@ def test_any_text_has_a_name_or_is_rejected(texts: list[str], ignore_case: bool)
 
 @pytest.mark.parametrize("text", ["", "/a", "http://", "http://a b/", "http://a.com:99999/", "http://256.1.1.1/"])
 def test_invalid_url_is_rejected(text: str) -> None:
-    """Nothing is guessed from what no browser would open."""
+    """Nothing is guessed."""
     with pytest.raises(UriError):
         page_name(text)
 
@@ -145,20 +145,20 @@ def test_foreign_schemes_are_rejected(text: str) -> None:
 
 
 def test_hostile_urls_take_linear_time() -> None:
-    """Work grows with the length: two million bytes of the worst take no noticeable time."""
+    """Two million bytes take no noticeable time."""
     for piece in (f";jsessionid={ID}", "../", "%25", "%2", "&cfid=1", "&sid=", "/index.html", "(a("):
         assert page_name("http://a.com/?" + piece * (2_000_000 // len(piece)))
         assert page_name("http://a.com/" + piece * (2_000_000 // len(piece)))
 
 
 def test_names_differing_in_case_fold_to_one() -> None:
-    """What a Windows server took for one file has one folded name."""
+    """For sites on Windows servers."""
     assert fold_case(page_name("http://foo.org/bar.html")) == fold_case(page_name("http://www.foo.org/BAR.html"))
 
 
 @given(strategies.uris())
 def test_default_pages_map_back_to_their_folder(uri: str) -> None:
-    """Every default page is a name, and its folder is the one that was asked about."""
+    """Every default page is a name."""
     name = page_name(uri)
     for root in () if strategies.ASP in name else default_page_names(name):  # a session before a page is dropped
         assert page_name(url_from_name(root)) == root
@@ -166,7 +166,7 @@ def test_default_pages_map_back_to_their_folder(uri: str) -> None:
 
 
 def test_other_pages_are_not_default_pages() -> None:
-    """Only the pages of the list stand for their folder."""
+    """Only those of the list."""
     assert folder_of_default_page("foo.org/a/page.php") is None
     assert folder_of_default_page("foo.org/") is None
     assert len(set(default_page_names("foo.org/"))) == len(default_page_names("foo.org/"))

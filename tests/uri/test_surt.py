@@ -44,13 +44,13 @@ PAPERS_URI = "https://www.news.BBC.co.uk/images/Logo.png?width=200&height=80&rot
     ],
 )
 def test_surts_by_wayback_rules(address: str, expected: str) -> None:
-    """What the default rule set makes of hosts, ports, paths and queries."""
+    """Hosts, ports, paths and queries under the default rules."""
     (result,) = uri.surt_many([address])
     assert (result.kind if isinstance(result, UriError) else result) == expected
 
 
 def test_paper_rules_keep_the_case() -> None:
-    """The rule set of the papers gives the papers' own example."""
+    """The papers' own example."""
     assert uri.surt(PAPERS_URI, "papers") == "uk,co,bbc,news)/images/Logo.png?height=80&rotate=90&width=200"
 
 
@@ -60,7 +60,7 @@ def test_non_utf8_bytes_equal_their_escaped_form() -> None:
 
 
 def test_canonical_keeps_the_scheme() -> None:
-    """A canonical address is one that can be fetched."""
+    """A canonical URL can be fetched."""
     assert uri.canonical("HTTPS://Me@www.Example.com:443/a/../B/?c#d") == "https://example.com/b?c"
     assert uri.canonical("http://[::1]:81/") == "http://[::1]:81/"
 
@@ -79,13 +79,13 @@ def test_canonical_keeps_the_scheme() -> None:
     ],
 )
 def test_unsurt_reads_all_spellings(surt: str, expected: str) -> None:
-    """Every spelling of a SURT leads back to an address that has it."""
+    """The URL has the same SURT."""
     assert uri.unsurt(surt) == expected
 
 
 @pytest.mark.parametrize("address", ["http://example.com/", "com,example", "", "dns:a)b"])
 def test_unsurt_rejects_urls(address: str) -> None:
-    """An address is not taken for a SURT."""
+    """A URL is not a SURT."""
     with pytest.raises(UriError) as caught:
         uri.unsurt(address)
     assert caught.value.kind == "not-surt"
@@ -103,7 +103,7 @@ def test_unsurt_rejects_urls(address: str) -> None:
     ],
 )
 def test_foreign_schemes_are_recognised(address: str) -> None:
-    """What is not a web page says so, by its scheme, and gets no SURT that it could be mistaken for."""
+    """They have an error kind, and no SURT."""
     with pytest.raises(ForeignSchemeError) as caught:
         uri.surt(address)
     assert caught.value.scheme == uri.foreign_scheme(address) == address.partition(":")[0]
@@ -129,7 +129,7 @@ def test_foreign_schemes_are_recognised(address: str) -> None:
     ],
 )
 def test_invalid_urls_are_rejected_by_kind(address: str | bytes, kind: str) -> None:
-    """Each kind of rubbish has its word and one line that says what is wrong."""
+    """With one line."""
     with pytest.raises(UriError) as caught:
         uri.surt(address)
     assert caught.value.kind == kind
@@ -137,21 +137,21 @@ def test_invalid_urls_are_rejected_by_kind(address: str | bytes, kind: str) -> N
 
 
 def test_invalid_url_does_not_affect_a_batch() -> None:
-    """The answer has the length and order of the question."""
+    """Results have the length and order of the input."""
     good, bad, last = uri.surt_many(iter(["http://a.com/", "http://a b/", "http://c.com/"]))
     assert (good, last) == ("com,a)/", "com,c)/")
     assert isinstance(bad, UriError)
 
 
 def test_deeply_nested_escapes_are_decoded() -> None:
-    """An address that is all escapes of escapes is decoded in one go, however deep."""
+    """In one pass, however deep."""
     nested = "http://a.com/%" + "25" * (uri.MAX_URI_BYTES // 2 - 20) + "41"
     assert uri.surt(nested) == "com,a)/a"
 
 
 @pytest.mark.parametrize("surt", ["com,good%2f,evil)/", "com,good%40evil)/", "com,%1b[31mx)/", "com,%0ax)/"])
 def test_unsurt_rejects_invalid_hosts(surt: str) -> None:
-    """A host that an escape hides must not become another host."""
+    """An escape must not produce another host."""
     with pytest.raises(UriError) as caught:
         uri.unsurt(surt)
     assert caught.value.kind == "bad-host"
@@ -181,7 +181,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_hostile_urls_take_linear_time(shape: str) -> None:
-    """Ten times the length takes nowhere near a hundred times as long."""
+    """Ten times the length takes much less than a hundred times as long."""
 
     def seconds(length: int) -> float:
         address = SHAPES[shape](length)
@@ -195,31 +195,31 @@ def test_hostile_urls_take_linear_time(shape: str) -> None:
 
 @pytest.mark.parametrize("address", ["", "dns:a.com", "http://a b/"])
 def test_errors_can_be_pickled(address: str) -> None:
-    """What a batch returned can be pickled and is the same again."""
+    """Unchanged."""
     (error,) = uri.surt_many([address])
     again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_surrogate_escapes_are_read_as_bytes() -> None:
-    """What an argument or a file name brought is read as the bytes that it stands for."""
+    """Of arguments and file names."""
     assert uri.surt_many(["http://a.com/\udcff", "http://b.com/"]) == ["com,a)/%ff", "com,b)/"]
 
 
-def test_unknown_rule_sets_are_named() -> None:
-    """The message lists the rule sets that exist."""
+def test_unknown_rule_sets_are_rejected() -> None:
+    """The message has the known ones."""
     with pytest.raises(UsageError, match="nonsense: unknown rule set: expected one of wayback, papers"):
         uri.surt("http://a.com/", "nonsense")
 
 
 def test_non_text_raises_type_error() -> None:
-    """A number is a programmer's mistake, not a bad address."""
+    """It is a programming error, not an invalid URL."""
     with pytest.raises(TypeError, match="expected str or bytes, not int"):
         uri.surt(7)  # type: ignore[arg-type]
 
 
 def test_nested_session_ids_are_rejected() -> None:
-    """Each that is dropped makes the next one: what were left behind the 32nd would have another SURT."""
+    """Each removal creates the next one: after the 32nd the SURT would not be idempotent."""
     session = f"id={'0123456789abcdef' * 2}&"
 
     def nested(depth: int) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.http.harness import Asking, asking
+from tests.http.harness import ClientAndServer, run_server
 from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from unlost.archives import EarlyStop, FullTextSearch, SampleState, SearchResultPage, SearchSampler
@@ -26,7 +26,7 @@ def item(uri: object, **more: object) -> dict[str, object]:
     return {"originalURL": uri, "tstamp": "20140101000000", "mimeType": "text/html", "title": "a title", **more}
 
 
-def search_of(there: Asking, problems: Problems | None = None) -> FullTextSearch:
+def search_of(there: ClientAndServer, problems: Problems | None = None) -> FullTextSearch:
     """Return the search of the server's archive."""
     archive = replace(there.archive, search=f"{there.server.url}/textsearch?q={{terms}}")
     return FullTextSearch(archive, there.http_client, problems or Problems())
@@ -50,7 +50,7 @@ def page(say: Say, terms: str = "x", problems: Problems | None = None) -> Search
     """Return one page of results."""
 
     async def query() -> SearchResultPage:
-        async with asking(serving_responses(say)) as there:  # type: ignore[arg-type]
+        async with run_server(serving_responses(say)) as there:  # type: ignore[arg-type]
             return await search_of(there, problems).search(terms)
 
     return asyncio.run(query())
@@ -137,7 +137,7 @@ def test_archive_without_search_is_rejected() -> None:
     """No request is sent."""
 
     async def query() -> None:
-        async with asking(serving_responses(lambda *_: 404)) as there:  # type: ignore[arg-type]
+        async with run_server(serving_responses(lambda *_: 404)) as there:  # type: ignore[arg-type]
             with pytest.raises(UnsupportedError):
                 FullTextSearch(there.archive, there.http_client, Problems())
 
@@ -163,7 +163,7 @@ class Search:
             return self._say(terms, offset)
 
         async def query() -> EarlyStop | None:
-            async with asking(serving_responses(say), **manners) as there:  # type: ignore[arg-type]
+            async with run_server(serving_responses(say), **manners) as there:  # type: ignore[arg-type]
                 with SampleState(self._path) as state:
                     if state.plan() is None:
                         state.begin(dict, terms=terms)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.harness import asking
+from tests.http.harness import run_server
 from tests.http.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
@@ -178,7 +178,7 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
             await scenario.answer(404 if scenario.path.endswith("7") else 200, TIMEMAP)
 
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
-        async with asking(answering, limits=(limit,), max_wait=200.0) as there:
+        async with run_server(answering, limits=(limit,), max_wait=200.0) as there:
             archive = replace(there.archive, quotas=(quota,))
             reasons: list[str] = []
             runs = 0

@@ -1,1 +1,1 @@
-"""Tests of `unlost.measure.availability`."""
+"""Tests of `unlost.check`: availability."""

@@ -1,4 +1,4 @@
-"""Factories of resources for tests of checks."""
+"""Resources for tests of checks."""
 
 # ruff: noqa: ANN401  the fields of resources, by their names
 
@@ -12,7 +12,7 @@ NOW = "20260601000000"
 
 
 def live_resource(path: str = "", status: int | None = 200, **more: Any) -> LiveResource:
-    """Return a resource of the site of the tests; linked from its first page, and old."""
+    """Return an old resource of the site that its first page links to."""
     url = f"http://site.example/{path}"
     fields: dict[str, Any] = {"mime": "text/html", "hops": 1, "last_modified": "20200101000000", **more}
     outcome = fields.pop("outcome", CrawlOutcome.FETCHED)
@@ -20,10 +20,10 @@ def live_resource(path: str = "", status: int | None = 200, **more: Any) -> Live
 
 
 def holding(archive: str = "a", last: str = "20250101000000", copies: int = 1, **more: Any) -> ArchiveHolding:
-    """Return the holding of an archive."""
+    """Return the captures of an archive."""
     return ArchiveHolding(archive, copies, "20200101000000", last, **more)
 
 
 def availability(path: str = "", *archives: str, is_settled: bool = True, **more: Any) -> ResourceAvailability:
-    """Return a resource that these archives hold."""
+    """Return a resource that these archives have."""
     return ResourceAvailability(live_resource(path, **more), tuple(holding(name) for name in archives), is_settled)

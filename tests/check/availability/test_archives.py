@@ -1,4 +1,4 @@
-"""Asking archives for a site: a failure is never taken for an absence, and nothing is asked twice."""
+"""Queries to archives about a site: failures are no absences, and no query is repeated."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.maps import Knowing, rows
+from tests.aggregate.maps import MemoryHoldings, map_of_rows
 from tests.check.availability.resources import live_resource
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
@@ -42,8 +42,8 @@ def stored(numbers: Sequence[int], status: int = 200) -> list[Stored]:
     return [Stored(f"{BASE}p{number}", "20250101000000", statuscode=status) for number in numbers]
 
 
-class Asked:
-    """What a test asks with: the archives, and a visit that goes on."""
+class CheckSetup:
+    """Archives, and a visit in progress."""
 
     def __init__(self, present: CurrentVisit, courier: ArchiveHttpClient, clock: VirtualClock) -> None:
         self.present = present
@@ -53,14 +53,14 @@ class Asked:
     async def send(
         self,
         *archives: Archive,
-        known: Knowing | None = None,
+        known: MemoryHoldings | None = None,
         sample: int | None = None,
         thorough: bool = False,
         look: UrlProber | None = None,
     ) -> tuple[ArchiveQueryResult, CheckStats]:
-        """Ask archives, and return what came of it."""
+        """Query the archives, and return the result."""
         registry = Registry(archives)
-        router = ArchiveRouter(registry, known or Knowing(), LearnedStats(registry), exploring=0)
+        router = ArchiveRouter(registry, known or MemoryHoldings(), LearnedStats(registry), exploring=0)
         lists = {each.id: create_client(each, self._courier) for each in archives if each.lister}
         means = ArchiveAccess(
             {each.id: each for each in archives}, lists, UpstreamClient(self._courier, self._clock), router
@@ -70,8 +70,8 @@ class Asked:
         return result, compute_check_stats(self.present.availabilities([each.id for each in archives]), NOW)
 
 
-def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
-    """Begin a visit that has seen the pages, and do some work with it."""
+def run(file: Path, work: Callable[[CheckSetup], Awaitable[None]]) -> None:
+    """Begin a visit that has seen the pages, and run a test with it."""
 
     async def working() -> None:
         clock = VirtualClock()
@@ -81,7 +81,7 @@ def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
             present = history.current_visit(visit)
             present.record_live(PAGES)
             async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as courier:
-                await work(Asked(present, courier, clock))
+                await work(CheckSetup(present, courier, clock))
 
     asyncio.run(working())
 
@@ -92,24 +92,24 @@ def only_timemaps(server: FakeWayback) -> Archive:
 
 
 def failing(server: Scripted) -> Archive:
-    """Return an archive that never answers."""
+    """Return an archive that never responds."""
     return Archive("failing", "Failing", ArchiveKind.MEMENTO, timemap=f"{server.base}/none/")
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Name the file of a visit."""
+    """Return the path of a visit database."""
     return tmp_path / "visits.sqlite"
 
 
-def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
-    """One list instead of forty questions; errors and redirects among the captures are no copies."""
+def test_complete_listing_needs_no_single_queries(file: Path) -> None:
+    """One listing instead of forty queries; errors and redirects are no captures."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(
             [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
         ) as server:
-            _, found = await asked.send(server.archive())
+            _, found = await targets_of.send(server.archive())
         assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
         assert len(server.asked) == 1
 
@@ -117,31 +117,31 @@ def test_a_complete_listing_needs_no_single_queries(file: Path) -> None:
 
 
 def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
-    """Where one archive lists ten pages, another without lists is asked for thirty; thoroughly, for all forty."""
+    """One archive lists ten pages, another without listings is queried for thirty, or for all forty if thorough."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
-            _, found = await asked.send(first.archive(), only_timemaps(second))
+            _, found = await targets_of.send(first.archive(), only_timemaps(second))
             assert found.states == {AvailabilityState.REPLICATED: 15, AvailabilityState.VULNERABLE: 25}
             assert len(second.asked) == 30
 
     run(file, work)
 
-    async def thorough(asked: Asked) -> None:
+    async def thorough(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
-            _, found = await asked.send(first.archive(), only_timemaps(second), thorough=True)
+            _, found = await targets_of.send(first.archive(), only_timemaps(second), thorough=True)
             assert len(second.asked) == 40
             assert found.by_archives == {1: 10, 2: 5}
 
     run(file, thorough)
 
 
-def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
-    """Of twenty that were drawn; the pages that were not are unknown, and the true share lies in the interval."""
+def test_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
+    """Of a sample of twenty; other pages are unknown."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(0, 40, 2))) as server:
-            _, found = await asked.send(only_timemaps(server), sample=20)
+            _, found = await targets_of.send(only_timemaps(server), sample=20)
             assert len(server.asked) == 20
         assert found.states[AvailabilityState.UNKNOWN] == 20
         assert found.score.sampled == 20
@@ -153,13 +153,13 @@ def test_the_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
     run(file, work)
 
 
-def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
-    """What one archive may still have is unknown, not vulnerable; the archive is given up after some failures."""
+def test_failed_query_is_not_an_absence(file: Path) -> None:
+    """The page is unknown, not vulnerable; after some failures the archive is not queried further."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, scripted({}) as second:
             second.answers.update({f"/none/{page.uri}": Answer(500) for page in PAGES})
-            result, found = await asked.send(first.archive(), failing(second))
+            result, found = await targets_of.send(first.archive(), failing(second))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
             assert len(set(second.asked)) == MAX_FAILURES
@@ -167,45 +167,45 @@ def test_a_failed_query_does_not_count_as_absence(file: Path) -> None:
     run(file, work)
 
 
-def test_an_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
-    """A list that cannot be read costs nothing but time."""
+def test_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
+    """With the same result."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as server:
             server.instead = b"<html>maintenance</html>"
             archive = server.archive()
             # Its own TimeMaps still work.
-            _, found = await asked.send(replace(archive, kind=ArchiveKind.WAYBACK))
+            _, found = await targets_of.send(replace(archive, kind=ArchiveKind.WAYBACK))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
-        assert [each.is_whole for each in asked.present.listings()] == [False]
+        assert [each.is_whole for each in targets_of.present.listings()] == [False]
 
     run(file, work)
 
 
 def test_answered_queries_are_not_repeated(file: Path) -> None:
-    """The same visit goes on where it was interrupted: lists and pages that were answered are kept."""
+    """A visit resumes with the stored listings and results."""
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
             archives = first.archive(), only_timemaps(second)
-            _, before = await asked.send(*archives, sample=12)
+            _, before = await targets_of.send(*archives, sample=12)
             count = len(first.asked), len(second.asked)
-            _, after = await asked.send(*archives, sample=12)
+            _, after = await targets_of.send(*archives, sample=12)
             assert (len(first.asked), len(second.asked)) == count
             assert before == after
 
     run(file, work)
 
 
-def test_an_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) -> None:
-    """A map that denies the host settles all of its pages without a single question."""
-    other = rows(tmp_path, "org,other)/* 3\n")
+def test_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) -> None:
+    """A map that denies the host answers for all of its pages."""
+    other = map_of_rows(tmp_path, "org,other)/* 3\n")
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(stored(range(10))) as server:
             archive = only_timemaps(server)
-            known = Knowing({archive.id: ArchiveHoldings(other, [])})
-            _, found = await asked.send(archive, known=known)
+            known = MemoryHoldings({archive.id: ArchiveHoldings(other, [])})
+            _, found = await targets_of.send(archive, known=known)
             assert server.asked == []
         assert found.states == {AvailabilityState.VULNERABLE: 40}
 
@@ -213,7 +213,7 @@ def test_an_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Pat
 
 
 def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
-    """Of addresses that nothing leads to, some are looked at: gone ones are endangered, others are there after all."""
+    """A sample of listed but unlinked URLs: missing ones are endangered, others are live."""
     gone = [Stored(f"{BASE}old{number}", "20240101000000") for number in range(20)]
     looked: list[str] = []
 
@@ -221,11 +221,11 @@ def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
         looked.extend(uris)
         return [live_resource(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
 
-    async def work(asked: Asked) -> None:
+    async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback([*stored(range(40)), *gone]) as server:
-            _, found = await asked.send(server.archive(), look=look)
+            _, found = await targets_of.send(server.archive(), look=look)
         assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
         assert len(looked) == 5
-        assert asked.present.listings()[0].beside == 20
+        assert targets_of.present.listings()[0].beside == 20
 
     run(file, work)

@@ -1,4 +1,4 @@
-"""The pages about checks and watches, looked at in a real browser; every look is shown the fault it is there for."""
+"""HTML pages of checks and watches in a browser; each check is shown to detect its fault."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -38,8 +38,8 @@ DAY = 86_400.0
 BEGIN = 1_700_006_400.0
 
 
-def mixed() -> list[ResourceAvailability]:
-    """Return resources with something of everything, and names that nobody should meet."""
+def resources_with_hostile_names() -> list[ResourceAvailability]:
+    """Return resources in every state with hostile names."""
     names = [EVIL, HIDDEN, RIGHT_TO_LEFT, LONG]
     found = [
         ResourceAvailability(
@@ -63,7 +63,7 @@ def mixed() -> list[ResourceAvailability]:
 
 def check_html() -> str:
     """Return the page of a check."""
-    resources = mixed()
+    resources = resources_with_hostile_names()
     figures = compute_check_stats(resources, NOW)
     return render_check_page(f"http://site.example/{EVIL}", NOW, figures, resources, {EVIL: f"it says {EVIL}"})
 
@@ -82,8 +82,8 @@ PAGES = [(check_html, "What would come back"), (watch_html, "What visits have sh
 
 
 @pytest.mark.parametrize(("html", "heading"), PAGES)
-def test_pages_load_nothing_from_elsewhere(page: Page, tmp_path: Path, html: Callable[[], str], heading: str) -> None:
-    """Nothing is asked for, nothing is complained about or harmed, and they are not wider than a phone."""
+def test_pages_are_self_contained(page: Page, tmp_path: Path, html: Callable[[], str], heading: str) -> None:
+    """No requests, no console errors, no injection, and they fit a phone."""
     visit = PageVisit(page, tmp_path / "page.html", html())
     assert visit.faults == []
     assert visit.external_requests() == []
@@ -94,13 +94,13 @@ def test_pages_load_nothing_from_elsewhere(page: Page, tmp_path: Path, html: Cal
     assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
 
 
-def test_the_page_shows_the_results(page: Page, tmp_path: Path) -> None:
-    """The sentence, the advice, every state in the key with its number, and the list of what is vulnerable."""
+def test_page_shows_the_results(page: Page, tmp_path: Path) -> None:
+    """Headline, advice, legend with counts, and the list of vulnerable resources."""
     PageVisit(page, tmp_path / "page.html", check_html())
     text = page.inner_text("main")
     assert "If the site were lost now" in text
     assert "Let archives fetch what robots.txt forbids: 1 is forbidden by robots.txt" in text
-    for state, count in compute_check_stats(mixed(), NOW).states.items():
+    for state, count in compute_check_stats(resources_with_hostile_names(), NOW).states.items():
         assert f"{count} {state.value}:" in text
     assert "did not say all that it has" in text
     assert "\\u202egnp.exe" in text
@@ -117,10 +117,10 @@ def test_the_page_shows_the_results(page: Page, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("html", [check_html, watch_html])
-def test_the_browser_checks_detect_violations(
+def test_browser_checks_detect_planted_faults(
     page: Page, tmp_path: Path, html: Callable[[], str], planted: str, fault: str
 ) -> None:
-    """A script, a picture from elsewhere, something wide, something that was not escaped."""
+    """A script, an external image, a wide element, unescaped markup."""
     visit = PageVisit(page, tmp_path / "page.html", html().replace("</main>", planted + "</main>"))
     seen = {"faults": bool(visit.faults), "overflow": visit.overflows(), "harm": visit.has_injected_markup()}
     assert seen[fault]
@@ -129,7 +129,7 @@ def test_the_browser_checks_detect_violations(
 def test_without_escaping_the_checks_detect_injection(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the escaping that keeps names from becoming part of the page."""
+    """Of hostile names."""
     made = make_template_environment("unlost.check")
     made.autoescape = False
     monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
@@ -137,7 +137,7 @@ def test_without_escaping_the_checks_detect_injection(
 
 
 def widths(page: Page, selector: str) -> dict[str, float]:
-    """Return how wide the parts of a drawing are, as the browser draws them, by class."""
+    """Return the widths of the parts of a drawing by class, as drawn by the browser."""
     found = page.evaluate(
         """(selector) => [...document.querySelectorAll(selector)].map(
             (each) => [each.getAttribute("class"), each.getBoundingClientRect()]).map(
@@ -148,7 +148,7 @@ def widths(page: Page, selector: str) -> dict[str, float]:
 
 
 def test_areas_are_proportional_to_counts(page: Page, tmp_path: Path) -> None:
-    """Each state has its share of the bar, and of a column, as the browser draws it; one that is wrong is seen."""
+    """Of the bar and of a column; a wrong width is detected."""
     states = Counter({state: number for number, state in enumerate(STATE_ORDER, 1)})
     frame = "<!doctype html><style>svg {{ width: 300px; height: 40px }}</style><main>{}</main>"
     for drawing in (draw_state_bar(states), draw_state_columns([("day", states)])):

@@ -1,4 +1,4 @@
-"""The share that would come back, and its interval."""
+"""The score of a check and its confidence interval."""
 
 from math import comb, sqrt
 
@@ -10,7 +10,7 @@ from unlost.statistics import Z95, wilson_interval
 
 
 def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
-    """Return the ends by their definition: all shares that lie within 1.96 deviations of what was drawn, by halving."""
+    """Return the bounds by definition: shares within 1.96 deviations of the sample, by bisection."""
     share = hits / asked
 
     def is_within(guess: float) -> bool:
@@ -30,15 +30,15 @@ def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
 
 @st.composite
 def drawn(draw: st.DrawFn) -> tuple[int, int, int]:
-    """Return hits, asked and total."""
+    """Return hits, answered and total."""
     total = draw(st.integers(2, 5_000))
     asked = draw(st.integers(1, total))
     return draw(st.integers(0, asked)), asked, total
 
 
 @given(drawn())
-def test_the_interval_matches_its_definition(case: tuple[int, int, int]) -> None:
-    """The closed form and the definition agree."""
+def test_interval_matches_its_definition(case: tuple[int, int, int]) -> None:
+    """The closed form equals the bisection."""
     hits, asked, total = case
     found, expected = wilson_interval(*case), slow_wilson(*case)
     assert abs(found[0] - expected[0]) < 1e-5
@@ -50,14 +50,14 @@ def test_the_interval_matches_its_definition(case: tuple[int, int, int]) -> None
 
 @given(drawn())
 def test_more_responses_never_widen_the_interval(case: tuple[int, int, int]) -> None:
-    """What was drawn and answered is certain, whatever the rest may be."""
+    """Answered samples are certain."""
     hits, asked, total = case
     low, high = wilson_interval(*case)
     assert hits / total - 1e-12 <= low <= high <= (total - asked + hits) / total + 1e-12
 
 
-def test_the_interval_has_its_nominal_coverage() -> None:
-    """Over all samples that can be drawn, the true share lies within in about 95 of 100 cases."""
+def test_interval_has_its_nominal_coverage() -> None:
+    """Over all samples, in about 95 of 100 cases."""
     for total, drawn_count in ((60, 20), (200, 50), (500, 40)):
         holds = []
         for true in range(0, total + 1, max(1, total // 25)):
@@ -74,7 +74,7 @@ def test_the_interval_has_its_nominal_coverage() -> None:
 
 @st.composite
 def scores(draw: st.DrawFn) -> AvailabilityScore:
-    """Return scores that can be."""
+    """Return possible scores."""
     listed, certain = draw(st.integers(0, 50)), draw(st.integers(0, 50))
     others = draw(st.integers(0, 50))
     asked = draw(st.integers(0, others))
@@ -84,7 +84,7 @@ def scores(draw: st.DrawFn) -> AvailabilityScore:
 
 @given(scores())
 def test_scores_are_within_their_bounds(score: AvailabilityScore) -> None:
-    """What is known to be held comes back, what is known to be absent does not; the share lies in its interval."""
+    """Given by known captures and known absences."""
     interval = score.interval
     if not score.live:
         assert (score.share, interval) == (None, None)

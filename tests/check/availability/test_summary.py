@@ -1,4 +1,4 @@
-"""The numbers of a check, and what would help."""
+"""Statistics of a check, and its advice."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from unlost.crawl import CrawlOutcome
 
 
 def test_states_and_score() -> None:
-    """What is on the web counts for the score; what is gone is told apart; what nobody answered is unknown."""
+    """Live resources count for the score; missing ones are separate; unanswered ones are unknown."""
     found = compute_check_stats(
         [
             availability("a", "x"),
@@ -44,7 +44,7 @@ def test_states_and_score() -> None:
 
 
 def test_staleness_and_formats() -> None:
-    """Copies are compared with the web by the last of them; one in its own format is enough."""
+    """By the last capture; one in the original format suffices."""
     changed: dict[str, Any] = {"last_modified": "20250111000000", "digest": "sha1:A"}
     found = compute_check_stats(
         [
@@ -71,12 +71,12 @@ def test_staleness_and_formats() -> None:
 
 
 def table(found: CheckStats, name: str) -> dict[str, int]:
-    """Return how many resources each row of a table has."""
+    """Return the number of resources in each row of a table."""
     return {row.label: row.total for each in found.tables if each.name == name for row in each.rows}
 
 
 def test_tables() -> None:
-    """By type, by depth, by the first folder; many folders are added up at the end."""
+    """By type, depth and first folder; many folders share one row."""
     paths = ["", "x.html", "a/x.html", "a/b/c/x.html", "b/x.pdf"]
     found = compute_check_stats([availability(path) for path in paths], NOW)
     assert table(found, "depth") == {"0": 1, "1": 1, "2": 2, "4": 1}
@@ -87,7 +87,7 @@ def test_tables() -> None:
 
 
 def advice(*standings: ResourceAvailability, knows_links: bool = True) -> dict[Hindrance | None, tuple[int, int]]:
-    """Return how many resources each piece of advice is about, and how many it would save."""
+    """Return the numbers of affected and saved resources for each piece of advice."""
     found = compute_check_stats(standings, NOW, knows_links=knows_links).advice
     return {each.hindrance: (each.affected, each.saved) for each in found}
 
@@ -112,34 +112,34 @@ FREE = [
     ],
 )
 def test_advice_names_each_hindrance(hindrance: Hindrance, path: str, more: dict[str, Any]) -> None:
-    """Ten vulnerable resources with a hindrance: without it, eight of them would be in an archive as others are."""
+    """Of ten vulnerable resources with a hindrance, eight would be archived without it."""
     group = [availability(f"{path}{number}", **more) for number in range(10)]
     assert advice(*FREE, *group) == {hindrance: (10, 8), None: (12, 12)}
 
 
 def test_advice_saves_at_most_the_affected_resources() -> None:
-    """Of a group that is held as often as others nothing would be saved; of ten with six held, two."""
+    """A group that is archived as often as others saves nothing; ten with six archived, two."""
     group = [availability(f"q{number}?a", *(["x"] if number < 6 else [])) for number in range(10)]
     assert advice(*FREE, *group)[Hindrance.QUERY] == (4, 2)
     group = [availability(f"q{number}?a", *(["x"] if number < 8 else [])) for number in range(10)]
     assert advice(*FREE, *group)[Hindrance.QUERY] == (2, 0)
 
 
-def test_the_first_hindrance_counts() -> None:
-    """One that has several is counted once, so that the numbers can be added."""
+def test_only_the_first_hindrance_counts() -> None:
+    """So that the numbers add up."""
     both = [availability(f"q{number}?a", is_noarchive=True, hops=None) for number in range(5)]
     assert advice(*FREE, *both) == {Hindrance.NOARCHIVE: (5, 4), None: (7, 7)}
 
 
 def test_without_followed_links_no_page_is_unlinked() -> None:
-    """A list of addresses says nothing of links; what a sitemap names can be found."""
+    """For URL lists; pages in sitemaps are discoverable."""
     assert Hindrance.UNLINKED not in advice(availability("a", hops=None), knows_links=False)
     assert Hindrance.UNLINKED not in advice(availability("a", hops=None, is_in_sitemap=True))
     assert advice(availability("a", "x")) == {}
 
 
-def test_sentences() -> None:
-    """What is said of all this needs no explanation."""
+def test_advice_texts() -> None:
+    """For every hindrance."""
     found = compute_check_stats(
         [*FREE, availability("gone", "x", status=404), *[availability(f"q{n}?a") for n in range(10)]], NOW
     )

@@ -1,1 +1,1 @@
-"""Tests of `unlost.measure.visits`."""
+"""Tests of `unlost.check`: stored visits."""

@@ -1,4 +1,4 @@
-"""The file of visits: it goes on, grows with what changes, and survives clocks, kills and other people's files."""
+"""The visit database: growth, resuming, clock changes, kills and foreign files."""
 
 import os
 import sqlite3
@@ -36,7 +36,7 @@ def visit(
     *,
     answers: bool = True,
 ) -> int:
-    """Make a visit at which an archive lists these; return how many visits lost their dates."""
+    """Make a visit with these listed captures; return the number of visits that lost their dates."""
     begun, struck = history.begin_visit(time)
     present = history.current_visit(begun)
     present.record_live(seen)
@@ -51,18 +51,18 @@ def visit(
 
 @pytest.fixture
 def history(tmp_path: Path) -> VisitHistory:
-    """Open a new file."""
+    """Open a new database."""
     file = VisitDatabase(tmp_path / "visits.sqlite")
     return VisitHistory(file, file.get_or_add_site(URL))
 
 
 def rows(history: VisitHistory, table: str) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     return int(history._data.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
 
 
-def test_the_database_grows_with_changes_only(history: VisitHistory) -> None:
-    """A hundred visits that see the same take as many rows as one."""
+def test_database_grows_with_changes_only(history: VisitHistory) -> None:
+    """A hundred equal visits have the rows of one."""
     seen = [live_resource("a"), live_resource("b")]
     visit(history, 0, seen, {"a": holding()})
     before = [rows(history, table) for table in ("live_span", "held_span", "resource")]
@@ -74,7 +74,7 @@ def test_the_database_grows_with_changes_only(history: VisitHistory) -> None:
 
 
 def test_visits_without_responses_leave_a_gap(history: VisitHistory) -> None:
-    """If an archive did not answer, its spans are not extended: nobody knows."""
+    """The spans of an archive that failed are not extended."""
     visit(history, 0, [live_resource("a")], {"a": holding()})
     visit(history, DAY, [live_resource("a")], answers=False)
     visit(history, 2 * DAY, [live_resource("a")], {})
@@ -82,8 +82,8 @@ def test_visits_without_responses_leave_a_gap(history: VisitHistory) -> None:
     assert [(sight.is_live, sight.is_held) for sight in sights] == [(True, True), (True, None), (True, False)]
 
 
-def test_a_clock_that_jumps_forth_and_back_makes_visits_undated(history: VisitHistory) -> None:
-    """A visit of a far future loses its date once the clock is right again, and spoils no time."""
+def test_clock_jump_makes_visits_undated(history: VisitHistory) -> None:
+    """A visit in the far future loses its date when the clock is right again."""
     visit(history, 0, [live_resource("a")], {})
     visit(history, DAY, [live_resource("a")], {"a": holding()})
     assert visit(history, 1_000 * DAY, [live_resource("a")], {"a": holding()}) == 0
@@ -94,8 +94,8 @@ def test_a_clock_that_jumps_forth_and_back_makes_visits_undated(history: VisitHi
     assert [each.is_dated for each in history.finished_visits()] == [True, True, False, True, True]
 
 
-def test_an_interrupted_visit_is_discarded_or_resumed(history: VisitHistory) -> None:
-    """What it saw is there as long as it may go on, and gone when another is begun."""
+def test_interrupted_visit_is_resumed_or_discarded(history: VisitHistory) -> None:
+    """It is discarded when another one begins."""
     begun, _ = history.begin_visit(0)
     history.current_visit(begun).record_live([live_resource("a")])
     found = history.unfinished_visit()
@@ -107,7 +107,7 @@ def test_an_interrupted_visit_is_discarded_or_resumed(history: VisitHistory) -> 
 
 
 def test_urls_with_the_same_key_are_one_resource(history: VisitHistory) -> None:
-    """A redirect from http to https, or from www, does not hide the page; nor does what is seen after it."""
+    """A redirect from http to https, or from www, does not hide the page."""
     page = live_resource("a")
     redirect = LiveResource("https://www.site.example/a", page.key, CrawlOutcome.FETCHED, 301)
     for order in ([page, redirect], [redirect, page]):
@@ -118,8 +118,8 @@ def test_urls_with_the_same_key_are_one_resource(history: VisitHistory) -> None:
         assert availability.live.uri == page.uri
 
 
-def test_a_resource_that_becomes_a_redirect_is_gone(history: VisitHistory) -> None:
-    """A page that was there and redirects now is not on the web any more; one that always did is none."""
+def test_resource_that_becomes_a_redirect_is_missing(history: VisitHistory) -> None:
+    """One that always redirected is no resource."""
     visit(history, 0, [live_resource("a"), live_resource("b", 301)], {})
     visit(history, DAY, [live_resource("a", 301), live_resource("b", 301)], {})
     found = {uri: life.tr for uri, _, life in resource_lifetimes(history)}
@@ -127,7 +127,7 @@ def test_a_resource_that_becomes_a_redirect_is_gone(history: VisitHistory) -> No
 
 
 def test_change_and_birth_rates(history: VisitHistory) -> None:
-    """Change rate: changes seen by downloads but one. Birth rate: what was never seen before, of what is there."""
+    """Change rate: changes per download after the first. Birth rate: share of new resources."""
     visit(history, 0, [live_resource("a", digest="1"), live_resource("b", digest="1")], {})
     visit(history, DAY, [live_resource("a", digest="2"), live_resource("b", digest="1")], {})
     visit(
@@ -143,15 +143,15 @@ def test_change_and_birth_rates(history: VisitHistory) -> None:
     assert found.rows[0].archive == ANY_ARCHIVE
 
 
-def test_a_second_process_cannot_open_the_database(history: VisitHistory, tmp_path: Path) -> None:
-    """Who comes second is told so at once."""
+def test_second_process_cannot_open_the_database(history: VisitHistory, tmp_path: Path) -> None:
+    """It fails at once."""
     history.begin_visit(0)
     with pytest.raises(InputError, match="another process is at work on it"):
         VisitDatabase(tmp_path / "visits.sqlite")
 
 
 def test_visits_of_a_killed_process_are_readable(tmp_path: Path) -> None:
-    """A visit that ended before the kill is in the report, though the file was never closed."""
+    """Although the database was never closed."""
     path = tmp_path / "visits.sqlite"
     code = (
         "import os, sys; sys.path.insert(0, '.')\n"
@@ -174,7 +174,7 @@ def test_visits_of_a_killed_process_are_readable(tmp_path: Path) -> None:
     [(b"not a database, but long enough to look like one" * 20, "not a file of visits"), (b"", None)],
 )
 def test_files_of_other_kinds_are_rejected(tmp_path: Path, body: bytes, message: str | None) -> None:
-    """A file of something else is left as it is; an empty one is a new one."""
+    """And not modified; an empty file is a new database."""
     file = tmp_path / "file"
     file.write_bytes(body)
     if message is None:
@@ -186,7 +186,7 @@ def test_files_of_other_kinds_are_rejected(tmp_path: Path, body: bytes, message:
 
 
 def test_other_databases_and_symbolic_links_are_rejected(tmp_path: Path) -> None:
-    """A database of another program, of another version, or behind a link."""
+    """Of another program or version."""
     other = tmp_path / "other"
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE a (b)")
@@ -207,8 +207,8 @@ def test_other_databases_and_symbolic_links_are_rejected(tmp_path: Path) -> None
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
-    """Whatever SQLite says of a broken file is a message about it."""
+def test_damaged_database_is_reported(tmp_path: Path) -> None:
+    """Instead of an SQLite error."""
     path = tmp_path / "visits.sqlite"
     with VisitDatabase(path) as file:
         own = VisitHistory(file, file.get_or_add_site(URL))

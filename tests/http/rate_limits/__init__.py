@@ -1,1 +1,1 @@
-"""Tests of `unlost.archives.manners`."""
+"""Tests of `unlost.http.rate_limit`."""

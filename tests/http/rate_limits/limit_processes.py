@@ -1,4 +1,4 @@
-"""What other processes do with a folder of limits, for `test_limit_store`: WHAT FOLDER COUNT."""
+"""Processes that share a folder of limits, for `test_limit_store`: WHAT FOLDER COUNT."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ ARCHIVE = Archive("a/b", "A", ArchiveKind.MEMENTO, limits=(LIMIT,), quotas=(QUOT
 
 
 def add_one(ledger: RateLimitState) -> tuple[RateLimitState, int]:
-    """Count one wait more, and return how many there are."""
+    """Increment the number of waits, and return it."""
     return RateLimitState(waits=ledger.waits + 1), ledger.waits + 1
 
 
-async def ask(folder: str, work: RequestKind, questions: int) -> None:
-    """Take turns by the real clock, and print when each was given."""
+async def acquire(folder: str, work: RequestKind, questions: int) -> None:
+    """Acquire permits in real time, and print when each was granted."""
     turns, slot, given = RateLimiter(FileLimitStore(folder), SystemClock()), asyncio.Semaphore(4), []
     for _ in range(questions):
         try:
@@ -36,7 +36,7 @@ async def ask(folder: str, work: RequestKind, questions: int) -> None:
 
 
 def killed_at(folder: str, line: int) -> bool:
-    """Change an account in a child until it kills itself, so many lines from the start; return whether it did."""
+    """Change a state in a child that kills itself after this number of lines; return whether it did."""
     child = os.fork()
     if not child:
         left = line
@@ -57,7 +57,7 @@ def killed_at(folder: str, line: int) -> bool:
 
 
 def kill(folder: str, points: int) -> None:
-    """Kill changes at one line after the other; print how many were killed, and what the account said after each."""
+    """Kill changes at one line after another; print the number of kills, and the state after each."""
     killed, said = 0, []
     for point in range(points):
         killed += killed_at(folder, 1 + point)
@@ -70,4 +70,4 @@ if __name__ == "__main__":
     if what == "kill":
         kill(where, int(count))
     else:
-        asyncio.run(ask(where, RequestKind(what), int(count)))
+        asyncio.run(acquire(where, RequestKind(what), int(count)))

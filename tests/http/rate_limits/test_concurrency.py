@@ -1,4 +1,4 @@
-"""The number of requests at once to a host grows while it copes, and shrinks when it does not."""
+"""Adaptive concurrency per host: it grows while the host copes, and shrinks otherwise."""
 
 import asyncio
 import random
@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 from unlost.http import ConcurrencyLimiter, ConcurrencyOptions
 
 
-async def settled() -> None:
-    """Let all tasks run as far as they can."""
+async def settle() -> None:
+    """Run all tasks as far as possible."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 class Host:
-    """A host on virtual time, and clients that send it a request as soon as there is a slot.
+    """A host in virtual time, and clients that send a request when they get a slot.
 
-    seconds: how long a request takes that is sent while as many are on their way. time: virtual seconds.
-    most: how many were on their way at once, since it was last reset.
+    Attributes:
+        seconds: Duration of a request by the number of requests in flight.
+        time: Virtual seconds.
+        most: Largest number of concurrent requests since the last reset.
     """
 
     def __init__(self, limiter: ConcurrencyLimiter, clients: int, seconds: Callable[[int], float]) -> None:
@@ -38,9 +40,9 @@ class Host:
         self.most = max(self.most, len(self.going))
 
     async def run(self, responses: int, end: Callable[[float, float], None] | None = None) -> None:
-        """Let requests end one after the other; each is followed by another one."""
+        """Finish requests one after another; each is followed by another one."""
         for _ in range(responses):
-            await settled()
+            await settle()
             ended = min(self.going)
             self.going.remove(ended)
             self.time, begun = ended
@@ -48,10 +50,10 @@ class Host:
             self.served += 1
             self.limiter.release()
             self._tasks.append(asyncio.create_task(self._send()))
-        await settled()
+        await settle()
 
     async def close(self) -> None:
-        """End all clients."""
+        """Stop all clients."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -60,7 +62,7 @@ class Host:
 def run_host(
     check: Callable[[Host], object], options: ConcurrencyOptions, clients: int, seconds: Callable[[int], float]
 ) -> None:
-    """Run a check, which is a coroutine function, with a host."""
+    """Run a test with a host."""
 
     async def work() -> None:
         host = Host(ConcurrencyLimiter(options), clients, seconds)
@@ -71,7 +73,7 @@ def run_host(
 
 
 def test_limit_grows_while_requests_wait() -> None:
-    """Doubling with each round, up to what the clients need, and no further."""
+    """It doubles each round up to the demand."""
 
     async def check(host: Host) -> None:
         begun = host.time
@@ -87,7 +89,7 @@ def test_limit_grows_while_requests_wait() -> None:
 
 
 def test_limit_stays_within_bounds() -> None:
-    """Whatever happens."""
+    """For any sequence of events."""
 
     async def check(host: Host) -> None:
         await host.run(200)
@@ -101,7 +103,7 @@ def test_limit_stays_within_bounds() -> None:
 
 @pytest.mark.parametrize("event", ["record_throttling", "record_failure"])
 def test_requests_in_flight_together_halve_it_once(event: str) -> None:
-    """Those that are sent after that may halve it again; then it grows by one a round."""
+    """Later ones may halve it again; then it grows by one a round."""
 
     async def work() -> None:
         limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=40))
@@ -117,7 +119,7 @@ def test_requests_in_flight_together_halve_it_once(event: str) -> None:
             getattr(limiter, event)(later, later + 1)
         assert limiter.limit == 10
         waiting = [asyncio.create_task(limiter.acquire()) for _ in range(50)]
-        await settled()
+        await settle()
         for _ in range(10):
             limiter.record_response(later + 2, later + 3)
         assert limiter.limit in (10, 11)
@@ -132,7 +134,7 @@ def test_requests_in_flight_together_halve_it_once(event: str) -> None:
 
 
 def test_single_errors_do_not_halve_it() -> None:
-    """Below a tenth of a round they are those of pages."""
+    """Below a tenth of a round, errors are those of pages."""
 
     async def check(host: Host) -> None:
         await host.run(400)
@@ -146,7 +148,7 @@ def test_single_errors_do_not_halve_it() -> None:
 
 
 def test_rising_latency_decreases_it() -> None:
-    """A host that takes 10 requests at once takes longer the more it is sent; it is not flooded."""
+    """The latency of a host with 10 workers rises with the load; it is not flooded."""
 
     async def check(host: Host) -> None:
         await host.run(100)
@@ -161,7 +163,7 @@ def test_rising_latency_decreases_it() -> None:
 
 
 def test_slow_pages_are_not_a_rise() -> None:
-    """Hits take ten times as long as misses, in no order."""
+    """Hits take ten times as long as misses, in random order."""
     chance = random.Random(3)  # noqa: S311
 
     async def check(host: Host) -> None:
@@ -172,7 +174,7 @@ def test_slow_pages_are_not_a_rise() -> None:
 
 
 def test_slower_host_becomes_the_baseline() -> None:
-    """It is sent less at first, never less than a quarter of the initial number, and then more again."""
+    """It is sent less at first, at least a quarter of the initial number, and then more again."""
     seconds = [0.2]
 
     async def check(host: Host) -> None:
@@ -190,7 +192,7 @@ def test_slower_host_becomes_the_baseline() -> None:
 
 
 def test_fixed_limit_never_changes() -> None:
-    """As for couriers that do not adapt."""
+    """For clients without adaptive concurrency."""
 
     async def check(host: Host) -> None:
         await host.run(100)
@@ -203,56 +205,75 @@ def test_fixed_limit_never_changes() -> None:
 
 
 class Clients:
-    """Clients that take slots and give them back. holding: the numbers of those that have one, in order."""
+    """Clients that take and release slots.
+
+    Attributes:
+        holding: Numbers of the clients with a slot, in order.
+        bound: Largest limit since all tasks have run: a slot may be granted before the limit is halved and taken after.
+        latest: Largest number of a client that has got a slot.
+    """
 
     def __init__(self) -> None:
         self.limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=2, maximum=8))
         self.tasks: list[asyncio.Task[None]] = []
         self.holding: list[int] = []
+        self.bound = self.limiter.limit
+        self.latest = -1
+
+    async def settle(self) -> None:
+        """Run all tasks as far as possible, and check that no client has overtaken a waiting one."""
+        await settle()
+        self.bound = self.limiter.limit
+        waiting = (number for number, task in enumerate(self.tasks) if not task.done())
+        assert self.latest < next(waiting, len(self.tasks))
 
     async def _take(self, number: int) -> None:
         await self.limiter.acquire()
-        assert number > max(self.holding, default=-1)
+        self.latest = max(self.latest, number)
         self.holding.append(number)
-        assert len(self.holding) <= self.limiter.limit
+        assert len(self.holding) <= max(self.bound, self.limiter.limit)
 
     def take(self) -> None:
         """Wait for a slot."""
         self.tasks.append(asyncio.create_task(self._take(len(self.tasks))))
 
     def give(self) -> None:
-        """Give the slot back that was taken first."""
+        """Release the slot that was taken first."""
         if self.holding:
             self.holding.pop(0)
             self.limiter.release()
 
     def cancel(self) -> None:
-        """Cancel the client that waits for longest."""
-        next((task for task in self.tasks if not task.done()), asyncio.create_task(settled())).cancel()
+        """Cancel the client that has waited longest."""
+        next((task for task in self.tasks if not task.done()), asyncio.create_task(settle())).cancel()
 
     def grow(self) -> None:
-        """Let the limit grow."""
+        """Increase the limit."""
         self.limiter.record_response(1.0, 1.01)
 
     def halve(self) -> None:
         """Halve the limit."""
+        self.bound = max(self.bound, self.limiter.limit)
         self.limiter.record_throttling(1.0, 1.0)
 
 
 @given(st.lists(st.sampled_from(["take", "give", "cancel", "grow", "halve", "settle"]), max_size=80))
 @example([*["take"] * 3, "settle", "cancel", "give", "settle"])
 @example([*["take"] * 3, "settle", "cancel", "take", "give", "give", "settle"])
+@example([*["take"] * 4, "settle", "give", "settle"])
+@example([*["take"] * 3, "settle", "give", "halve"])
+@example([*["take"] * 3, "settle", "take", "give", "give"])
 def test_slots_are_granted_in_order_and_not_lost(steps: list[str]) -> None:
-    """Whatever is cancelled when; in the end all are free."""
+    """With any cancellations; in the end all are free."""
 
     async def work() -> None:
         clients = Clients()
         for step in steps:
             if step == "settle":
-                await settled()
+                await clients.settle()
             else:
                 getattr(clients, step)()
-        await settled()
+        await clients.settle()
         limiter = clients.limiter
         assert all(task.done() for task in clients.tasks) or limiter.limit <= len(clients.holding)
         for task in clients.tasks:
@@ -270,7 +291,7 @@ def test_slots_are_granted_in_order_and_not_lost(steps: list[str]) -> None:
 
 
 def test_failing_pages_do_not_starve_others() -> None:
-    """A status may be that of the page: it takes the limit to a quarter of the initial one, other errors further."""
+    """Statuses of pages reduce the limit to a quarter of the initial one, other errors further."""
     limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=32))
     for second in range(100):
         limiter.record_failure(second, second + 0.5, of_page=True)

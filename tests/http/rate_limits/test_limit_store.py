@@ -1,4 +1,4 @@
-"""Accounts are shared by processes, changed one at a time, and whole whatever happens."""
+"""Rate-limit states: shared by processes, changed atomically, and complete after kills."""
 
 import fcntl
 import json
@@ -21,13 +21,13 @@ ROOT = Path(__file__).parents[3]
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
-    """Start a process that does something to a folder of limits."""
+    """Start a process that uses a folder of limits."""
     command = [sys.executable, "-m", "tests.http.rate_limits.limit_processes", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
 
 
 def result(process: subprocess.Popen[bytes]) -> list[float]:
-    """Return what a process printed."""
+    """Return the output of a process."""
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     found: list[float] = json.loads(output)
@@ -41,14 +41,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> LimitStore:
 
 
 def test_change_is_visible_to_the_next_one(store: LimitStore) -> None:
-    """An account begins empty, keeps what it is given, and is that of one archive only."""
+    """A state starts empty, and belongs to one archive."""
     assert store.update("a", lambda ledger: (RateLimitState(waits=2), ledger)) == RateLimitState()
     assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(waits=2)
     assert store.update("A", lambda ledger: (ledger, ledger)) == RateLimitState()
 
 
 def test_state_without_entries_is_known_empty(store: LimitStore) -> None:
-    """And once they are gone; one with any entry never is, and one that cannot be read is not known to be."""
+    """Also after entries are removed; not with entries, and not if it is unreadable."""
     store.update("b", lambda ledger: (ledger, None))
     assert store.is_known_empty("a")
     store.update("a", lambda _: (RateLimitState(wait_until=7.0), None))
@@ -58,7 +58,7 @@ def test_state_without_entries_is_known_empty(store: LimitStore) -> None:
 
 
 def test_state_changed_meanwhile_is_not_known_empty(tmp_path: Path) -> None:
-    """Whoever looks while another thread writes an entry must not send without it afterwards."""
+    """A reader must not send without an entry that another thread is writing."""
     store = FileLimitStore(tmp_path)
 
     def told(_: RateLimitState) -> tuple[RateLimitState, bool]:
@@ -69,13 +69,13 @@ def test_state_changed_meanwhile_is_not_known_empty(tmp_path: Path) -> None:
 
 
 def test_unwritable_state_is_not_known_empty(tmp_path: Path) -> None:
-    """So whoever asks is told, and does not send without."""
+    """The error is reported, and nothing is sent."""
     (tmp_path / "limits").write_text("no folder")
     assert not FileLimitStore(tmp_path / "limits").is_known_empty("a")
 
 
 def test_change_that_raises_changes_nothing(store: LimitStore) -> None:
-    """The old account stays, and the next change does not wait for a lock."""
+    """The state is unchanged, and the lock is released."""
 
     def broken(_: RateLimitState) -> tuple[RateLimitState, None]:
         raise KeyError
@@ -87,7 +87,7 @@ def test_change_that_raises_changes_nothing(store: LimitStore) -> None:
 
 
 def test_threads_are_serialized(store: LimitStore) -> None:
-    """Nothing is lost among threads."""
+    """No change is lost."""
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: store.update("a", add_one), range(200)))
     assert store.update("a", add_one) == 201
@@ -95,7 +95,7 @@ def test_threads_are_serialized(store: LimitStore) -> None:
 
 @pytest.mark.parametrize("archive", ["../../a", "", ".", "a\x00b", "ü" * 200, "x" * 5000, "a\udc80"])
 def test_any_id_is_a_file_in_the_folder(tmp_path: Path, archive: str) -> None:
-    """No id of a registry leads elsewhere, or is too long for a name."""
+    """Ids cannot escape the folder, or be too long for a file name."""
     store = FileLimitStore(tmp_path / "limits")
     assert (store.update(archive, add_one), store.update(archive, add_one)) == (1, 2)
     assert [each.name for each in tmp_path.iterdir()] == ["limits"]
@@ -103,7 +103,7 @@ def test_any_id_is_a_file_in_the_folder(tmp_path: Path, archive: str) -> None:
 
 
 def test_processes_share_a_limit(tmp_path: Path) -> None:
-    """What four processes send is, all together, never more in any window than one alone may send."""
+    """Four processes together never send more in any window than one may."""
     processes = [start("index", tmp_path, "40") for _ in range(4)]
     times = sorted(time for process in processes for time in result(process))
     assert len(times) == 160
@@ -111,7 +111,7 @@ def test_processes_share_a_limit(tmp_path: Path) -> None:
 
 
 def test_processes_share_a_quota(tmp_path: Path) -> None:
-    """Of 4 times 100 questions on a day for which there are 160, exactly 160 are sent."""
+    """Of 4 times 100 requests on a day with a quota of 160, exactly 160 are sent."""
     processes = [start("replay", tmp_path, "100") for _ in range(4)]
     assert sum(len(result(process)) for process in processes) == QUOTA.requests * 0.8
     counted = FileLimitStore(tmp_path).update(ARCHIVE.id, lambda ledger: (ledger, ledger.counted))
@@ -119,7 +119,7 @@ def test_processes_share_a_quota(tmp_path: Path) -> None:
 
 
 def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
-    """Changes are killed at 60 lines in turn: the account is the one before a change or behind it, and not locked."""
+    """Changes are killed at 60 lines: the state is that before or after, and not locked."""
     killed, *said = result(start("kill", tmp_path, "60"))
     assert killed == 60
     # A change has some forty lines: whoever is killed early made none, later one or two.
@@ -135,7 +135,7 @@ def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
     ids=["empty", "cut", "not-text", "deep", "another"],
 )
 def test_damaged_file_is_renamed_and_counts_as_exhausted(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    """It never means that nothing was counted, and whoever runs it is told what to do."""
+    """The warning says what to do."""
     said: list[str] = []
     store = FileLimitStore(tmp_path, said.append)
     store.update("a", add_one)
@@ -150,7 +150,7 @@ def test_damaged_file_is_renamed_and_counts_as_exhausted(tmp_path: Path, damage:
 
 
 def test_file_of_a_newer_version_is_unchanged(tmp_path: Path) -> None:
-    """It is an error, not damage: the newer one still counts on it."""
+    """It is an error, not damage: the newer version still uses it."""
     store = FileLimitStore(tmp_path)
     store.path_of("a").write_text('{"unlost-limits": 2}')
     with pytest.raises(InputError, match="version 2"):
@@ -159,7 +159,7 @@ def test_file_of_a_newer_version_is_unchanged(tmp_path: Path) -> None:
 
 
 def test_lock_that_is_never_released_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing hangs because some process was stopped in the middle of a change."""
+    """A suspended process does not make others hang."""
     monkeypatch.setattr(limit_store, "_LOCK_TIMEOUT", 0.05)
     store = FileLimitStore(tmp_path)
     store.update("a", add_one)
@@ -174,7 +174,7 @@ def test_lock_that_is_never_released_raises(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_other_users_cannot_hold_the_lock(tmp_path: Path) -> None:
-    """Other users of the machine cannot open what is locked; a folder that is shared on purpose stays as it is."""
+    """They cannot open the lock file; permissions of a shared folder are unchanged."""
     FileLimitStore(tmp_path / "own").update("a", lambda ledger: (ledger, None))
     assert (tmp_path / "own").stat().st_mode & 0o077 == 0
     shared = tmp_path / "shared"
@@ -185,7 +185,7 @@ def test_other_users_cannot_hold_the_lock(tmp_path: Path) -> None:
 
 
 def test_unwritable_folder_raises(tmp_path: Path) -> None:
-    """Without a place to count, nothing is sent."""
+    """Nothing is sent."""
     (tmp_path / "limits").write_text("a file")
     with pytest.raises(OSError, match="limits"):
         FileLimitStore(tmp_path / "limits").update("a", add_one)

@@ -1,4 +1,4 @@
-"""The rules of manners: no limit is ever broken, nothing waits for ever, and what grew is forgotten in time."""
+"""Rate-limit rules: no limit is exceeded, waits are bounded, and backoff is reset."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ def archive(*limits: RateLimit, quotas: tuple[RateLimit, ...] = ()) -> Archive:
 def test_no_window_exceeds_the_share_of_a_limit(
     limits: list[RateLimit], asks: list[tuple[float, RequestKind, bool, bool]]
 ) -> None:
-    """Whoever asks, with or without a contact, at whatever times: a sliding window of any limit is never too full."""
+    """For any sequence of requests, with or without a contact, in any sliding window."""
     asked, ledger, now = archive(*limits), RateLimitState(), NOW
     sent: list[tuple[float, RequestKind]] = []
     for gap, work, waits, has_contact in asks:
@@ -74,7 +74,7 @@ def test_no_window_exceeds_the_share_of_a_limit(
 
 @given(limits, st.integers(1, 80))
 def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: int) -> None:
-    """Somebody who comes back when told to needs one try each, and gets nearly the share of the limit."""
+    """A client that retries at the reported time needs one try each, and gets nearly the share of the limit."""
     asked, ledger, now, work = archive(limit), RateLimitState(), NOW, limit.works[0]
     for _ in range(questions):
         ledger, admission = admit(ledger, asked, work, now)
@@ -88,7 +88,7 @@ def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: 
 
 @given(limits, st.integers(1, 30), st.sampled_from(list(RequestKind)))
 def test_request_counts_for_all_limits_or_none(limit: RateLimit, requests: int, work: RequestKind) -> None:
-    """What one limit does not allow leaves no trace in the others."""
+    """A request that one limit rejects is not counted by others."""
     other = RateLimit(requests, 10.0, tuple(RequestKind), "a test")
     asked, ledger = archive(limit, other), RateLimitState()
     for _ in range(200):
@@ -102,7 +102,7 @@ def test_request_counts_for_all_limits_or_none(limit: RateLimit, requests: int, 
 
 
 def test_quota_counts_a_utc_day() -> None:
-    """80 of 100 are sent on a day, the next is told midnight, and then it begins anew; other kinds have their own."""
+    """80 of 100 are sent on a day, the next waits until midnight; other request kinds have their own quota."""
     quota = RateLimit(100, DAY, (RequestKind.SEARCH,), "a test")
     asked, ledger = archive(quotas=(quota,)), RateLimitState()
     for _ in range(80):
@@ -115,7 +115,7 @@ def test_quota_counts_a_utc_day() -> None:
 
 
 def test_clock_changes_do_not_extend_a_quota() -> None:
-    """What was counted on a day is counted when it comes again."""
+    """Requests of a day still count when the clock returns to it."""
     asked = archive(quotas=(RateLimit(10, DAY, (RequestKind.INDEX,), "a test"),))
     ledger, sent = RateLimitState(), 0
     for each in range(40):
@@ -125,7 +125,7 @@ def test_clock_changes_do_not_extend_a_quota() -> None:
 
 
 def test_last_constraint_is_reported() -> None:
-    """Who comes back at the time that was said finds nothing else in the way that was there before."""
+    """A client that retries at the reported time is not rejected for an earlier constraint."""
     limit, quota = RateLimit(1, 60, (RequestKind.INDEX,), "a test"), RateLimit(1, DAY, (RequestKind.INDEX,), "a test")
     ledger, _ = admit(RateLimitState(), archive(limit, quotas=(quota,)), RequestKind.INDEX, NOON)
     _, admission = admit(
@@ -135,7 +135,7 @@ def test_last_constraint_is_reported() -> None:
 
 
 def test_waits_without_retry_after_grow_and_are_reset() -> None:
-    """A minute, two, four, up to an hour; several answers to questions sent together are told once."""
+    """A minute, two, four, up to an hour; concurrent responses count once."""
     ledger, now = RateLimitState(), NOW
     for minutes in (1, 2, 4, 8, 16, 32, 60, 60):
         together = now + 1
@@ -151,12 +151,12 @@ def test_waits_without_retry_after_grow_and_are_reset() -> None:
 
 @pytest.mark.parametrize(("wait", "seconds"), [(0, 1), (7, 7), (3 * DAY, DAY)])
 def test_retry_after_is_obeyed(wait: float, seconds: float) -> None:
-    """As long as it says, a second at least, a day at most: nobody can send us away for ever."""
+    """Within a second and a day."""
     assert record_throttling(RateLimitState(), NOW, NOW, wait).wait_until == NOW + seconds
 
 
 def test_retry_after_zero_followed_by_429_backs_off() -> None:
-    """`Retry-After: 0` for ever is not a licence to ask without pause."""
+    """`Retry-After: 0` does not allow requests without a pause."""
     ledger, now, pauses = RateLimitState(), NOW, []
     for _ in range(9):
         ledger = record_throttling(ledger, now, now, 0)
@@ -166,7 +166,7 @@ def test_retry_after_zero_followed_by_429_backs_off() -> None:
 
 
 def test_blocks_grow_from_an_hour_to_a_day() -> None:
-    """Each refusal after a block is a longer block; those of questions sent together are one."""
+    """Each refusal after a block is a longer block; those of concurrent requests are one."""
     ledger, now = RateLimitState(), NOW
     for hours in (1, 2, 4, 8, 16, 24, 24):
         ledger = record_refusal(record_refusal(ledger, now, now), now + 1, now)
@@ -179,7 +179,7 @@ def test_blocks_grow_from_an_hour_to_a_day() -> None:
 
 
 def test_lost_state_counts_as_exhausted() -> None:
-    """Nothing is sent for a minute, no token is there then, and nothing of a quota until midnight."""
+    """Nothing is sent for a minute, then without a burst, and nothing of a quota until midnight."""
     limit, quota = (
         RateLimit(60, 60, (RequestKind.INDEX,), "a test"),
         RateLimit(100, DAY, (RequestKind.SEARCH,), "a test"),
@@ -193,7 +193,7 @@ def test_lost_state_counts_as_exhausted() -> None:
 
 
 def test_wrong_clock_blocks_for_a_limited_time() -> None:
-    """What was written in the year 2100 holds for a day at most, and its counts are counts of today."""
+    """An entry of the year 2100 blocks for at most a day, and its counts are those of today."""
     limit, quota = RateLimit(60, 60, (RequestKind.INDEX,), "a test"), RateLimit(2, DAY, (RequestKind.INDEX,), "a test")
     asked, later = archive(limit, quotas=(quota,)), NOON + 100 * 365 * DAY
     ledger, _ = admit(RateLimitState(), asked, RequestKind.INDEX, later)
@@ -220,5 +220,5 @@ def test_wrong_clock_blocks_for_a_limited_time() -> None:
     ],
 )
 def test_both_formats_of_retry_after_are_parsed(text: str | None, date: str | None, seconds: float | None) -> None:
-    """Seconds or a date, by the archive's own clock if it tells it; what cannot be read is as if it were not there."""
+    """Seconds, or a date relative to the archive's clock; invalid values are ignored."""
     assert parse_retry_after(text, date, NOW) == seconds

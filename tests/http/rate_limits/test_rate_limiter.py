@@ -1,4 +1,4 @@
-"""Questions wait for their turn in order, and only for as long as they are willing to."""
+"""The rate limiter: permits in order, within the wait budget of each request."""
 
 import asyncio
 
@@ -18,23 +18,23 @@ WIDE = Archive(
 FREE = Archive("c", "C", ArchiveKind.MEMENTO)
 
 
-def turns() -> tuple[RateLimiter, VirtualClock]:
-    """Return what gives turns, and its clock."""
+def limiter() -> tuple[RateLimiter, VirtualClock]:
+    """Return a rate limiter and its clock."""
     clock = VirtualClock(0.0)
     return RateLimiter(MemoryLimitStore(), clock), clock
 
 
-async def settled() -> None:
-    """Let everybody go as far as they can."""
+async def settle() -> None:
+    """Run all tasks as far as possible."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 def test_permits_are_granted_in_order() -> None:
-    """Each a full pause after the one before."""
+    """Each a full pause after the previous one."""
 
     async def run() -> None:
-        given, _ = turns()
+        given, _ = limiter()
         slot = asyncio.Semaphore(5)
         order: list[tuple[int, float]] = []
 
@@ -50,18 +50,18 @@ def test_permits_are_granted_in_order() -> None:
 
 
 def test_next_request_is_admitted_when_the_previous_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was admitted at a distance does not arrive at once; but nobody waits long for a slow connection."""
+    """Spaced permits do not arrive together; but a slow connection delays others only briefly."""
 
     async def run() -> None:
-        given, _ = turns()
+        given, _ = limiter()
         slot = asyncio.Semaphore(5)
         first = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         second = asyncio.create_task(given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1)))
         other = await given.acquire(WIDE, RequestKind.REPLAY, slot, WaitBudget(1))
-        await settled()
+        await settle()
         assert not second.done()
         first.mark_sent()
-        await settled()
+        await settle()
         assert second.done()
         monkeypatch.setattr(rate_limiter, "_MAX_CONNECT_HOLD", 0.05)
         (await second).release()
@@ -78,7 +78,7 @@ def test_next_request_is_admitted_when_the_previous_is_sent(monkeypatch: pytest.
 
 
 def test_archive_without_limits_does_not_wait_for_others() -> None:
-    """Only for a slot; until the archive says to wait, then everybody does."""
+    """Only for a slot, unless the archive throttles."""
 
     async def run() -> None:
         store, clock = MemoryLimitStore(), VirtualClock(0.0)
@@ -86,7 +86,7 @@ def test_archive_without_limits_does_not_wait_for_others() -> None:
         slot = asyncio.Semaphore(2)
         first, second = [await given.acquire(FREE, RequestKind.INDEX, slot, WaitBudget(1)) for _ in range(2)]
         third = asyncio.create_task(given.acquire(FREE, RequestKind.INDEX, slot, WaitBudget(90)))
-        await settled()
+        await settle()
         assert not third.done()
         store.update(FREE.id, lambda _: (RateLimitState(wait_until=60.0, waits=1), None))
         first.release()
@@ -100,7 +100,7 @@ def test_archive_without_limits_does_not_wait_for_others() -> None:
 
 
 def test_unreadable_state_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk may fail at any time: others are still let through when it is well again."""
+    """When the disk works again, requests are admitted."""
 
     async def run() -> None:
         store = MemoryLimitStore()
@@ -122,10 +122,10 @@ def test_unreadable_state_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_slot_is_not_held_while_waiting_for_a_limit() -> None:
-    """One connection is enough for replay while lists must wait."""
+    """One connection suffices for replay while listings wait."""
 
     async def run() -> None:
-        given, clock = turns()
+        given, clock = limiter()
         slot = asyncio.Semaphore(1)
         (await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(99))).release()
 
@@ -135,7 +135,7 @@ def test_slot_is_not_held_while_waiting_for_a_limit() -> None:
 
         clock.sleep = stopped  # type: ignore[method-assign]
         waits = asyncio.create_task(given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(99)))
-        await settled()
+        await settle()
         async with asyncio.timeout(5):
             (await given.acquire(SLOW, RequestKind.REPLAY, slot, WaitBudget(0))).release()
         waits.cancel()
@@ -146,10 +146,10 @@ def test_slot_is_not_held_while_waiting_for_a_limit() -> None:
 
 
 def test_wait_budget_is_shared_by_all_waits_of_a_request() -> None:
-    """It is used up by what it waited before; those behind it in the queue have waited, too."""
+    """Also by the waits in the queue."""
 
     async def run() -> None:
-        given, clock = turns()
+        given, clock = limiter()
         slot, patience = asyncio.Semaphore(1), WaitBudget(25)
         for at in (0, 10, 20):
             turn = await given.acquire(SLOW, RequestKind.INDEX, slot, patience)
@@ -177,7 +177,7 @@ def test_message_has_date_and_reason() -> None:
     """One line with the reason and the local time, rounded up to the minute."""
 
     async def run() -> None:
-        given, _ = turns()
+        given, _ = limiter()
         (await given.acquire(SLOW, RequestKind.INDEX, asyncio.Semaphore(1), WaitBudget(0))).release()
         with pytest.raises(NotNowError, match="a: not queried before 1970-01-01 01:01 CET: its rate is used up"):
             await given.acquire(SLOW, RequestKind.INDEX, asyncio.Semaphore(1), WaitBudget(0))
@@ -187,10 +187,10 @@ def test_message_has_date_and_reason() -> None:
 
 @pytest.mark.parametrize("slots", [1, 5])
 def test_hanging_requests_delay_others_only_within_their_budget(slots: int) -> None:
-    """Neither for their turn, nor for a connection; and what was given up is not in the way of the next."""
+    """For permits and for connections; abandoned requests do not delay the next."""
 
     async def run() -> None:
-        given, _ = turns()
+        given, _ = limiter()
         slot = asyncio.Semaphore(slots)
         hanging = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         if slots == 1:
@@ -206,10 +206,10 @@ def test_hanging_requests_delay_others_only_within_their_budget(slots: int) -> N
 
 @pytest.mark.parametrize("archive", [FREE, WIDE], ids=["without limits", "with limits"])
 def test_wait_for_a_slot_has_its_own_budget(archive: Archive) -> None:
-    """It is longer than that for limits, also for those that wait in the queue for others that wait for a slot."""
+    """It is larger than that for limits, also while queued."""
 
     async def run() -> None:
-        given, _ = turns()
+        given, _ = limiter()
         slot = asyncio.Semaphore(1)
         hanging = await given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(0.01))
         hanging.mark_sent()
@@ -228,10 +228,10 @@ def test_wait_for_a_slot_has_its_own_budget(archive: Archive) -> None:
 
 
 def test_queue_for_limits_is_bounded_by_the_budget() -> None:
-    """Where slots are free, those before wait for limits: that is not what the patience for slots is for."""
+    """With free slots, the budget for limits applies."""
 
     async def run() -> None:
-        given, clock = turns()
+        given, clock = limiter()
         slot = asyncio.Semaphore(5)
         (await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(1))).release()
 
@@ -241,7 +241,7 @@ def test_queue_for_limits_is_bounded_by_the_budget() -> None:
 
         clock.sleep = stopped  # type: ignore[method-assign]
         first = asyncio.create_task(given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(99, 99)))
-        await settled()
+        await settle()
         async with asyncio.timeout(20):
             with pytest.raises(NotNowError) as refused:
                 await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(0.05, 60))
@@ -254,14 +254,14 @@ def test_queue_for_limits_is_bounded_by_the_budget() -> None:
 
 @pytest.mark.parametrize("archive", [FREE, WIDE], ids=["without limits", "with limits"])
 def test_cancelled_wait_reports_that_nothing_was_sent(archive: Archive) -> None:
-    """So that nobody takes it for an archive that does not answer."""
+    """It is not taken for an unresponsive archive."""
 
     async def run() -> None:
-        given, _ = turns()
+        given, _ = limiter()
         slot = asyncio.Semaphore(1)
         hanging = await given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(1))
         waits = asyncio.create_task(given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(60)))
-        await settled()
+        await settle()
         waits.cancel()
         with pytest.raises(asyncio.CancelledError, match=rate_limiter.NOT_SENT):
             await waits
@@ -280,12 +280,12 @@ def test_timed_out_wait_leaves_no_error(for_slot: float | None) -> None:
     async def run() -> None:
         errors: list[dict[str, object]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
-        given, _ = turns()
+        given, _ = limiter()
         slot = asyncio.Semaphore(5)
         first = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         with pytest.raises(NotNowError):
             await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(0.02, for_slot))
-        await settled()
+        await settle()
         first.release()
         assert errors == []
 

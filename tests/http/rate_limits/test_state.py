@@ -1,4 +1,4 @@
-"""Accounts go to text and back, and nothing else is taken for one."""
+"""Serialization of rate-limit states."""
 
 import json
 
@@ -24,7 +24,7 @@ ledgers = st.builds(
 
 @given(ledgers)
 def test_state_round_trips_through_json(ledger: RateLimitState) -> None:
-    """Nothing is lost or rounded."""
+    """Exactly."""
     assert RateLimitState.from_json(ledger.to_json()) == ledger
 
 
@@ -46,14 +46,14 @@ def test_state_round_trips_through_json(ledger: RateLimitState) -> None:
     ],
 )
 def test_invalid_state_is_rejected(field: str, value: object) -> None:
-    """A wrong type, a wild number, a field that nobody knows: none of them becomes an account."""
+    """A wrong type, an out-of-range number, an unknown field."""
     with pytest.raises(InputError):
         RateLimitState.from_json(json.dumps({**json.loads(RateLimitState().to_json()), field: value}))
 
 
 @given(st.text() | st.integers(0, 200).map(lambda n: RateLimitState(waits=3).to_json()[:n]))
 def test_random_text_is_rejected(text: str) -> None:
-    """Any text but a whole account raises InputError, and nothing else."""
+    """Only InputError is raised."""
     if text.rstrip() != RateLimitState(waits=3).to_json().rstrip():
         with pytest.raises(InputError):
             RateLimitState.from_json(text)

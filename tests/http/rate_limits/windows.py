@@ -1,6 +1,6 @@
-"""Requests, counted as servers count them."""
+"""Requests counted as by servers."""
 
 
 def most_within(times: list[float], seconds: float) -> int:
-    """Count as a server with a sliding window does, both ends included: slowly and obviously."""
+    """Count with a sliding window, both ends included, by a simple algorithm."""
     return max(sum(1 for each in times if begin <= each <= begin + seconds) for begin in times)

@@ -59,7 +59,7 @@ def test_totals_equal_table_3() -> None:
 
 
 def test_upstream_log_is_counted(tmp_path: Path) -> None:
-    """Hits, misses and errors by archive; what came from the cache was not asked."""
+    """Hits, misses and errors by archive; cached responses are no requests."""
     told: list[tuple[str, str, UpstreamOutcome, bool]] = [
         ("ia", "http://a.com/", "hit", False),
         ("ia", "http://b.com/", "miss", False),
@@ -104,7 +104,7 @@ def test_access_log_is_counted(tmp_path: Path) -> None:
 
 
 def test_memgator_log_is_counted(tmp_path: Path) -> None:
-    """Lists without mementos and 404 are misses; sleeping archives are counted apart; times are told twice."""
+    """Empty TimeMaps and 404 are misses; dormant archives are counted separately; times are logged twice."""
     log = tmp_path / "memgator.log"
     stamp = "2019/01/16 10:00:00.000001"
     log.write_text(
@@ -150,7 +150,7 @@ def test_matrix_compares_archived_and_requested_pages(tmp_path: Path) -> None:
 
 
 def test_frequent_misses_are_found_in_bounded_memory(tmp_path: Path) -> None:
-    """Of more pages than are remembered, numbers are within the error that is told."""
+    """With more pages than fit, counts are within the reported error."""
     dice = random.Random(3)  # noqa: S311
     wanted = [f"http://h{int(dice.paretovariate(0.6)) % 10**7}.com/" for _ in range(150_000)]
     accesses, true = AccessStats(), Counter(wanted)
@@ -170,7 +170,7 @@ def test_frequent_misses_are_found_in_bounded_memory(tmp_path: Path) -> None:
 
 @given(text=st.binary(max_size=2000))
 def test_arbitrary_bytes_are_accepted_as_log(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever stands in a log is counted or told as a problem."""
+    """Each line is counted or reported as a problem."""
     folder = tmp_path_factory.mktemp("logs")
     log = Path(folder, "x.log")
     log.write_bytes(text)

@@ -1,4 +1,4 @@
-"""The page of logs, looked at in a real browser; every look is shown the fault that it is there for."""
+"""The page of logs in a browser; each check is shown to detect its fault."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ _MATRIX = ((0, 3, 2, 1, 0, 0, 0), (5, 1, 0, 0, 0, 0, 0), *(((0,) * 7,) * 5))
 
 
 def _page(folder: Path) -> str:
-    """Return the page of a log whose archives and addresses have names that nobody should meet."""
+    """Return the page of a log with hostile archive names and URLs."""
     log = folder / "upstream.ndjson"
     answer = {"time": "2026-01-31T12:00:00Z", "endpoint": "timemap", "reason": "routed"}
     rows = [
@@ -35,7 +35,7 @@ def _page(folder: Path) -> str:
 
 @pytest.mark.browser
 def test_page_is_self_contained(browser: Browser, tmp_path: Path) -> None:
-    """Nothing is asked for, nothing is complained about, it fits a phone, and what others wrote is text."""
+    """No requests, no console errors; it fits a phone, and hostile names are text."""
     text = _page(tmp_path)
     with phone_page(browser) as page:
         visit = PageVisit(page, tmp_path / "page.html", text)

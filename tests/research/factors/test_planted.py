@@ -130,7 +130,7 @@ def test_correlations_are_pearson_coefficients(truth: Truth, found: dict[str, An
 
 
 def test_external_data_is_used_only_if_given(truth: Truth, tmp_path: Path) -> None:
-    """Without them three factors are said to be unknown, and where they are had from; what half is known of stays."""
+    """Otherwise three factors are unknown, with the option that provides them; partly known factors stay."""
     done = unlost("report", "--factors", *map(str, truth.folders[:4]), "--json")
     found = json.loads(done.stdout)
     assert {"external links", "rank", "resource size"} <= found["left_out"].keys()
@@ -146,7 +146,7 @@ def test_external_data_is_used_only_if_given(truth: Truth, tmp_path: Path) -> No
 
 @pytest.mark.browser
 def test_page_shows_all_factors_and_models(truth: Truth, page: Page, tmp_path: Path) -> None:
-    """It stands alone, is not wider than a phone, and has a table for each factor and each model."""
+    """It is self-contained, fits a phone, and has a table for each factor and each model."""
     report(truth, tmp_path, "--html", str(tmp_path / "f.html"))
     visit = PageVisit(page, tmp_path / "page.html", (tmp_path / "f.html").read_text())
     assert (visit.faults, visit.external_requests(), visit.overflows(), visit.has_injected_markup()) == (

@@ -11,19 +11,21 @@ from unlost.research import OverlapState
 ARCHIVES = ("a", "b", "c", "d")
 
 
-def truth(pages: int, seed: int) -> dict[str, int]:
-    """Return the sets of archives that hold each page, as `Membership` has them, at random."""
-    dice = random.Random(seed)  # noqa: S311  not for secrets
-    return {f"http://site{number % 7}.example/{number}": dice.randrange(1 << len(ARCHIVES)) for number in range(pages)}
+def random_holdings(pages: int, seed: int) -> dict[str, int]:
+    """Return a random set of archives for each page, as in `ArchiveMembership`."""
+    random_ = random.Random(seed)  # noqa: S311  not for secrets
+    return {
+        f"http://site{number % 7}.example/{number}": random_.randrange(1 << len(ARCHIVES)) for number in range(pages)
+    }
 
 
-def stubs(held: dict[str, int]) -> list[Stub]:
-    """Return archives that hold them: of each page as many copies as the place of the archive says, one a year."""
+def archives_of(holdings: dict[str, int]) -> list[Stub]:
+    """Return archives with these holdings: the n-th archive has n captures of each page, one a year."""
     found = []
     for place, name in enumerate(ARCHIVES):
         copies = [
             Held(uri, f"{2010 + number}0102030405", f"<p>{uri} in {name}".encode())
-            for uri, mask in held.items()
+            for uri, mask in holdings.items()
             if mask >> place & 1
             for number in range(place + 1)
         ]
@@ -31,8 +33,8 @@ def stubs(held: dict[str, int]) -> list[Stub]:
     return found
 
 
-def begun(path: Path, uris: Iterable[str], seed: int = 0, sample: int | None = None) -> OverlapState:
-    """Return a state with these pages."""
+def open_state(path: Path, uris: Iterable[str], seed: int = 0, sample: int | None = None) -> OverlapState:
+    """Open a state, and add these pages if it is new."""
     state = OverlapState(path)
     if state.plan() is None:
         state.begin(dict, ((addresses.key(uri), uri.encode()) for uri in uris), seed, sample)

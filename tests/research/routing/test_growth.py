@@ -1,4 +1,4 @@
-"""Growth: an index cut by dates, against cutting by hand, and what each part makes."""
+"""Growth: an index split by dates, and the size of each slice."""
 
 from pathlib import Path
 
@@ -20,32 +20,32 @@ from unlost.statistics import fit_power_curve
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """Write a made-up index of 400 captures, compressed."""
+    """Write a compressed synthetic index of 400 captures."""
     path = tmp_path / "a.cdxj.gz"
     write_synthetic_index(SynthIndexOptions(400, seed=5), path, Problems())
     return path
 
 
 def rows(index: Path) -> list[tuple[str, str]]:
-    """Return key and date of each row, read plainly."""
+    """Return key and date of each row."""
     import gzip
 
     with gzip.open(index, "rt") as lines:
         return [(line.split(" ")[0], line.split(" ")[1]) for line in lines]
 
 
-def test_a_part_for_each_year(tmp_path: Path, index: Path) -> None:
-    """Each has the rows of its year, in order, and none is lost."""
+def test_slices_by_year_have_all_rows(tmp_path: Path, index: Path) -> None:
+    """In order."""
     parts = slice_index([index], tmp_path, Problems())
     assert [each.name for each in parts] == sorted({date[:4] for _, date in rows(index)})
     for each in parts:
-        wanted = [key for key, date in rows(index) if date[:4] == each.name]
-        assert [line.split(" ")[0] for line in each.path.read_text().splitlines()] == wanted
-        assert each.rows == len(wanted)
+        expected = [key for key, date in rows(index) if date[:4] == each.name]
+        assert [line.split(" ")[0] for line in each.path.read_text().splitlines()] == expected
+        assert each.rows == len(expected)
 
 
-def test_equal_parts_follow_each_other(tmp_path: Path, index: Path) -> None:
-    """Parts of about as many rows, no day in two of them, the oldest first."""
+def test_slices_of_equal_size_are_consecutive(tmp_path: Path, index: Path) -> None:
+    """About as many rows in each, no day in two, the oldest first."""
     parts = slice_index([index], tmp_path, Problems(), parts=4)
     assert len(parts) == 4
     assert sum(each.rows for each in parts) == 400
@@ -54,8 +54,8 @@ def test_equal_parts_follow_each_other(tmp_path: Path, index: Path) -> None:
     assert ends == sorted(ends)
 
 
-def test_headers_stay_and_rows_without_dates_are_counted(tmp_path: Path) -> None:
-    """A line about columns is in every part; a bad date is told; what cannot be cut is refused."""
+def test_slices_have_headers_and_count_bad_dates(tmp_path: Path) -> None:
+    """Input without dates is rejected."""
     index = tmp_path / "a.cdx"
     row = "com,a)/ {} http://a.com/ text/html 200 AB - - 7 0 a.warc.gz"
     dates = ("20100101000000", "2010", "x" * 14, "20110101000000")
@@ -77,8 +77,8 @@ def test_headers_stay_and_rows_without_dates_are_counted(tmp_path: Path) -> None
         slice_index([undated], tmp_path, Problems())
 
 
-def test_every_point_against_sets(index: Path) -> None:
-    """Captures, addresses and keys of each year alone, and of all years up to it."""
+def test_growth_points_equal_counts_of_sets(index: Path) -> None:
+    """Captures, URLs and keys of each year, and of all years up to it."""
     found = measure_growth([index], list_configurations([(1, 1)], policies=["HxP1", "DDom"]))
     known = rows(index)
     for point in found.points:
@@ -101,8 +101,8 @@ def test_every_point_against_sets(index: Path) -> None:
     assert found.linearity("policy HxP1") is not None
 
 
-def test_fits_recover_what_made_the_points() -> None:
-    """The first paper's own K and β; a straight line; nothing of one place."""
+def test_fits_recover_known_parameters() -> None:
+    """Heaps' law with K and β of the first paper; a line; nothing for a single point."""
     points = [(float(x), 2.686 * x**0.911) for x in (1e6, 1e7, 1.7e9)]
     assert points[-1][1] == pytest.approx(0.69e9, rel=0.01)  # as its text has it
     curve = fit_power_curve(points)

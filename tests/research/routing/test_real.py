@@ -1,4 +1,4 @@
-"""Real addresses: no policy, no pair of weights and no filter denies what is held."""
+"""Real URLs: no policy, weights or filter has a false negative."""
 
 import gzip
 import random
@@ -13,14 +13,14 @@ from unlost.uri import POLICIES
 
 
 @pytest.mark.real_data
-def test_nothing_that_is_held_is_denied(tmp_path: Path) -> None:
-    """Of links, every fourth held: keys order as they must, and the exact policy alone is always right."""
+def test_real_urls_have_no_false_negatives(tmp_path: Path) -> None:
+    """Every fourth link is archived; policies order as expected, and the exact policy is always right."""
     with gzip.open(DATA / "urls" / "reddit2013-links.tsv.gz", "rt", encoding="utf-8", newline="\n") as lines:
         urls = [line.rstrip("\n").split("\t")[2] for line in islice(lines, 0, None, 20)]
     index, queries = tmp_path / "held.txt", tmp_path / "asked.txt"
     index.write_text("".join(f"{url}\n" for url in urls[::4]))
-    asked = random.Random(1).sample(urls, 6000)  # noqa: S311  not a secret
-    queries.write_text("".join(f"{url}\n" for url in asked))
+    queried = random.Random(1).sample(urls, 6000)  # noqa: S311  not a secret
+    queries.write_text("".join(f"{url}\n" for url in queried))
     found = evaluate_index([index], [queries], list_configurations(WEIGHT_PAIRS, [1, 8], policies=POLICIES))
     assert found.false_negatives == []
     assert all(one.recall.value == 1.0 for one in found.results)

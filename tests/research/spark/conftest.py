@@ -1,4 +1,4 @@
-"""One cluster for all tests, since it takes long to begin."""
+"""One Spark cluster for all tests, since it starts slowly."""
 
 import random
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ MASTER = "local-cluster[2,1,1024]"
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[SparkEngine]:
-    """Give a cluster of two executors, whose results are cut into several parts."""
+    """Return a cluster of two executors with several partitions."""
     conf = {
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.task.maxFailures": "2",
@@ -32,7 +32,7 @@ def engine() -> Iterator[SparkEngine]:
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of indexes: some sorted, some not, one with lines of all kinds."""
+    """Return a folder of indexes: sorted, unsorted, and one with unusual lines."""
     folder = tmp_path_factory.mktemp("index")
     whole = folder.parent / f"{folder.name}.cdxj"
     write_synthetic_index(SynthIndexOptions(lines=8000), whole, Problems())
@@ -47,5 +47,5 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def local_files(folder: Path) -> list[Path]:
-    """Return the files of a folder, for one machine."""
+    """Return the files of a folder, for a single machine."""
     return sorted(folder.iterdir())

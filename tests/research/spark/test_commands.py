@@ -1,4 +1,4 @@
-"""Commands with `--engine spark`, from what is typed to the files that are there then, beside one machine's."""
+"""Commands with `--engine spark`, compared with a single machine."""
 
 import gzip
 import json
@@ -31,26 +31,26 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def _day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every file be made on the same day."""
+def _fixed_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every file the same date."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1704067200")
 
 
 @pytest.fixture
 def run(engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Give what runs commands; those for a cluster find it there already, and leave it there."""
+    """Return a function that runs commands on the existing cluster."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     del engine
 
-    def command(*arguments: str | Path, there: bool = False) -> Result:
-        return CliRunner().invoke(app, [*map(str, arguments), *(ON_CLUSTER if there else ())])
+    def command(*arguments: str | Path, on_cluster: bool = False) -> Result:
+        return CliRunner().invoke(app, [*map(str, arguments), *(ON_CLUSTER if on_cluster else ())])
 
     return command
 
 
 @pytest.fixture(scope="module")
 def folders(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the same indexes, some compressed, some in a folder of the folder."""
+    """Return the same indexes, some compressed, some in subfolders."""
     folder = tmp_path_factory.mktemp("folders")
     (folder / "deep" / "deeper").mkdir(parents=True)
     for number, file in enumerate(local_files(index)):
@@ -69,26 +69,26 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_files_are_the_same(run: Run, index: Path, folders: Path, tmp_path: Path, name: str) -> None:
-    """A folder with folders, gzip and plain, gives the file that its indexes give, and the code of its bad line."""
+def test_cluster_output_equals_local_output(run: Run, index: Path, folders: Path, tmp_path: Path, name: str) -> None:
+    """For a folder with subfolders, plain and gzip; the exit code reports its bad line."""
     files = sorted(path for path in folders.rglob("*") if path.is_file())
     assert len(files) == len(local_files(index))
     here = run(*COMMANDS[name], *files, "-o", tmp_path / "here")
-    there = run(*COMMANDS[name], folders, "-o", tmp_path / "there", there=True)
+    there = run(*COMMANDS[name], folders, "-o", tmp_path / "there", on_cluster=True)
     assert (here.exit_code, there.exit_code) == (5, 5), (here.output, there.output)
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     assert "bad-row" in there.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "there"]
 
 
-def test_names_may_be_patterns_and_addresses(run: Run, index: Path, tmp_path: Path) -> None:
-    """`*`, `file://`, and a mount of another file system of Spark's: the map is that of the same files here.
+def test_inputs_are_patterns_and_urls(run: Run, index: Path, tmp_path: Path) -> None:
+    """`*`, `file://` and viewfs.
 
-    Only digests are of files that can be read here: the header lacks them where one cannot.
+    The header has digests only of local files.
     """
     run("map", "build", *sorted(index.glob("part-*")), "-o", tmp_path / "here")
     for name in (f"{index}/part-*.cdxj", f"file://{index}/part-[0-3].cdxj", f"viewfs://store/all{index}/part-*.cdxj"):
-        done = run("map", "build", name, "-o", tmp_path / "there", there=True)
+        done = run("map", "build", name, "-o", tmp_path / "there", on_cluster=True)
         assert done.exit_code == 0, (name, done.output, done.exception)
         made = (tmp_path / "here").read_bytes()
         if name.startswith("viewfs:"):
@@ -97,76 +97,77 @@ def test_names_may_be_patterns_and_addresses(run: Run, index: Path, tmp_path: Pa
         assert (tmp_path / "there").read_bytes() == made, name
 
 
-def test_addresses_that_spark_cannot_reach_are_told(run: Run, tmp_path: Path) -> None:
-    """A file that is not there, and a store whose files of Java are missing, with what brings them."""
+def test_unreachable_inputs_are_reported(run: Run, tmp_path: Path) -> None:
+    """A missing file, and a store without its Java client, with a hint."""
     for name, message in (("viewfs://store/all/none/x.cdxj", "x.cdxj"), ("s3a://bucket/cdx/", "hadoop-aws")):
-        done = run("map", "build", name, "-o", tmp_path / "there", there=True)
+        done = run("map", "build", name, "-o", tmp_path / "there", on_cluster=True)
         assert message in str(done.exception), (done.exception, done.output)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_file_is_named(run: Run, index: Path, tmp_path: Path) -> None:
-    """Half a compressed index is an error with its name, not a map of half of it."""
+def test_damaged_file_is_rejected(run: Run, index: Path, tmp_path: Path) -> None:
+    """No map of the readable half is written."""
     (tmp_path / "half.cdxj.gz").write_bytes(gzip.compress((index / "part-0.cdxj").read_bytes())[:-3000])
-    done = run("map", "build", tmp_path / "half.cdxj.gz", "-o", tmp_path / "there", there=True)
+    done = run("map", "build", tmp_path / "half.cdxj.gz", "-o", tmp_path / "there", on_cluster=True)
     assert isinstance(done.exception, InputError), done.exception
     assert "half.cdxj.gz" in str(done.exception)
     assert not (tmp_path / "there").exists()
 
 
-def test_maps_are_merged_and_compacted(run: Run, index: Path, tmp_path: Path) -> None:
-    """What was built on a cluster is merged and compacted there, and nobody sees the difference."""
+def test_merge_and_compact_equal_local_output(run: Run, index: Path, tmp_path: Path) -> None:
+    """Byte for byte."""
     files = local_files(index)
     for number, some in enumerate((files[:3], files[3:])):
         run("map", "build", *some, "-o", tmp_path / f"{number}.ukvs")
     maps = [tmp_path / "0.ukvs", tmp_path / "1.ukvs"]
     for place in ("here", "there"):
         is_there = place == "there"
-        assert run("map", "merge", *maps, "-o", tmp_path / f"{place}.ukvs", there=is_there).exit_code == 0
-        done = run("map", "compact", tmp_path / f"{place}.ukvs", "-o", tmp_path / f"{place}.less", there=is_there)
+        assert run("map", "merge", *maps, "-o", tmp_path / f"{place}.ukvs", on_cluster=is_there).exit_code == 0
+        done = run("map", "compact", tmp_path / f"{place}.ukvs", "-o", tmp_path / f"{place}.less", on_cluster=is_there)
         assert done.exit_code == 0, done.output
     assert (tmp_path / "there.ukvs").read_bytes() == (tmp_path / "here.ukvs").read_bytes()
     assert (tmp_path / "there.less").read_bytes() == (tmp_path / "here.less").read_bytes()
 
 
-def test_parquet_is_described(run: Run, tmp_path: Path) -> None:
-    """Statistics of a table whose columns have names of their own, with the report in a folder."""
+def test_statistics_of_parquet_columns(run: Run, tmp_path: Path) -> None:
+    """With named columns, and a report folder."""
     table = pa.table({"address": ["http://a.example/b", "http://a.example/c"], "day": ["20200102030405"] * 2})
     (tmp_path / "table" / "year=2020").mkdir(parents=True)
     parquet.write_table(table, tmp_path / "table" / "year=2020" / "part.parquet")
     columns = ("--columns", "url=address,date=day")
-    done = run("stats", tmp_path / "table", *columns, "--json", "-o", tmp_path / "report", there=True)
+    done = run("stats", tmp_path / "table", *columns, "--json", "-o", tmp_path / "report", on_cluster=True)
     assert done.exit_code == 0, (done.output, done.exception)
-    told = json.loads(done.stdout)
-    assert (told["mementos"], told["uri_rs"], told["hosts"], told["first"]) == (2, 2, 1, "20200102030405")
+    result = json.loads(done.stdout)
+    assert (result["mementos"], result["uri_rs"], result["hosts"], result["first"]) == (2, 2, 1, "20200102030405")
     assert (tmp_path / "report" / "index.html").exists()
-    refused = run("stats", tmp_path / "table", "--columns", "url=a,url=b", there=True)
-    assert "once for each" in str(refused.exception)
+    invalid = run("stats", tmp_path / "table", "--columns", "url=a,url=b", on_cluster=True)
+    assert "once for each" in str(invalid.exception)
 
 
-def test_stats_of_a_log_or_with_estimates_are_refused(run: Run, index: Path) -> None:
-    """A cluster needs no estimates, and says so before it begins."""
-    assert "counts exactly" in str(run("stats", index, "--estimate", there=True).exception)
-    assert "leave --engine spark out" in str(run("evaluate", "--index", index, "--by", "year", there=True).exception)
+def test_unsupported_options_are_rejected(run: Run, index: Path) -> None:
+    """Estimates, and growth."""
+    assert "counts exactly" in str(run("stats", index, "--estimate", on_cluster=True).exception)
+    growth = run("evaluate", "--index", index, "--by", "year", on_cluster=True)
+    assert "leave --engine spark out" in str(growth.exception)
 
 
-def test_evaluations_are_the_same(run: Run, index: Path, tmp_path: Path) -> None:
-    """Maps, profiles and filters that a cluster made of an index answer as those of one machine, line for line."""
+def test_evaluation_equals_local_evaluation(run: Run, index: Path, tmp_path: Path) -> None:
+    """Maps, profiles and filters, line for line."""
     queries = tmp_path / "queries"
     urls = [json.loads(line.partition(b"{")[1] + line.partition(b"{")[2])["url"]
             for line in (index / "part-1.cdxj").read_bytes().splitlines()[:200]]  # fmt: skip
     queries.write_text("".join(f"{url}\n" for url in [*urls, "http://nowhere.example/"]))
-    tried = ("--queries", queries, "--policies", "H3P1", "--weights", "1,1", "--bits", "4", "--json")
+    options = ("--queries", queries, "--policies", "H3P1", "--weights", "1,1", "--bits", "4", "--json")
     indexes = [argument for file in local_files(index) for argument in ("--index", file)]
-    here, there = run("evaluate", *indexes, *tried), run("evaluate", "--index", index, *tried, there=True)
+    here, there = run("evaluate", *indexes, *options), run("evaluate", "--index", index, *options, on_cluster=True)
     assert here.exit_code == there.exit_code == 5, there.output
     assert there.stdout == here.stdout
     assert len(there.stdout.splitlines()) == 4
 
 
-def test_a_setting_that_is_refused_keeps_its_secret(run: Run, index: Path, tmp_path: Path) -> None:
-    """The name of a setting is told, not its value."""
-    done = run("map", "build", index, "-o", tmp_path / "m", "--spark-conf", "fs.s3a.secret.key=hush", there=True)
+def test_rejected_setting_does_not_reveal_its_value(run: Run, index: Path, tmp_path: Path) -> None:
+    """Only its name."""
+    done = run("map", "build", index, "-o", tmp_path / "m", "--spark-conf", "fs.s3a.secret.key=hush", on_cluster=True)
     assert "fs.s3a.secret.key" in str(done.exception)
     assert "hush" not in str(done.exception)
 
@@ -182,8 +183,8 @@ def _process(*arguments: str | Path, temporary: Path) -> "subprocess.Popen[str]"
 
 
 @pytest.mark.long
-def test_an_executor_out_of_memory_is_told(tmp_path: Path) -> None:
-    """A line that no executor has room for ends with what to do, and nothing is written."""
+def test_executor_out_of_memory_is_reported(tmp_path: Path) -> None:
+    """With a hint, and nothing is written."""
     index = tmp_path / "index"
     index.mkdir()
     with (index / "endless.cdxj").open("wb") as file:
@@ -195,13 +196,13 @@ def test_an_executor_out_of_memory_is_told(tmp_path: Path) -> None:
     settings = ("--spark-conf", "spark.task.maxFailures=1", "--spark-conf", "spark.executor.memory=480m")
     cluster = ("--master", "local-cluster[1,1,480]", *settings)
     process = _process("map", "build", index, "-o", tmp_path / "map", *cluster, temporary=temporary)
-    _, told = process.communicate(timeout=300)
-    assert (process.returncode, "spark.executor.memory" in told) == (4, True), told
+    _, stderr = process.communicate(timeout=300)
+    assert (process.returncode, "spark.executor.memory" in stderr) == (4, True), stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "tmp"]
 
 
-def test_who_presses_ctrl_c_is_left_with_nothing(index: Path, tmp_path: Path) -> None:
-    """The work of a cluster ends with 130, and there is no file."""
+def test_interruption_leaves_no_files(index: Path, tmp_path: Path) -> None:
+    """The exit code is 130."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     process = _process("map", "build", index, "-o", tmp_path / "map", "--master", "local[1]", temporary=temporary)
@@ -210,8 +211,8 @@ def test_who_presses_ctrl_c_is_left_with_nothing(index: Path, tmp_path: Path) ->
         while process.poll() is None and not list(temporary.glob("unlost-spark-*")):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130, told
+    assert process.returncode == 130, stderr
     assert not (tmp_path / "map").exists()

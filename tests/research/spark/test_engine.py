@@ -1,4 +1,4 @@
-"""Work on a cluster of two machines, against the same on one: the same bytes, whatever is lost on the way."""
+"""A cluster of two machines produces the same bytes as one, whatever fails."""
 
 import socket
 import sys
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from tests.research.spark.conftest import local_files
-from tests.research.spark.dying import Dying
+from tests.research.spark.killing_tasks import KillingTask
 from unlost.cli import build
 from unlost.cli import filter as filter_command
 from unlost.errors import ClusterError, InputError, UsageError
@@ -55,8 +55,8 @@ pytestmark = pytest.mark.spark
     ],
     ids=["plain", "year", "compacted"],
 )
-def test_maps_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path, options: MapOptions) -> None:
-    """A map of many files, sorted and not, is the same from a cluster, and so is what is said of their lines."""
+def test_map_equals_local_map(engine: SparkEngine, index: Path, tmp_path: Path, options: MapOptions) -> None:
+    """Of sorted and unsorted files, and so do the counts."""
     here = build_map(local_files(index), tmp_path / "here", options)
     there = maps.build_map(engine, [index], tmp_path / "there", options)
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
@@ -65,8 +65,8 @@ def test_maps_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path, opt
     assert here.problems.counts == {"bad-row": 1}
 
 
-def test_maps_are_merged_and_compacted_the_same(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
-    """Compacting in two steps, and merging with lines that speak for every part, give the same bytes."""
+def test_merge_and_compact_equal_local_output(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
+    """In two steps, and with wildcards that cover every partition."""
     files = local_files(index)
     build_map(files[:3], tmp_path / "a.ukvs", MapOptions(name="A"))
     build_map(files[3:], tmp_path / "b.ukvs", MapOptions(name="B", host_weight=0.5, path_weight=0.5))
@@ -86,8 +86,8 @@ def test_maps_are_merged_and_compacted_the_same(engine: SparkEngine, index: Path
     assert here.dropped > 0
 
 
-def test_profiles_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
-    """Profiles of policies of all kinds are the same, also where keys are wider than a domain."""
+def test_profiles_equal_local_profiles(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
+    """Of all kinds of policies, also with keys wider than a domain."""
     policies = ("H1P0", "H3P1", "DSub", "URIR")
     for place in ("here", "there"):
         (tmp_path / place).mkdir()
@@ -101,22 +101,22 @@ def test_profiles_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path)
     assert (there, problems[1].counts) == (here, problems[0].counts)
 
 
-class _Watched(SparkEngine):
-    """An engine that knows in how many parts each result was. parts_made: of each stage that merged."""
+class _RecordingEngine(SparkEngine):
+    """An engine that records the number of partitions of each merged stage."""
 
     parts_made: list[int]
 
     def merge(
         self, stage: SparkStage, cut: Callable[[PartialRow], Iterator[PartialRow]], parts: int, work: PartTask
     ) -> SparkStage:
-        """Do as the engine does."""
+        """Merge and record."""
         merged = super().merge(stage, cut, parts, work)
         self.parts_made.append(len({row.part for row in merged.rows()}))
         return merged
 
 
-def test_the_largest_host_of_a_profile_is_shared(engine: SparkEngine, tmp_path: Path) -> None:
-    """Where one host is all there is, its profile is made in several parts, and is the same to the last port."""
+def test_largest_host_of_a_profile_is_partitioned(engine: SparkEngine, tmp_path: Path) -> None:
+    """The profile is the same, also its ports."""
     folder = tmp_path / "index"
     folder.mkdir()
     for part in range(4):
@@ -127,7 +127,7 @@ def test_the_largest_host_of_a_profile_is_shared(engine: SparkEngine, tmp_path: 
             for port in ("", ":81", ":8080")[: 1 + page % 3]
         ]
         (folder / f"{part}.cdxj").write_text("".join(lines))
-    watched = _Watched(engine.session, engine.parts)
+    watched = _RecordingEngine(engine.session, engine.parts)
     watched.parts_made = []
     policies = ("H1P0", "H2P0", "HxP2", "HxPx", "DDom", "DPth", "DIni", "URIR")
     outputs = [{policy: tmp_path / f"{place}-{policy}" for policy in policies} for place in ("here", "there")]
@@ -140,8 +140,8 @@ def test_the_largest_host_of_a_profile_is_shared(engine: SparkEngine, tmp_path: 
     assert watched.parts_made == [5]
 
 
-def test_filters_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
-    """A filter is the same; so is one of nothing."""
+def test_filter_equals_local_filter(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
+    """Also an empty one."""
     options = FilterOptions(bits=6, key="urir", status=frozenset({"200"}))
     here = build_filter(local_files(index), tmp_path / "here", options)
     there = filters.build_filter(engine, [index], tmp_path / "there", options)
@@ -153,8 +153,8 @@ def test_filters_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path) 
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_parquet_is_read_by_its_columns(engine: SparkEngine, tmp_path: Path) -> None:
-    """Rows of Common Crawl's columns make the map that their index would."""
+def test_parquet_columns_are_read(engine: SparkEngine, tmp_path: Path) -> None:
+    """Rows of Common Crawl give the map of their index."""
     rows = [
         ("com,example)/a", "http://example.com/a", "2024-01-02T03:04:05", "text/html", 200),
         ("com,example)/b?q=1", "https://example.com/b?q=1", "2023-01-02T03:04:05", None, 404),
@@ -192,25 +192,25 @@ def test_parquet_is_read_by_its_columns(engine: SparkEngine, tmp_path: Path) -> 
     assert not (tmp_path / "n").exists()
 
 
-def test_an_executor_that_is_killed_changes_nothing(
+def test_killed_executor_does_not_change_the_map(
     engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a lost machine had done is done again by others, and the map is the same."""
+    """Its work is repeated by others."""
     mark = tmp_path / "killed"
     counting = maps.CountSplits
-    monkeypatch.setattr(maps, "CountSplits", lambda *wanted: Dying(counting(*wanted), mark))
+    monkeypatch.setattr(maps, "CountSplits", lambda *wanted: KillingTask(counting(*wanted), mark))
     maps.build_map(engine, [index], tmp_path / "there")
     build_map(local_files(index), tmp_path / "here")
     assert mark.exists()
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_executors_that_are_always_lost_are_told(
+def test_repeatedly_killed_executors_are_reported(
     engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Machines that die whenever they try leave no map, and whoever asked hears of memory; the next one works."""
+    """With a hint at memory, and no map; the next build works."""
     counting = maps.CountSplits
-    monkeypatch.setattr(maps, "CountSplits", lambda *wanted: Dying(counting(*wanted), None))
+    monkeypatch.setattr(maps, "CountSplits", lambda *wanted: KillingTask(counting(*wanted), None))
     with pytest.raises(ClusterError, match="memory"):
         maps.build_map(engine, [index / "odd.cdxj"], tmp_path / "there")
     assert list(tmp_path.iterdir()) == []
@@ -220,8 +220,8 @@ def test_executors_that_are_always_lost_are_told(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
-    """Files that are not there, not sorted as promised, or no lists of lines are errors with their names."""
+def test_unreadable_inputs_are_rejected(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
+    """Missing, unsorted or unknown files: errors with their names, and no output."""
     output = tmp_path / "map"
     build = partial(maps.build_map, engine)
     with pytest.raises(InputError, match=r"nothing\.cdxj.*no such file"):
@@ -237,8 +237,8 @@ def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: SparkEngine, ind
     assert sorted(path.name for path in tmp_path.iterdir()) == ["unsorted.ukvs", "x.warc"]
 
 
-def test_a_truncated_map_is_refused(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
-    """By the size that its header declares; a map in parts is whole if all of its parts are there."""
+def test_truncated_map_is_rejected(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
+    """By the size in its header; a map in partitions is complete if all are there."""
     whole, cut, output = tmp_path / "whole.ukvs", tmp_path / "cut.ukvs", tmp_path / "output"
     build_map(local_files(index), whole)
     lines = whole.read_bytes().splitlines(keepends=True)
@@ -261,10 +261,10 @@ def test_a_truncated_map_is_refused(engine: SparkEngine, index: Path, tmp_path: 
     assert output.read_bytes() == (tmp_path / "expected").read_bytes()
 
 
-def test_files_that_vanish_are_told(
+def test_vanished_file_is_reported(
     engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is gone between the listing and the reading is an error, not a map without it."""
+    """A file that is removed between listing and reading is an error."""
     going = tmp_path / "going.cdxj"
     going.write_bytes((index / "part-1.cdxj").read_bytes())
     reading = spark_engine.read_inputs
@@ -280,8 +280,8 @@ def test_files_that_vanish_are_told(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_master_that_is_not_there_is_told_at_once() -> None:
-    """Nobody waits for a cluster that takes no connection."""
+def test_unreachable_master_is_reported_at_once() -> None:
+    """Also an invalid URL."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -292,8 +292,8 @@ def test_a_master_that_is_not_there_is_told_at_once() -> None:
             pass
 
 
-def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without PySpark nothing else of unlost is touched, and one line says how to get it."""
+def test_missing_pyspark_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs it."""
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(UsageError, match=r"pip install 'unlost\[spark\]'"), spark_session("local[1]"):
         pass
@@ -313,18 +313,18 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyP
     ],
 )
 @pytest.mark.parametrize("command", [build, filter_command.build], ids=["map", "filter"])
-def test_options_that_do_not_go_together_are_refused(
+def test_invalid_combinations_of_options_are_rejected(
     tmp_path: Path, command: click.Command, options: list[str], message: str
 ) -> None:
-    """Before any work, and before Spark is begun."""
+    """Before Spark starts."""
     arguments = ["index.cdxj", "-o", str(tmp_path / "output"), *options]
     result = CliRunner().invoke(command, arguments, help_option_names=["-h", "--help"])
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)
 
 
-def test_partial_input_is_refused_by_the_library(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
-    """It would be ignored: Spark reads a damaged file whole or not at all."""
+def test_allow_partial_is_rejected(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
+    """Spark reads a damaged file completely or not at all."""
     with pytest.raises(UsageError, match="not supported"):
         maps.build_map(engine, [index], tmp_path / "map", MapOptions(allow_partial=True))
     with pytest.raises(UsageError, match="not supported"):

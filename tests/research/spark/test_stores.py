@@ -1,6 +1,6 @@
-"""Work on what lies in a store beyond a network, read by Hadoop's own client: the same bytes, or an error, nothing.
+"""Inputs in an object store, read by Hadoop's client: the same bytes as local files, or an error.
 
-The store is a server of the tests, since none of the real ones can be had here.
+The store is a server of the tests.
 """
 
 import gzip
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def store(tmp_path: Path, index: Path) -> Iterator[Store]:
-    """Give a store with a folder of indexes: some compressed, some in folders of it, with names that need care."""
+    """Return a store with a folder of indexes: some compressed, some in subfolders, with names to escape."""
     files = tmp_path / "store" / "cdx [a]" / "deep"
     files.mkdir(parents=True)
     for number, file in enumerate(local_files(index)):
@@ -46,14 +46,14 @@ def _read(store: Store) -> set[str]:
 
 @pytest.fixture
 def folder(store: Store) -> str:
-    """Give the address of that folder, as patterns have it."""
+    """Return the URL of that folder, as a pattern."""
     return rf"{store.address}/cdx \[a\]"
 
 
-def test_indexes_of_a_store_make_the_same(
+def test_indexes_in_a_store_give_the_same_output(
     engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path
 ) -> None:
-    """A folder with folders, gzip and plain, some files in several pieces, makes what its files make here."""
+    """Subfolders, plain and gzip, large ones in several splits."""
     options = MapOptions(host_weight=1, path_weight=0.5)
     build_map(local_files(index), tmp_path / "here", options)
     report = maps.build_map(engine, [folder], tmp_path / "there", options)
@@ -69,10 +69,10 @@ def test_indexes_of_a_store_make_the_same(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_maps_of_a_store_are_merged_and_compacted(
+def test_maps_in_a_store_are_merged_and_compacted(
     engine: SparkEngine, store: Store, index: Path, tmp_path: Path
 ) -> None:
-    """What lies there is no index only."""
+    """As local ones."""
     sources = [store.folder / f"{number}.ukvs" for number in range(2)]
     for number, source in enumerate(sources):
         build_map(local_files(index)[number::2], source)
@@ -85,10 +85,8 @@ def test_maps_of_a_store_are_merged_and_compacted(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_a_table_of_a_store_is_read_by_its_columns(
-    engine: SparkEngine, store: Store, index: Path, tmp_path: Path
-) -> None:
-    """Parquet, which is read from its end and in places, makes the map of the lines that its rows were."""
+def test_parquet_in_a_store_is_read(engine: SparkEngine, store: Store, index: Path, tmp_path: Path) -> None:
+    """From its end and with seeks; the map is that of its rows."""
     lines = (index / "part-1.cdxj").read_text().splitlines()[:500]
     rows = [(line.split(" ")[1], json.loads(line[line.index("{") :])) for line in lines]
     table = pa.table({"address": [row["url"] for _, row in rows], "day": [date for date, _ in rows]})
@@ -103,7 +101,7 @@ def test_a_table_of_a_store_is_read_by_its_columns(
 
 
 def _after_listing(monkeypatch: pytest.MonkeyPatch, event: Callable[[], object]) -> None:
-    """Have something happen when it is known what there is, and nothing of it was counted."""
+    """Call a function after listing and before reading."""
     reading = spark_engine.read_inputs
 
     def read(*wanted: object) -> object:
@@ -114,20 +112,20 @@ def _after_listing(monkeypatch: pytest.MonkeyPatch, event: Callable[[], object])
     monkeypatch.setattr(maps, "read_inputs", read)
 
 
-def test_a_file_of_a_store_that_vanishes_is_named(
+def test_vanished_file_in_a_store_is_reported(
     engine: SparkEngine, store: Store, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is an error, not a map without it."""
+    """No map without it is written."""
     _after_listing(monkeypatch, (store.folder / "cdx [a]" / "part-0.cdxj.gz").unlink)
     with pytest.raises(InputError, match=r"part-0\.cdxj\.gz: vanished"):
         maps.build_map(engine, [folder], tmp_path / "there")
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_a_store_that_goes_away_midway_leaves_nothing(
+def test_failing_store_leaves_no_output(
     engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half a file is none: it is told, nothing is written, and when the store is back the same call makes the map."""
+    """The error is reported, and the same call works when the store is back."""
 
     def break_soon() -> None:
         store.is_breaking = True
@@ -147,8 +145,8 @@ def test_a_store_that_goes_away_midway_leaves_nothing(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_what_is_not_in_a_store_is_told(engine: SparkEngine, store: Store, tmp_path: Path) -> None:
-    """A name that is not there, and a folder with nothing in it."""
+def test_missing_files_in_a_store_are_reported(engine: SparkEngine, store: Store, tmp_path: Path) -> None:
+    """A missing name, and an empty folder."""
     (store.folder / "empty").mkdir()
     for name, message in (("none.cdxj", "none.cdxj: cannot be read: no such file"), ("empty", "no files there")):
         with pytest.raises(InputError, match=message):
@@ -156,65 +154,65 @@ def test_what_is_not_in_a_store_is_told(engine: SparkEngine, store: Store, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-@pytest.mark.long  # test_keeping.py does the same in a folder
-def test_what_was_read_is_kept_in_a_store(
+@pytest.mark.long  # test_checkpoints.py does the same in a folder
+def test_checkpoint_in_a_store_is_resumed(
     engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All machines reach it: the same command goes on behind what was read."""
-    keeping = SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, f"{store.address}/kept"))
+    """All machines can read it."""
+    checkpointing = SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, f"{store.address}/kept"))
 
-    def gives_up(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ClusterError("no memory")
 
     with monkeypatch.context() as patched:
-        patched.setattr(maps, "write_parts", gives_up)
+        patched.setattr(maps, "write_parts", fail)
         with pytest.raises(ClusterError, match="no memory"):
-            maps.build_map(keeping, [folder], tmp_path / "there")
+            maps.build_map(checkpointing, [folder], tmp_path / "there")
     assert len(list((store.folder / "kept").glob("unlost-*/_SUCCESS"))) == 1
     store.reads.clear()
-    maps.build_map(keeping, [folder], tmp_path / "there")
+    maps.build_map(checkpointing, [folder], tmp_path / "there")
     build_map(local_files(index), tmp_path / "here")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     heads = {read for read in store.reads if "/cdx" in read.name}
-    assert {read.offset for read in heads} == {0}, "of indexes only the first lines were looked at"
+    assert {read.offset for read in heads} == {0}, "only the first lines of indexes are read"
     assert any(read.name.endswith(".parquet") for read in store.reads)
-    assert keeping.checkpoints is not None
-    keeping.checkpoints.delete()
+    assert checkpointing.checkpoints is not None
+    checkpointing.checkpoints.delete()
     assert list((store.folder / "kept").iterdir()) == []
 
 
-def test_reading_goes_on_behind_the_files_that_were_read(
+def test_checkpoint_ranges_limit_repeated_reads(
     engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that breaks in the middle costs what was read of the files that were being read, not the others."""
-    keeping = SparkEngine(
+    """A failing store costs only the files that were being read."""
+    checkpointing = SparkEngine(
         engine.session, engine.parts, CheckpointStore(engine.session, str(tmp_path / "kept"), range_bytes=1)
     )
-    keep, legs = CheckpointStore.load_or_compute, []
+    load, ranges = CheckpointStore.load_or_compute, []
     done: set[str] = set()
 
-    def then_break(self: CheckpointStore, frame: DataFrame, leg: CheckpointRange) -> DataFrame:
-        found = keep(self, frame, leg)
-        legs.append(leg)
-        if len(legs) == 2:
+    def fail_after_two(self: CheckpointStore, frame: DataFrame, range_: CheckpointRange) -> DataFrame:
+        found = load(self, frame, range_)
+        ranges.append(range_)
+        if len(ranges) == 2:
             done.update(name for name, times in Counter(read.name for read in store.reads).items() if times > 1)
             store.is_breaking = True
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(CheckpointStore, "load_or_compute", then_break)
+        patched.setattr(CheckpointStore, "load_or_compute", fail_after_two)
         with pytest.raises(UnlostError, match=r"/cdx.*(cannot be reached|cannot be read): "):
-            maps.build_map(keeping, [folder], tmp_path / "there")
-    assert len(legs) == 2
+            maps.build_map(checkpointing, [folder], tmp_path / "there")
+    assert len(ranges) == 2
     assert not (tmp_path / "there").exists()
     store.start()
     store.reads.clear()
-    maps.build_map(keeping, [folder], tmp_path / "there")
+    maps.build_map(checkpointing, [folder], tmp_path / "there")
     build_map(local_files(index), tmp_path / "here")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     assert 0 < len(done) < 5
     for name, times in Counter(read.name for read in store.reads).items():
-        assert (times == 1) == (name in done), "of what was read before only the first lines are looked at"
-    assert keeping.checkpoints is not None
-    keeping.checkpoints.delete()
+        assert (times == 1) == (name in done), "only the first lines of files in a checkpoint are read"
+    assert checkpointing.checkpoints is not None
+    checkpointing.checkpoints.delete()
     assert list((tmp_path / "kept").iterdir()) == []

@@ -1,4 +1,4 @@
-"""All that `cdxsummary` tells of a file is told here too, with the same numbers."""
+"""Statistics agree with `cdxsummary`."""
 
 import gzip
 from pathlib import Path
@@ -12,38 +12,40 @@ from unlost.research import IndexMetrics, count_index
 
 
 def _compare(file: Path) -> None:
-    theirs: dict[str, Any] = summary_of(file)
+    expected: dict[str, Any] = summary_of(file)
     counted, _ = count_index([file])
     figures = IndexMetrics(counted)
-    assert counted.captures == theirs["captures"]
-    assert counted.hosts == theirs["hosts"]
-    assert counted.uris == theirs["urls"]
-    assert counted.record_bytes == theirs["bytes"]
-    assert (counted.first, counted.last) == (theirs["first"], theirs["last"])
+    assert counted.captures == expected["captures"]
+    assert counted.hosts == expected["hosts"]
+    assert counted.uris == expected["urls"]
+    assert counted.record_bytes == expected["bytes"]
+    assert (counted.first, counted.last) == (expected["first"], expected["last"])
     months = {
         f"{year}{month}": count
-        for year, counts in theirs["yearmonth"].items()
+        for year, counts in expected["yearmonth"].items()
         for month, count in counts.items()
         if count
     }
     assert {month: captures for month, (captures, _) in counted.months.items() if captures} == months
     for name in ("HTML", "Image", "CSS", "JavaScript", "PDF", "Revisit"):
-        assert figures.groups[name] == theirs["mimestatus"][name], name
-    classes = {name: sum(each[name] for each in theirs["mimestatus"].values()) for name in ("2XX", "3XX", "4XX", "5XX")}
+        assert figures.groups[name] == expected["mimestatus"][name], name
+    classes = {
+        name: sum(each[name] for each in expected["mimestatus"].values()) for name in ("2XX", "3XX", "4XX", "5XX")
+    }
     assert {name: sum(each[name] for each in figures.groups.values()) for name in classes} == classes
     cells = {
-        (path, query): theirs["pathquery"][path if path != "P5" else "Other"][query if query != "Q5" else "Other"]
+        (path, query): expected["pathquery"][path if path != "P5" else "Other"][query if query != "Q5" else "Other"]
         for path in ("P0", "P1", "P2", "P3", "P4", "P5")
         for query in ("Q0", "Q1", "Q2", "Q3", "Q4", "Q5")
     }
     assert list(counted.path_query) == list(cells.values())
     hosts = {".".join(reversed(each.host.split(","))): each.captures for each in counted.busy_hosts}
-    assert all(hosts[host] == count for host, count in theirs["tophosts"].items())
+    assert all(hosts[host] == count for host, count in expected["tophosts"].items())
     assert len(counted.samples) == min(10, figures.groups["HTML"]["2XX"])
 
 
-def test_a_made_up_index_is_summarised_alike(tmp_path: Path) -> None:
-    """Types, statuses, months, depths, queries, hosts and bytes agree."""
+def test_synthetic_index_matches_cdxsummary(tmp_path: Path) -> None:
+    """Types, statuses, months, depths, queries, hosts and bytes."""
     types = ["text/html", "image/png", "text/css", "application/pdf", "application/javascript", "warc/revisit"]
     statuses = ["200", "301", "404", "503", "-"]
     rows = []
@@ -61,8 +63,8 @@ def test_a_made_up_index_is_summarised_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_a_real_index_is_summarised_alike(tmp_path: Path) -> None:
-    """Two thousand captures of one page, as an archive's index has them."""
+def test_real_index_matches_cdxsummary(tmp_path: Path) -> None:
+    """Two thousand captures of one page."""
     file = tmp_path / "root.cdx"
     file.write_bytes(gzip.decompress((DATA / "cdx" / "archive-org-root.cdx11.gz").read_bytes()))
     _compare(file)

@@ -1,4 +1,4 @@
-"""The page of statistics, looked at in a real browser; every look is shown the fault that it is there for."""
+"""The page of statistics in a browser; each check is shown to detect its fault."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _NAMES = (EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "com,a)/")
 
 
 def _figures(folder: Path) -> IndexMetrics:
-    """Return something of everything, with names that nobody should meet."""
+    """Return metrics with every table and hostile names."""
     lines = [
         f"com,h{n % 5})/a/b{n % 17}?q={n % 3} {2000 + n % 9}{n % 12 + 1:02}02030405 "
         f"http://h{n % 5}.com/a text/html 200 X - - 5 6 f\n"
@@ -46,8 +46,8 @@ def _figures(folder: Path) -> IndexMetrics:
 
 
 @pytest.mark.browser
-def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
-    """Nothing is asked for, nothing is complained about, it fits a phone, and what others wrote is text."""
+def test_page_is_self_contained(browser: Browser, tmp_path: Path) -> None:
+    """No requests, no console errors; it fits a phone, and hostile names are text."""
     figures = _figures(tmp_path)
     with phone_page(browser) as page:
         visit = PageVisit(page, tmp_path / "page.html", render_index_page(figures, EVIL))
@@ -61,8 +61,8 @@ def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) -> None:
-    """axe-core objects to nothing, and does object to a button without a name and to pale words."""
+def test_page_is_accessible(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    """axe-core reports nothing, and reports a planted button without name and pale text."""
     file, text = tmp_path / "page.html", render_index_page(_figures(tmp_path), "a.cdx")
     planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
     assert axe_faults_of_file(browser, file, text, scheme) == []
@@ -72,8 +72,8 @@ def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) ->
     }
 
 
-def test_files_are_the_same_every_time(tmp_path: Path) -> None:
-    """JSON, a CSV for each table and the page: the same numbers make the same bytes."""
+def test_report_files_are_deterministic(tmp_path: Path) -> None:
+    """JSON, CSV and page."""
     figures = _figures(tmp_path)
     first = write_index_report(figures, tmp_path / "one", "x")
     write_index_report(figures, tmp_path / "two", "x")
@@ -82,8 +82,8 @@ def test_files_are_the_same_every_time(tmp_path: Path) -> None:
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
 
 
-def test_no_spreadsheet_takes_a_cell_for_a_formula() -> None:
-    """What others wrote and begins like a formula gets a quote in front."""
+def test_csv_cells_are_never_formulas() -> None:
+    """Untrusted text that begins like one gets a quote."""
     rows = [('=HYPERLINK("http://evil")', "1"), ("-2+cmd|' /C calc'!A0", "1"), ("text/html", "-5"), ("-", "-1e-05")]
     table = ReportTable("", ("type", "mementos"), rows)
     assert table_to_csv(table).splitlines()[1:] == [

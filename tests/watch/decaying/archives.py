@@ -1,4 +1,4 @@
-"""Archives of the decaying web that behave by known rules, and the truth that a perfect watcher would find."""
+"""Archives of the decaying web with known rules, and the ground truth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,12 +19,16 @@ def type_of(path: str) -> str:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How an archive keeps the web.
+    """How an archive crawls and shows the web.
 
-    every: it crawls on days 0 + offset, every so many days. lag: days until a capture can be seen.
-    keeps: days after the crawl that found a page gone until it forgets all of it; None for never.
-    hidden: of how many days, it hides each page on one, at random; 0 for none. ends: files that it takes.
-    lists: whether it lists a prefix, or has only TimeMaps. migrates: media types that it changes.
+    Attributes:
+        every: Days between crawls, which start on day `offset`.
+        lag: Days until a capture is visible.
+        keeps: Days after the crawl that found a page missing until its captures are purged; None for never.
+        hidden: Each page is hidden on one of this many days, at random; 0 for none.
+        ends: Extensions of the captured files.
+        lists: Whether it lists prefixes; otherwise it has only TimeMaps.
+        migrates: Media types that it changes.
     """
 
     id: str
@@ -38,7 +42,7 @@ class Behaviour:
     migrates: tuple[str, ...] = ()
 
     def captures(self, web: "Truth", path: str, day: int) -> list[int]:
-        """Return the days of the captures of a page that it shows on a day."""
+        """Return the days of the captures of a page that are visible on a day."""
         if not path.endswith(self.ends) or (self.hidden and _draw(self.id, path, day) % self.hidden == 0):
             return []
         crawls = range(self.offset, day + 1, self.every)
@@ -50,7 +54,7 @@ class Behaviour:
         return [crawl for crawl in crawls if crawl + self.lag <= day and (removed is None or crawl < removed)]
 
     def archive(self, server: FakeWayback) -> Archive:
-        """Return its entry in a registry."""
+        """Return its registry entry."""
         whole = replace(server.archive(), id=self.id, name=self.id, migrated=self.migrates)
         if self.lists:
             return whole
@@ -62,7 +66,7 @@ def _draw(name: str, path: str, day: int) -> int:
 
 
 class Truth:
-    """All that can be known of a web and its archives, found by looking at every day."""
+    """The ground truth of a web and its archives, computed day by day."""
 
     def __init__(self, web: DecayingWeb, behaviours: Sequence[Behaviour], days: int) -> None:
         self.web = web
@@ -87,7 +91,7 @@ class Truth:
         return words.get((self.is_live(path, day), self.is_held(path, day, names)), "unrecoverable")
 
     def life(self, path: str, names: Sequence[str]) -> dict[str, float | bool | None]:
-        """Return t0, ta, tr, tp, TTL_c, P_r, both periods and late caching of a file, in days, as they are defined."""
+        """Return t0, ta, tr, tp, TTL_c, P_r, both periods and late caching of a file in days, by definition."""
         held = [day for day in range(self.days) if self.is_held(path, day, names)]
         removed = self.removed[path]
         tr = removed if removed is not None and removed < self.days else None
@@ -108,7 +112,7 @@ class Truth:
         return life
 
     def stored(self, behaviour: Behaviour, base: str, day: int) -> list[Stored]:
-        """Return what an archive shows on a day. base: the address of the web, with a slash at its end."""
+        """Return the captures that an archive shows on a day. `base` is the URL of the web with a trailing slash."""
         return [
             Stored(address(base, path), moment(capture), mimetype=type_of(path))
             for path in self.paths
@@ -117,10 +121,10 @@ class Truth:
 
 
 def address(base: str, path: str) -> str:
-    """Return the address of a file: links lead to folders, and not to their `index.html`."""
+    """Return the URL of a file: folders in place of their `index.html`."""
     return base + path.removesuffix("index.html")
 
 
 def moment(day: int) -> str:
-    """Return the date of a day as 14 digits: at noon, when archives crawl; visits are in the evening."""
+    """Return a day as 14 digits: noon, when archives crawl; visits are in the evening."""
     return dates.from_epoch(str(BEGIN + day * DAY + DAY // 2))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.maps import Knowing
+from tests.aggregate.maps import MemoryHoldings
 from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
 from tests.virtual_clock import VirtualClock
 from tests.watch.decaying.archives import Behaviour, Truth, address, type_of
@@ -32,7 +32,7 @@ async def run_archives(
         client = await stack.enter_async_context(ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org"))
         archives = {each.id: each for each in registry}
         clients = {name: create_client(each, client) for name, each in archives.items() if each.lister}
-        router = ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0)
+        router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0)
         yield ArchiveAccess(archives, clients, UpstreamClient(client, clock), router), servers
 
 

@@ -1,4 +1,4 @@
-"""The decaying web as it is in real life: nginx serves it, it is crawled and watched, archives are asked."""
+"""The decaying web on nginx: crawled, watched, and looked up in archives."""
 
 import asyncio
 from collections import Counter
@@ -26,15 +26,15 @@ BEHAVIOURS = (
 
 
 def folders(top: Path) -> tuple[Path, Path]:
-    """Make a folder for the web, and one for nginx."""
+    """Make folders for the web and for nginx."""
     for name in ("web", "work"):
         (top / name).mkdir()
     return top / "web", top / "work"
 
 
 @pytest.mark.parametrize("day", [0, 1, 2, 45, 90])
-def test_a_crawl_sees_the_golden_counts(day: int, tmp_path: Path) -> None:
-    """954 files on day 0, 952, 945, 554, and 32 on the last: each by its address, with its date."""
+def test_crawl_finds_the_golden_counts(day: int, tmp_path: Path) -> None:
+    """954 files on day 0, 952, 945, 554, and 32 on the last, with URLs and dates."""
     web = DecayingWeb()
     folder, work = folders(tmp_path)
     web.write(folder, day)
@@ -61,7 +61,7 @@ def test_a_crawl_sees_the_golden_counts(day: int, tmp_path: Path) -> None:
 
 
 class Crawls:
-    """Visits the web at its address."""
+    """Crawls the web."""
 
     def __init__(self, glances: PolitePageFetcher, folder: Path, clock: VirtualClock) -> None:
         self.page_fetcher = glances
@@ -70,7 +70,7 @@ class Crawls:
 
     @asynccontextmanager
     async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
-        """Give the site to crawl."""
+        """Return the site to crawl."""
         plan = CrawlConfig((url,), extra=tuple(known), delay=0)
         yield CrawledSite(plan, SiteCrawlOptions(self._folder / f"crawl-{visit}", self._clock, CONTACT), [url])
 
@@ -94,8 +94,8 @@ async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[Visi
     return visits
 
 
-def test_a_watch_finds_the_truth(tmp_path: Path) -> None:
-    """States on every day, and the life of every file in every archive, by crawling and asking alone."""
+def test_watch_matches_the_truth(tmp_path: Path) -> None:
+    """States on every day, and lifetimes of every file in every archive."""
     truth = Truth(DecayingWeb(bins=3, last=6), BEHAVIOURS, days=14)
     folder, work = folders(tmp_path)
     with served(folder, work) as base:
@@ -112,8 +112,8 @@ def test_a_watch_finds_the_truth(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_watch_of_the_whole_collection_finds_the_truth(tmp_path: Path) -> None:
-    """954 files, 30 bins, and every day until two weeks after the last has gone."""
+def test_watch_of_the_whole_collection_matches_the_truth(tmp_path: Path) -> None:
+    """954 files, 30 bins, every day until two weeks after the last removal."""
     behaviours = (
         Behaviour("prompt", every=7, keeps=10),
         Behaviour("late", every=10, offset=3, lag=25, ends=(".html", ".pdf"), hidden=4),

@@ -1,4 +1,4 @@
-"""Watching the decaying web day by day: every figure that is derived has a known truth."""
+"""Watching the decaying web day by day: every statistic has a known value."""
 
 import asyncio
 from collections import Counter
@@ -38,7 +38,7 @@ SLOW_ONLY = (
 
 
 class SeenSite:
-    """A site of which a test says what is on it."""
+    """A site with given resources."""
 
     knows_links = True
     probe: UrlProber | None = None
@@ -48,17 +48,17 @@ class SeenSite:
         self._prefixes = prefixes
 
     async def resources(self) -> AsyncIterator[LiveResource]:
-        """Yield what it has."""
+        """Yield the resources."""
         for each in self._resources:
             yield each
 
     def prefixes(self) -> Sequence[str]:
-        """Return what is asked for lists of."""
+        """Return the prefixes to list."""
         return self._prefixes
 
 
 def seen_on(truth: Truth, day: int) -> Iterator[LiveResource]:
-    """Yield what a perfect crawl sees of all files that there ever were."""
+    """Yield the results of a perfect crawl, for all files that ever existed."""
     files = truth.web.files(day)
     for path in truth.paths:
         uri_r = address(BASE, path)
@@ -72,7 +72,7 @@ def seen_on(truth: Truth, day: int) -> Iterator[LiveResource]:
 
 
 async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Counter[str]]:
-    """Visit the web on every day, and return how many files were in which state on each."""
+    """Visit the web on every day, and return the number of files in each state."""
     clock = VirtualClock(BEGIN)
     counts = []
     async with run_archives(truth.behaviours, clock) as (means, servers):
@@ -108,6 +108,6 @@ def test_every_statistic_matches_the_truth(behaviours: Sequence[Behaviour], tmp_
     assert_lifetimes(tmp_path / "visits.sqlite", truth, BASE)
 
 
-def test_the_archives_crawl_before_the_visits_come() -> None:
-    """A capture of a day is older than the visit of the same day."""
+def test_archives_crawl_before_the_visits() -> None:
+    """On the same day."""
     assert moment(0) == "20231115120000"

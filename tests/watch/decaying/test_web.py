@@ -1,4 +1,4 @@
-"""The test web is what its rules say."""
+"""The decaying test web follows its rules."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ WEB = DecayingWeb()
 
 
 @pytest.mark.parametrize(("day", "total"), [(0, 954), (1, 952), (2, 945), (45, 554), (90, 32)])
-def test_as_many_files_as_the_formulas_say(day: int, total: int) -> None:
-    """The golden counts, by the formulas and by the files."""
+def test_number_of_files_matches_the_formulas(day: int, total: int) -> None:
+    """The golden counts."""
     assert WEB.total(day) == total
     assert len(WEB.files(day)) == total
 
 
-def test_every_day_and_bin_has_what_the_formulas_say() -> None:
-    """HTML, PDF and images of every bin on every day."""
+def test_files_of_every_day_and_bin_match_the_formulas() -> None:
+    """HTML, PDF and images."""
     for day in range(91):
         names = list(WEB.files(day))
         for b in range(1, 31):
@@ -33,7 +33,7 @@ def test_kinds_on_the_first_day() -> None:
     assert [sum(each) for each in zip(*counts, strict=True)] == [380, 350, 222]
 
 
-def test_pages_live_as_long_as_the_formula_says() -> None:
+def test_lifetime_of_pages_matches_the_formula() -> None:
     """TTL_ws = b(T div b - p + 1), of every page."""
     removed = WEB.removed()
     for b in range(1, 31):
@@ -42,8 +42,8 @@ def test_pages_live_as_long_as_the_formula_says() -> None:
     assert sum(day is None for day in removed.values()) == 32
 
 
-def test_a_folder_follows_the_days(tmp_path: Path) -> None:
-    """What is written for a day is all that is there, with the dates of its changes."""
+def test_written_folder_has_the_files_of_the_day(tmp_path: Path) -> None:
+    """With the dates of their changes."""
     web = DecayingWeb(bins=3, last=6)
     for day in (0, 1, 4, 6):
         web.write(tmp_path, day)

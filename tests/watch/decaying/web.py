@@ -1,4 +1,4 @@
-"""The decaying test web: bins of pages, of which bin b loses one every b days, until all are gone."""
+"""The decaying test web: bin b loses one page every b days until all are removed."""
 
 import os
 from collections.abc import Iterator
@@ -29,19 +29,19 @@ class DecayingWeb:
     images: int = 2
 
     def pages(self, b: int) -> int:
-        """Return how many pages a bin has at first."""
+        """Return the initial number of pages of a bin."""
         return self.last // b
 
     def lifetime(self, b: int, page: int) -> int:
-        """Return for how many days a page of a bin is on the web: TTL_ws."""
+        """Return the number of days that a page of a bin is live: TTL_ws."""
         return b * (self.last // b - page + 1)
 
     def total(self, day: int) -> int:
-        """Return how many files there are, by the formulas."""
+        """Return the number of files, by the formulas."""
         return 2 + sum(sum(self.counts(b, day)) for b in range(1, self.bins + 1))
 
     def counts(self, b: int, day: int) -> tuple[int, int, int]:
-        """Return how many HTML, PDF and image files a bin has, by the formulas."""
+        """Return the numbers of HTML, PDF and image files of a bin, by the formulas."""
         html = self.last // b - day // b + 1
         pdf = self.last // b - day // b
         if b == self.images:
@@ -49,7 +49,7 @@ class DecayingWeb:
         return html, pdf, 0 if html == 1 else 3
 
     def files(self, day: int) -> dict[str, tuple[bytes, int]]:
-        """Return what is there on a day: bytes by path, and the day on which they were last changed."""
+        """Return the files of a day by path: body, and day of the last change."""
         found: dict[str, tuple[bytes, int]] = {"images/root.png": (_image("png", "root"), 0)}
         bins = "".join(f'<li><a href="bin{b}/">Bin {b}</a>' for b in range(1, self.bins + 1))
         found["index.html"] = _page("The collection", f'<img src="images/root.png" alt=""><ul>{bins}</ul>'), 0
@@ -80,7 +80,7 @@ class DecayingWeb:
                 yield f"{kind}.{kind}", (_image(kind, f"bin{b}"), 0)
 
     def write(self, folder: Path, day: int) -> None:
-        """Make a folder hold just what is there on a day, with dates to match."""
+        """Make a folder contain exactly the files of a day, with their dates."""
         files = self.files(day)
         for old in [each for each in folder.rglob("*") if each.is_file()]:
             if str(old.relative_to(folder)) not in files:
@@ -94,7 +94,7 @@ class DecayingWeb:
                 os.utime(file, (time, time))
 
     def removed(self) -> dict[str, int | None]:
-        """Return the day on which each file is gone; None for what is permanent."""
+        """Return the day on which each file is removed; None for permanent ones."""
         last = self.last + 1
         there = [set(self.files(day)) for day in range(last + 1)]
         return {path: next((day for day in range(last + 1) if path not in there[day]), None) for path in there[0]}
@@ -113,5 +113,5 @@ def _image(kind: str, name: str) -> bytes:
 
 
 def _text(b: int, page: int) -> str:
-    """Return words that no other page has in this order."""
+    """Return words in an order that no other page has."""
     return " ".join(_WORDS[(b * 7 + page * 13 + place * (b + page)) % len(_WORDS)] for place in range(40))

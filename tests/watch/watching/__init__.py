@@ -1,1 +1,1 @@
-"""Tests of `unlost.measure.watching`."""
+"""Tests of `unlost.watch`."""

@@ -1,6 +1,6 @@
-"""Sites that live as sites do: they are away for hours or days, say 503, are worked on, redesigned; some get lost.
+"""Simulated sites: outages, 503, maintenance, redesigns; some are lost.
 
-The mixture, for each site and day, is that of `Habits`. Everything follows from a seed.
+`Habits` has the probabilities. Everything follows from a seed.
 """
 
 # ruff: noqa: S311  nobody gains by guessing what a made-up site does
@@ -40,14 +40,17 @@ _SYLLABLES = (
 
 @dataclass(frozen=True)
 class Habits:
-    """How often what happens to a site, a day, and for how many hours.
+    """Daily probabilities of events, and their durations.
 
-    outage: nothing answers, for half an hour to six hours. long_outage: for 6 to 60 hours.
-    busy: every page is 503, for half an hour to twelve hours. maintenance: every page says so in words, with status
-    200, for one to 20 hours; broken: every page says that the database cannot be reached, the same.
-    redesign: all addresses but the home page are new, all pages are written anew; the name stays.
-    event: the home page alone leads to another domain, for one to ten days.
-    request: the share of single requests that fail, and of those that are 500.
+    Attributes:
+        outage: No response for half an hour to six hours.
+        long_outage: No response for 6 to 60 hours.
+        busy: 503 for half an hour to twelve hours.
+        maintenance: A maintenance page with status 200 for one to 20 hours.
+        broken: A database error page with status 200, for as long.
+        redesign: All URLs but the home page are new, and all pages rewritten; the name stays.
+        event: The home page redirects to another domain for one to ten days.
+        request: Share of requests that fail, and of those with status 500.
     """
 
     outage: float = 0.02
@@ -62,7 +65,7 @@ class Habits:
 
 @dataclass(frozen=True)
 class Window:
-    """A time in which a site behaves in some way."""
+    """A period with a behaviour."""
 
     begin: float
     end: float
@@ -71,7 +74,7 @@ class Window:
 
 @dataclass
 class FlakySite:
-    """One site, of which the days are made up when it is made; what is asked of it later changes nothing."""
+    """A site whose life is drawn when it is created; requests do not change it."""
 
     seed: int
     days: int
@@ -80,7 +83,7 @@ class FlakySite:
     lost_day: int | None = None
 
     def __post_init__(self) -> None:
-        """Make up its life."""
+        """Draw its life."""
         draw = Random(self.seed)
         self.name = _word(draw, 4)
         self.home = f"http://{self.name}.example/"
@@ -109,7 +112,7 @@ class FlakySite:
         self._noise = Random(self.seed + 1)
 
     async def fetch(self, uri: str) -> FetchedPage:  # noqa: PLR0911  a way out for each thing that may be going on
-        """Answer as the site does now."""
+        """Respond as the site does now."""
         if self._noise.random() < self.habits.request:
             if self._noise.random() < 0.5:
                 return self._none(uri, "timed out")
@@ -143,7 +146,7 @@ class FlakySite:
         return self._page(uri, 404, "Not Found", "There is no such page.")
 
     def _prose(self, design: int, page: int) -> str:
-        """Return what a page says: the same every day, or on a site that changes, some of it anew each day."""
+        """Return the text of a page, parts of which change daily on some sites."""
         draw = Random(f"{self.seed} {design} {page}")
         words = draw.choices(self.topic, k=120)
         if self.is_changing:

@@ -1,4 +1,4 @@
-"""How long resources live."""
+"""Lifetimes of resources."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ _KNOWN = st.sampled_from([True, False, None])
 
 @given(st.lists(st.tuples(st.integers(1, 5), _KNOWN, _KNOWN), min_size=1, max_size=25))
 def test_lifetimes_match_the_slow_model(steps: list[tuple[int, bool | None, bool | None]]) -> None:
-    """With visits at any distance that see anything, or nothing: all figures are those of a table of seconds."""
+    """For any visits and observations, by second."""
     now, sights = 0, []
     for step, is_live, is_held in steps:
         now += step
@@ -24,8 +24,8 @@ def test_lifetimes_match_the_slow_model(steps: list[tuple[int, bool | None, bool
     assert {name: getattr(life, name) for name in names} == slow_life(sights)
 
 
-def test_a_complete_lifetime() -> None:
-    """Published on day 0, stored on day 12, removed on day 40, purged on day 88; hidden on days 20 to 27."""
+def test_complete_lifetime() -> None:
+    """Published on day 0, archived on day 12, removed on day 40, purged on day 88; hidden on days 20 to 27."""
     sights = [Observation(day * DAY, day < 40, 12 <= day < 88 and not 20 <= day < 28) for day in range(120)]
     life = compute_lifetime(sights)
     assert life is not None
@@ -35,16 +35,16 @@ def test_a_complete_lifetime() -> None:
     assert (life.vulnerable, life.endangered, life.is_late) == (12 * DAY, 48 * DAY, False)
 
 
-def test_late_caching() -> None:
-    """Removed on day 5, stored on day 30: between them it could not be had at all."""
+def test_late_caching_is_detected() -> None:
+    """Removed on day 5, archived on day 30: it was unavailable in between."""
     life = compute_lifetime([Observation(day * DAY, day < 5, 30 <= day < 50) for day in range(60)])
     assert life is not None
     assert life.is_late
     assert (life.vulnerable, life.endangered) == (5 * DAY, 20 * DAY)
 
 
-def test_an_unfinished_lifetime_has_no_end() -> None:
-    """What is still held has no tp and no TTL_c, but a P_r so far."""
+def test_unfinished_lifetime_has_no_end() -> None:
+    """Without tp and TTL_c, but with a P_r so far."""
     life = compute_lifetime([Observation(day * DAY, True, day in (1, 2, 4)) for day in range(5)])
     assert life is not None
     assert (life.tr, life.tp, life.ttl_c, life.endangered) == (None, None, None, None)
@@ -52,7 +52,7 @@ def test_an_unfinished_lifetime_has_no_end() -> None:
 
 
 def test_visits_without_observations_do_not_count() -> None:
-    """An archive that did not answer is not one that has nothing."""
+    """An archive that failed is not an empty one."""
     sights = [
         Observation(0, True, True),
         Observation(DAY, True, None),
@@ -66,7 +66,7 @@ def test_visits_without_observations_do_not_count() -> None:
 
 
 def test_means_ignore_unknown_values() -> None:
-    """Each mean is over those resources for which it is known."""
+    """Each mean is over resources with a value."""
     gone = Lifetime(0, 2 * DAY, 4 * DAY, 8 * DAY, 10 * DAY, 3 * DAY)
     there = Lifetime(0, 4 * DAY, None, None, 10 * DAY, 6 * DAY)
     never = Lifetime(0, None, 6 * DAY, None, 10 * DAY)

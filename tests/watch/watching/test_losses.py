@@ -1,4 +1,4 @@
-"""Whether a site is lost: noticed at the second visit, and hardly ever said of one that is only away."""
+"""Detection of lost sites: at the second visit, with few false alarms."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ DAYS = 365
 
 
 def simulate_watch(site: FlakySite, every: float = DAY) -> list[tuple[VisitHealth, DetectedLoss | None]]:
-    """Visit a site at about the same hour of every day, and return how it looked, and what was said of it."""
+    """Visit a site daily at about the same hour; return its health, and the reported losses."""
     hour = Random(site.seed).random() * DAY * 0.9  # noqa: S311
 
     async def run() -> list[tuple[VisitHealth, DetectedLoss | None]]:
@@ -42,7 +42,7 @@ def simulate_watch(site: FlakySite, every: float = DAY) -> list[tuple[VisitHealt
 
 
 def find_alarms(history: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[tuple[int, DetectedLoss]]:
-    """Return the visits at which a site was called lost that was not so before."""
+    """Return the visits at which a live site was reported as lost."""
     found = []
     before: DetectedLoss | None = None
     for seen, said in history:
@@ -53,7 +53,7 @@ def find_alarms(history: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[
 
 
 def false_alarms(sites: int, first: int) -> tuple[int, int, Counter[str]]:
-    """Return how many false alarms there were, on how many site-days, and how sites looked."""
+    """Return the numbers of false alarms and site-days, and the observed health."""
     health_counts: Counter[str] = Counter()
     count = 0
     for seed in range(first, first + sites):
@@ -64,7 +64,7 @@ def false_alarms(sites: int, first: int) -> tuple[int, int, Counter[str]]:
 
 
 def test_at_most_one_false_alarm_in_a_thousand_site_days() -> None:
-    """Outages, 503 windows, maintenance, redesigns and events for 40 years of sites."""
+    """With outages, 503, maintenance, redesigns and events, for 40 site-years."""
     count, days, health_counts = false_alarms(SITES, first=1)
     assert count <= days / 1000, (count, days, health_counts)
     away = sum(health_counts.values()) - health_counts["fine"]
@@ -73,15 +73,15 @@ def test_at_most_one_false_alarm_in_a_thousand_site_days() -> None:
 
 
 @pytest.mark.long
-def test_false_alarms_over_many_more_site_days() -> None:
-    """The same for 300 years, of other sites."""
+def test_false_alarms_over_300_site_years() -> None:
+    """Of other sites."""
     count, days, health_counts = false_alarms(300, first=10_000)
     assert count <= days / 1000, (count, days, health_counts)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_loss_is_detected_at_the_second_visit(kind: str) -> None:
-    """Whatever becomes of a site: at the second visit that finds it gone, and what became of it is said."""
+def test_loss_is_detected_at_the_second_visit(kind: str) -> None:
+    """With its kind."""
     expected = {"notice": "missing-content", "error": "unresponsive"}.get(kind, kind)
     for seed in range(20):
         site = FlakySite(seed, 30, lost=kind, lost_day=12)
@@ -95,7 +95,7 @@ def test_a_loss_is_detected_at_the_second_visit(kind: str) -> None:
 
 
 def test_frequent_visits_do_not_report_short_outages() -> None:
-    """A site that is away for ten hours is not lost for who looks every hour; one that is gone is, after a day."""
+    """An outage of ten hours is no loss with hourly visits; a day is."""
     site = FlakySite(3, 10, lost="unresponsive", lost_day=5)
     site.windows.clear()
     history = simulate_watch(site, every=3600)
@@ -125,13 +125,13 @@ def daily_visits(codes: str) -> list[VisitHealth]:
     ],
 )
 def test_detect_loss_by_sequence_of_visits(codes: str, kind: str | None, since: int | None) -> None:
-    """Two visits that find it gone, also with one between at which it says to wait; or a week of waiting."""
+    """Two failed visits, also with a throttled one in between; or a week of throttling."""
     found = detect_loss(daily_visits(codes))
     assert (found and found.kind, found and found.since) == (kind, since)
 
 
 def test_undated_visits_count_by_their_order() -> None:
-    """A clock that jumps neither hides a loss nor makes one."""
+    """A clock that jumps neither hides nor creates a loss."""
     undated = [
         VisitHealth(1, None, SiteHealth.FINE),
         VisitHealth(2, None, SiteHealth.PARKED),

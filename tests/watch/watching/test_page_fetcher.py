@@ -1,4 +1,4 @@
-"""Fetching pages for a health check, from servers that behave in all the ways in which sites do."""
+"""Fetching pages for a health check."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -51,8 +51,8 @@ def check_home(answers: dict[str, Answer]) -> HealthCheck:
     return found[0]
 
 
-def test_a_fetched_page_has_status_type_charset_and_text() -> None:
-    """Its status, type, charset and text."""
+def test_fetched_page_has_status_type_charset_and_text() -> None:
+    """Of the response."""
     found = fetch_page({"/": HOME})
     assert (found.status, found.mime, found.charset, found.is_good) == (200, "text/html", "utf-8", True)
     assert found.text().splitlines()[0] == "Home"
@@ -60,7 +60,7 @@ def test_a_fetched_page_has_status_type_charset_and_text() -> None:
 
 
 def test_redirects_are_followed_within_bounds() -> None:
-    """To where the page is; not in a circle for ever; and where they lead nowhere, where they lead is known."""
+    """Loops end; the target of a failing redirect is known."""
     found = fetch_page({"/": Answer(301, {"Location": "/new"}), "/new": HOME})
     assert (found.status, found.final_url.endswith("/new"), found.uri.endswith("/")) == (200, True, True)
     circle = fetch_page({"/": Answer(302, {"Location": "/"})})
@@ -69,8 +69,8 @@ def test_redirects_are_followed_within_bounds() -> None:
     assert (away.status, away.final_url) == (301, "http://inside.localhost:1/")
 
 
-def test_a_long_page_is_truncated() -> None:
-    """Who says more than anybody reads is not waited for."""
+def test_long_page_is_truncated() -> None:
+    """At the size limit."""
     assert len(fetch_page({"/": Answer(200, HTML, b"x" * (MAX_PAGE_BYTES + 10))}).body) <= MAX_PAGE_BYTES
 
 
@@ -93,12 +93,12 @@ def test_a_long_page_is_truncated() -> None:
     ids=["fine", "robots", "503", "robots-503", "500", "robots-500", "404", "moved", "parked"],
 )
 def test_health_by_response(answers: dict[str, Answer], expected: SiteHealth) -> None:
-    """What a server says, and what is made of it at first sight."""
+    """At the first visit."""
     assert check_home(answers).health is expected
 
 
-def test_a_site_without_a_server_is_unresponsive() -> None:
-    """No answer is no status, and the reason is in words."""
+def test_site_without_a_server_is_unresponsive() -> None:
+    """With a readable reason."""
 
     async def work(fetcher: PolitePageFetcher, _: Scripted) -> None:
         found = await check_health("http://127.0.0.1:9/", [], fetcher)
@@ -108,8 +108,8 @@ def test_a_site_without_a_server_is_unresponsive() -> None:
     run_with_server({}, work)
 
 
-def test_a_health_check_respects_robots_and_delay() -> None:
-    """robots.txt is asked for once, and some requests are enough; what robots.txt forbids is not fetched."""
+def test_health_check_respects_robots_and_delay() -> None:
+    """robots.txt is requested once, and requests are few."""
     links = "".join(f'<a href="/{number}">x</a>' for number in range(50))
     answers = {f"/{number}": Answer(200, HTML, f"<p>page {number}") for number in range(50)}
     answers |= {

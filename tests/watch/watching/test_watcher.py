@@ -1,4 +1,4 @@
-"""Watching sites: when they are visited, what is noted, who is told; whatever the clock does, wherever it is killed."""
+"""Watching sites: schedule, stored losses, hooks, clock changes and kills."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.maps import Knowing
+from tests.aggregate.maps import MemoryHoldings
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from tests.watch.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
@@ -39,8 +39,8 @@ QUIET = Habits(0, 0, 0, 0, 0, 0, 0, 0)
 """Nothing happens to a site."""
 
 
-class Flaky:
-    """Sites that are crawled by asking a flaky site for its pages, and all that is known."""
+class FlakySites:
+    """Visits flaky sites, with their expected health."""
 
     knows_links = True
     probe: UrlProber | None = None
@@ -52,7 +52,7 @@ class Flaky:
 
     @asynccontextmanager
     async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
-        """Give itself."""
+        """Return itself."""
         del url, visit
         self._known = known
         yield self
@@ -61,41 +61,41 @@ class Flaky:
         """Yield the pages."""
         self.crawls += 1
         site = self.page_fetcher
-        pages = [site.home, *(f"{site.home}page{number}.html" for number in range(3))]
-        for each in dict.fromkeys([*pages, *self._known]):
+        filter_of_pages = [site.home, *(f"{site.home}page{number}.html" for number in range(3))]
+        for each in dict.fromkeys([*filter_of_pages, *self._known]):
             found = await site.fetch(each)
             outcome = CrawlOutcome.FETCHED if found.status else CrawlOutcome.FAILED
             yield LiveResource(each, uri.key(each), outcome, found.status, "text/html", digest=found.digest, hops=1)
 
     def prefixes(self) -> Sequence[str]:
-        """Return what is asked for lists of."""
+        """Return the prefixes to list."""
         return [self.page_fetcher.home]
 
 
-class Watch:
+class WatchedSite:
     """A watch of one flaky site, with an archive that lists it and one that does not."""
 
     def __init__(self, file: Path, site: FlakySite, on_loss: str | None = None) -> None:
         self.file = file
         self.site = site
         self.clock = VirtualClock(BEGIN)
-        self.sites = Flaky(site)
+        self.sites = FlakySites(site)
         self.on_loss = None if on_loss is None else LossHook.parse(on_loss)
         self.servers: tuple[FakeWayback, ...] = ()
 
     @asynccontextmanager
     async def watcher(self, every: float = DAY) -> AsyncIterator[Watcher]:
-        """Yield what watches."""
-        pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
+        """Yield the watcher."""
+        filter_of_pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
         async with (
-            fake_wayback(pages[:1], self.clock) as first,
-            fake_wayback(pages, self.clock) as second,
+            fake_wayback(filter_of_pages[:1], self.clock) as first,
+            fake_wayback(filter_of_pages, self.clock) as second,
             ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as courier,
         ):
             self.servers = first, second
             single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=second.archive().timemap)
             registry = Registry((first.archive(), single))
-            router = ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0)
+            router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0)
             lists = {first.archive().id: create_client(first.archive(), courier)}
             means = ArchiveAccess(
                 {each.id: each for each in registry}, lists, UpstreamClient(courier, self.clock), router
@@ -128,21 +128,21 @@ class Watch:
 
 @pytest.fixture
 def site() -> FlakySite:
-    """Make up a site that is lost on day 5."""
+    """Return a site that is lost on day 5."""
     return FlakySite(7, 30, QUIET, "parked", 5)
 
 
-def writing(file: Path) -> str:
-    """Return a command that writes down what it is given, a line each time."""
+def recording_hook(file: Path) -> str:
+    """Return a command that writes its arguments to a file."""
     said = "json.dumps([sys.argv[1:], os.environ['UNLOST_LOSS']]) + chr(10)"
     code = f"import json, os, sys; open({str(file)!r}, 'a').write({said})"
     return f"{sys.executable} -c \"{code}\" first 'second word'"
 
 
-def test_a_loss_is_recorded_and_notified_once(site: FlakySite, tmp_path: Path) -> None:
-    """At the second visit that finds it gone; then what is not in an archive is unrecoverable, the rest endangered."""
+def test_loss_is_recorded_and_notified_once(site: FlakySite, tmp_path: Path) -> None:
+    """At the second failed visit; then unarchived resources are unrecoverable, others endangered."""
     out = tmp_path / "out"
-    watch = Watch(tmp_path / "visits.sqlite", site, writing(out))
+    watch = WatchedSite(tmp_path / "visits.sqlite", site, recording_hook(out))
     visits = watch.days(3, 4, 5, 6, 7, 8)
     assert [visited.health.health for visited in visits] == ["fine", "fine", *["parked"] * 4]
     assert [visited.loss is not None for visited in visits] == [False, False, False, True, True, True]
@@ -153,10 +153,10 @@ def test_a_loss_is_recorded_and_notified_once(site: FlakySite, tmp_path: Path) -
     assert after == {AvailabilityState.ENDANGERED: 2, AvailabilityState.UNRECOVERABLE: 2}
 
 
-def test_a_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Path) -> None:
-    """Both losses are noted, with the visits since when and until when, and both are told."""
+def test_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Path) -> None:
+    """Both losses are stored with their first and last visits, and notified."""
     out = tmp_path / "out"
-    watch = Watch(tmp_path / "visits.sqlite", site, writing(out))
+    watch = WatchedSite(tmp_path / "visits.sqlite", site, recording_hook(out))
     watch.days(3, 5, 6)
     site.lost = None
     (again,) = watch.days(7)
@@ -175,18 +175,18 @@ def test_a_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Pat
     assert [json.loads(line)[1] for line in out.read_text().splitlines()] == ["parked", "unresponsive"]
 
 
-def test_a_failed_hook_is_reported(site: FlakySite, tmp_path: Path) -> None:
-    """It is not run again; the watch goes on."""
-    watch = Watch(tmp_path / "visits.sqlite", site, f"{sys.executable} -c 'raise SystemExit(7)'")
+def test_failed_hook_is_reported(site: FlakySite, tmp_path: Path) -> None:
+    """It is not run again, and the watch continues."""
+    watch = WatchedSite(tmp_path / "visits.sqlite", site, f"{sys.executable} -c 'raise SystemExit(7)'")
     visits = watch.days(3, 5, 6, 7)
     assert [visited.hook_error for visited in visits] == [None, None, f"{sys.executable}: ended with 7", None]
-    missing = Watch(tmp_path / "other.sqlite", site, "/nonexistent/command")
+    missing = WatchedSite(tmp_path / "other.sqlite", site, "/nonexistent/command")
     assert missing.days(3, 5, 6)[-1].hook_error == "/nonexistent/command: No such file or directory"
 
 
 @pytest.mark.parametrize("home", ["http://a.example/;touch${IFS}x", "http://a.example/`touch x`$(touch x)"])
 def test_text_of_a_site_is_never_parsed_by_a_shell(home: str, tmp_path: Path) -> None:
-    """An address is one argument, whatever it looks like; of a shell of the user's own, too."""
+    """A URL is one argument, also of the user's own shell command."""
     out = tmp_path / "out"
     command = LossHook.parse(f"sh -c 'cd {tmp_path}; printf %s \"$1 $UNLOST_REASON\" > {out}' name")
     assert command.run(home, "parked", "it says $(touch y)", "2026-01-01") is None
@@ -194,8 +194,8 @@ def test_text_of_a_site_is_never_parsed_by_a_shell(home: str, tmp_path: Path) ->
     assert {each.name for each in tmp_path.iterdir()} == {"out"}
 
 
-def watched_until(watch: Watch, visits: int, jumps: Callable[[VirtualClock, int], None]) -> list[float]:
-    """Watch until so many visits were made; return the days of them. jumps: may move the clock after each."""
+def watched_until(watch: WatchedSite, visits: int, jumps: Callable[[VirtualClock, int], None]) -> list[float]:
+    """Watch until this number of visits; return their days. `jumps` may move the clock after each."""
 
     async def watching() -> list[float]:
         days: list[float] = []
@@ -219,15 +219,15 @@ def watched_until(watch: Watch, visits: int, jumps: Callable[[VirtualClock, int]
 
 
 def test_visits_follow_the_schedule(site: FlakySite, tmp_path: Path) -> None:
-    """One a day; who is started again does not visit before the next is due."""
-    watch = Watch(tmp_path / "visits.sqlite", site)
+    """One a day; a restarted watch waits until the next is due."""
+    watch = WatchedSite(tmp_path / "visits.sqlite", site)
     assert watched_until(watch, 4, lambda _, __: None) == [0, 1, 2, 3]
     assert watched_until(watch, 2, lambda _, __: None) == [4, 5]
     assert max(watch.clock.slept) <= 3_600
 
 
-def test_a_clock_that_jumps_does_not_stop_a_watch(site: FlakySite, tmp_path: Path) -> None:
-    """A hundred days forth, and back again: the next visit comes at once, or within a day, and so on."""
+def test_clock_jump_does_not_stop_a_watch(site: FlakySite, tmp_path: Path) -> None:
+    """A hundred days forward and back: the next visit comes within a day."""
 
     def jumps(clock: VirtualClock, count: int) -> None:
         if count == 2:
@@ -235,7 +235,7 @@ def test_a_clock_that_jumps_does_not_stop_a_watch(site: FlakySite, tmp_path: Pat
         if count == 3:
             clock.advance(-100 * DAY)
 
-    watch = Watch(tmp_path / "visits.sqlite", site)
+    watch = WatchedSite(tmp_path / "visits.sqlite", site)
     days = watched_until(watch, 6, jumps)
     assert days == [0, 1, 101, 1, 2, 3]
     with VisitDatabase(watch.file, is_read_only=True) as file:
@@ -244,11 +244,11 @@ def test_a_clock_that_jumps_does_not_stop_a_watch(site: FlakySite, tmp_path: Pat
 
 
 class KilledError(BaseException):
-    """Stands for a process that is no more."""
+    """Simulates a killed process."""
 
 
 def dump(file: Path) -> list[str]:
-    """Return all that a file holds, without when visits were begun."""
+    """Return the contents of a database without times."""
     with closing(sqlite3.connect(file)) as connection:
         return [line for line in connection.iterdump() if not line.startswith('INSERT INTO "sqlite')]
 
@@ -258,18 +258,18 @@ DAYS = (2, 3, 4, 5, 6, 7, 8)
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return what a file holds after visits that nobody killed."""
+    """Return the contents after visits without a kill."""
     file = tmp_path_factory.mktemp("undisturbed") / "visits.sqlite"
-    Watch(file, FlakySite(7, 30, QUIET, "parked", 5)).days(*DAYS)
+    WatchedSite(file, FlakySite(7, 30, QUIET, "parked", 5)).days(*DAYS)
     return dump(file)
 
 
 @pytest.mark.parametrize("point", range(1, 56))
-def test_a_watch_resumes_wherever_it_is_killed(
+def test_killed_watch_resumes(
     point: int, undisturbed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a kill at any change, the same visit again ends with the very same file as without it."""
-    watch = Watch(tmp_path / "visits.sqlite", FlakySite(7, 30, QUIET, "parked", 5))
+    """After a kill at any change, the repeated visit gives the same database."""
+    watch = WatchedSite(tmp_path / "visits.sqlite", FlakySite(7, 30, QUIET, "parked", 5))
     left = point
 
     @contextmanager
@@ -298,11 +298,11 @@ def test_a_watch_resumes_wherever_it_is_killed(
     assert dump(watch.file) == undisturbed
 
 
-def test_a_loss_is_recorded_in_the_transaction_of_its_visit(
+def test_loss_is_recorded_in_the_transaction_of_its_visit(
     site: FlakySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is no moment at which the visit is over and the loss is not noted: a kill there would hide it for a day."""
-    watch = Watch(tmp_path / "visits.sqlite", site)
+    """A kill in between would hide it for a day."""
+    watch = WatchedSite(tmp_path / "visits.sqlite", site)
     between: list[bool] = []
 
     @contextmanager

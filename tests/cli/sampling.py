@@ -1,8 +1,0 @@
-"""Somebody who samples archives."""
-
-from pathlib import Path
-
-
-def home(place: Path) -> dict[str, str]:
-    """Return the settings of somebody with a contact."""
-    return {"UNLOST_CONTACT": "me@example.org", "UNLOST_HOME": str(place / "home")}
