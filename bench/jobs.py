@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 from tests.jobs.service_process import ServiceProcess, run_service
 from tests.neighbours import postgresql
-from tests.recover.site import ROOT
+from tests.recovery.site import ROOT
 
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report

@@ -22,8 +22,8 @@ from typing import IO
 
 import aiohttp
 from tests.cli.run import UNLOST
-from tests.recover.sample_site import serve_site
-from tests.recover.site import HOST, ROOT, Held, Site, html, part
+from tests.recovery.sample_site import serve_site
+from tests.recovery.site import HOST, ROOT, Held, Site, html, part
 
 STREAMS = 200
 RECENT = 5  # jobs that were just ordered: none of them has ended yet

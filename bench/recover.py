@@ -92,8 +92,8 @@ def speed(report: Report) -> None:
 def frontier(name: str) -> None:
     """List a million URLs, queue them by a policy, and again as after a change of options; print times and memory."""
     from unlost.capture import Capture  # noqa: PLC0415
-    from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryFrontier, RecoveryScope, store_listed_captures  # noqa: PLC0415
-    from unlost.recover.state import RecoveryState, ResourceStatus  # noqa: PLC0415
+    from unlost.recovery import RecoverOptions, RecoverPolicy, RecoveryFrontier, RecoveryScope, store_listed_captures  # noqa: PLC0415
+    from unlost.recovery.state import RecoveryState, ResourceStatus  # noqa: PLC0415
 
     plan = RecoverOptions(f"{HOST}/", policy=RecoverPolicy(name))
     with tempfile.TemporaryDirectory() as folder, RecoveryState(Path(folder)) as state:

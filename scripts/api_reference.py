@@ -111,8 +111,6 @@ def part(module: ModuleType, title: str) -> str:
     page = f"\n## {title}\n"
     for name in sorted(module.__all__, key=lambda each: (each.lower(), each)):
         found = getattr(module, name)
-        if name == "recover":
-            found = sys.modules["unlost.api.recovery"].recover
         if isinstance(found, ModuleType) or not (inspect.isclass(found) or inspect.isfunction(found)):
             continue
         page += f"\n### {title}.{name}\n\n{described(found, name)}"
@@ -121,9 +119,14 @@ def part(module: ModuleType, title: str) -> str:
 
 def reference() -> str:
     """Return the whole page."""
-    _ = unlost.recover_async  # loads the module of both
     tree = inspect.cleandoc(errors.__doc__ or "")
-    return _HEAD + part(unlost, "unlost") + part(testing, "unlost.testing") + f"\n## Errors\n\n```text\n{tree}\n```\n"
+    return (
+        _HEAD
+        + part(unlost, "unlost")
+        + part(unlost.events, "unlost.events")
+        + part(testing, "unlost.testing")
+        + f"\n## Errors\n\n```text\n{tree}\n```\n"
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from study.lost.showing import (
     seed_given,
     vector,
 )
-from unlost.recover import SELECTABLE_POLICIES
+from unlost.recovery import SELECTABLE_POLICIES
 from unlost.research import summarize_values
 
 NAIVE, KNOWLEDGEABLE, EXHAUSTIVE = (each.value for each in SELECTABLE_POLICIES)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler.protocol import Scheduling
 
-    from tests.recover.archives import Archives
+    from tests.recovery.archives import Archives
 
 # Derandomised, so that a green run stays green; the thorough profile looks further, with a new seed each time.
 hypothesis.settings.register_profile("fast", max_examples=100, derandomize=True, deadline=None)
@@ -37,7 +37,7 @@ LONGEST = (
     "tests/jobs/test_jobs_api.py",
     "tests/jobs/test_service_crashes.py",
     "tests/cli/test_demo.py",
-    "tests/recover/test_reference_site.py",
+    "tests/recovery/test_reference_site.py",
     "tests/webui/",
     "tests/cli/test_vault.py",
     "tests/vault/test_proof.py",
@@ -182,8 +182,8 @@ def page(browser: "Browser") -> Iterator["Page"]:
 @pytest.fixture(scope="session")
 def running_archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Archives"]:
     """Run three pywb servers with the reference site."""
-    from tests.recover.archives import archives
-    from tests.recover.reference_site import reference_site
+    from tests.recovery.archives import archives
+    from tests.recovery.reference_site import reference_site
 
     with archives(reference_site(), tmp_path_factory.mktemp("archives")) as running:
         yield running

@@ -41,7 +41,7 @@ ORDER = [
     "archives",
     "crawl",
     "aggregate",
-    "recover",
+    "recovery",
     "report",
     "export",
     "comparison",

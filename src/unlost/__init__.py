@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from unlost.api.recovery import MissingResource, Recovery, Resource, RunResult, compare, recover, recover_async
     from unlost.errors import UnlostError
     from unlost.mementomap.map import Map
+    from unlost.recovery import events
+    from unlost.recovery.options import RecoverOptions
     from unlost.registry.loader import Registry, load_registry
     from unlost.registry.models import Archive
 
@@ -23,6 +25,7 @@ __all__ = [
     "Map",
     "Memento",
     "MissingResource",
+    "RecoverOptions",
     "Recovery",
     "Registry",
     "Resource",
@@ -34,6 +37,7 @@ __all__ = [
     "compact_map",
     "compare",
     "errors",
+    "events",
     "load_registry",
     "recover",
     "recover_async",
@@ -49,6 +53,7 @@ _PLACES = {
     "Map": "mementomap.map:Map",
     "Memento": "api.aggregator:Memento",
     "MissingResource": "api.recovery:MissingResource",
+    "RecoverOptions": "recovery.options:RecoverOptions",
     "Recovery": "api.recovery:Recovery",
     "Registry": "registry.loader:Registry",
     "Resource": "api.recovery:Resource",
@@ -60,8 +65,9 @@ _PLACES = {
     "compact_map": "api.maps:compact_map",
     "compare": "api.recovery:compare",
     "errors": "errors:",
+    "events": "recovery.events:",
     "load_registry": "registry.loader:load_registry",
-    "recover": "recover:",  # the package, which can be called
+    "recover": "api.recovery:recover",
     "recover_async": "api.recovery:recover_async",
     "testing": "testing:",
     "uri": "uri:",

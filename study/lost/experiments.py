@@ -18,7 +18,7 @@ from study.lost.profiles import Profile
 from study.lost.recovering import Shelf, recovered, write_original
 from study.lost.site import MadeSite
 from unlost.comparison import open_site
-from unlost.recover import SELECTABLE_POLICIES, RecoverPolicy
+from unlost.recovery import SELECTABLE_POLICIES, RecoverPolicy
 
 SEED = 2006
 """What all sites and habits are drawn from."""

@@ -12,8 +12,8 @@ from study.lost.site import File, MadeSite, moment
 from unlost.clock import SystemClock
 from unlost.comparison import BreakdownRow, Site, TextComparer, breakdowns, compare_sites, open_site
 from unlost.dates import to_iso
-from unlost.recover import RecoverOptions, RecoverPolicy, RecoveryScheduler, WarcStore
-from unlost.recover.state import RecoveryState, StateReader
+from unlost.recovery import RecoverOptions, RecoverPolicy, RecoveryScheduler, WarcStore
+from unlost.recovery.state import RecoveryState, StateReader
 from unlost.registry import RequestKind
 from unlost.warc import HTTP_RESPONSE_TYPE, RECORD_END, format_http_head, format_record_header, make_record_id
 

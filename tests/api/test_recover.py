@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import unlost
-from tests.recover.partial_site import Response, serve_partial_site
+from tests.recovery.partial_site import Response, serve_partial_site
 from unlost.errors import DateError, InputError, UriError, UsageError
-from unlost.recover import RecoveryEvent, ResourceRecovered
+from unlost.recovery import RecoveryEvent, ResourceRecovered
 from unlost.testing import FakeArchive, Fault, Held
 
 SITE = "http://lost.example/"

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.run import unlost
 from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
-from tests.recover.registry import registry
+from tests.recovery.registry import registry
 from tests.watch.decaying.archives import address
 from tests.watch.decaying.web import DecayingWeb
 

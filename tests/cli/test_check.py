@@ -12,7 +12,7 @@ from tests.cli.check_environment import WEB, Completed, Home, archives, base, ca
 from tests.crawl.live_site import Page, html, moved, serve_live_site, sitemap, text
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import Stored
-from tests.recover.registry import registry
+from tests.recovery.registry import registry
 from tests.warc.warcs import PAGE, record
 from tests.watch.decaying.archives import address
 from unlost.registry import Archive, ArchiveKind, RequestKind

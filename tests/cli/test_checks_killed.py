@@ -21,8 +21,8 @@ from tests.crawl.live_site import Page, html, serve_live_site
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from tests.process_killer import RequestKiller
-from tests.recover.background_server import run_in_background
-from tests.recover.registry import registry
+from tests.recovery.background_server import run_in_background
+from tests.recovery.registry import registry
 from unlost.registry import Archive, ArchiveKind
 
 ROUNDS, POINTS = 10, 5

@@ -13,9 +13,9 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.export.sample_recoveries import ROOT as OTHER_ROOT
 from tests.export.sample_recoveries import SampleCapture, make_recovery
-from tests.recover.command import Command
-from tests.recover.sample_site import PAGES, sample_site, serve_site
-from tests.recover.site import ROOT, Site
+from tests.recovery.command import Command
+from tests.recovery.sample_site import PAGES, sample_site, serve_site
+from tests.recovery.site import ROOT, Site
 from tests.waiting import wait_until
 from unlost.export import MANIFEST_NAME
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.writing_commands import LOCAL_COMMANDS, NETWORK_COMMANDS, prepare
 from tests.crawl.live_site import Page, html, serve_live_site
-from tests.recover.background_server import run_in_background
+from tests.recovery.background_server import run_in_background
 from tests.small_disk import run_on_small_disk
 from unlost.testing import FakeArchive, write_registry
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.crawl.live_site import LiveSite, Page, serve_live_site
-from tests.recover.background_server import run_in_background
+from tests.recovery.background_server import run_in_background
 from tests.refresh.harvest.site import log, records, trusting
 from unlost.refresh import read_policy, serialize_policy, write_policy
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cli.test_guides import assert_shown, examples, run
 from tests.crawl.live_site import Page, serve_live_site
-from tests.recover.background_server import run_in_background
+from tests.recovery.background_server import run_in_background
 from unlost.refresh import read_policy
 
 PAGES = 30

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.export.sample_recoveries import SampleCapture, make_recovery
-from tests.recover.sample_site import sample_site, serve_site
-from tests.recover.site import ROOT
+from tests.recovery.sample_site import sample_site, serve_site
+from tests.recovery.site import ROOT
 from tests.vault.fixtures import server_files, static_site
 
 

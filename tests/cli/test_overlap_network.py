@@ -13,8 +13,8 @@ from tests.cli.run import UNLOST, unlost
 from tests.neighbours import chromium, pywb
 from tests.neighbours.sampled import sampled
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from tests.recover.background_server import run_in_background
-from tests.recover.registry import registry
+from tests.recovery.background_server import run_in_background
+from tests.recovery.registry import registry
 
 pytestmark = [  # warcio leaves files open
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -195,7 +195,7 @@ def test_many_listed_urls_need_yes_without_a_terminal(more: tuple[str, ...], cod
     """The message has the number of requests; with the option they are sent."""
     lower = (
         "import sys\n"
-        "from unlost.recover import scheduler\n"
+        "from unlost.recovery import scheduler\n"
         "scheduler.CONFIRMATION_THRESHOLD = 3\n"
         "from unlost.cli.main import run\n"
         "sys.exit(run(sys.argv[1:]))"

@@ -19,8 +19,8 @@ from tests.archives.local.browser_caches import (
 )
 from tests.cli.run import unlost
 from tests.neighbours import chromium, firefox
-from tests.recover.partial_site import Response, serve_partial_site
-from tests.recover.recovery_output import read_warcs
+from tests.recovery.partial_site import Response, serve_partial_site
+from tests.recovery.recovery_output import read_warcs
 from unlost.testing import FakeArchive, write_registry
 
 SITE = "http://lost.example/"

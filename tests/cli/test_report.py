@@ -12,7 +12,7 @@ from tests.cli.run import unlost
 from tests.report.browser_page import EVIL, HIDDEN
 from tests.report.recovery.states import NOW, SITE, SampleResource, make_state
 from unlost.html import LinkKind
-from unlost.recover.state import SCHEMA_VERSION, RecoveryState
+from unlost.recovery.state import SCHEMA_VERSION, RecoveryState
 from unlost.sqlite import STATE_FILE_NAME
 
 ROOT = Path(__file__).parents[2]

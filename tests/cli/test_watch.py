@@ -13,7 +13,7 @@ from tests.cli.check_environment import WEB, Completed, Home, archives, base, ca
 from tests.cli.run import UNLOST
 from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback
-from tests.recover.registry import registry
+from tests.recovery.registry import registry
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from unlost.cli import WatchRun

@@ -62,7 +62,7 @@ def test_changed_configuration_is_rejected(tmp_path: Path) -> None:
 
 def test_foreign_state_is_rejected(tmp_path: Path) -> None:
     """A recovery's state and a folder without state are not crawls."""
-    from unlost.recover.state import RecoveryState
+    from unlost.recovery.state import RecoveryState
 
     with RecoveryState(tmp_path) as state:
         state.set_fact("a", "b")

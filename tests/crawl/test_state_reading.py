@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.live_site import Page, crawl_pages, html, serve_live_site
-from tests.recover.background_server import run_in_background
+from tests.recovery.background_server import run_in_background
 from unlost.crawl import CrawlOutcome, read_resources
 from unlost.errors import InputError
 

@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.cli.run import unlost
 from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved, serve_live_site
 from tests.neighbours import nginx, pywb
-from tests.recover.recovery_output import _members
+from tests.recovery.recovery_output import _members
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import CrawlConfig, crawl, read_resources
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.export.small_recovery import recover_small_site
-from tests.recover.command import Command
-from tests.recover.sample_site import sample_site, serve_site
-from tests.recover.site import ROOT, Site
+from tests.recovery.command import Command
+from tests.recovery.sample_site import sample_site, serve_site
+from tests.recovery.site import ROOT, Site
 
 
 @dataclass(frozen=True, slots=True)

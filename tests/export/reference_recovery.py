@@ -4,12 +4,12 @@ import base64
 from dataclasses import replace
 from pathlib import Path
 
-from tests.recover.archives import write_warc
-from tests.recover.command import Command
-from tests.recover.random_pages import ARCHIVES, RANDOM_FOLDERS
-from tests.recover.reference_site import reference_site
-from tests.recover.registry import registry
-from tests.recover.site import ROOT, Held, Site
+from tests.recovery.archives import write_warc
+from tests.recovery.command import Command
+from tests.recovery.random_pages import ARCHIVES, RANDOM_FOLDERS
+from tests.recovery.reference_site import reference_site
+from tests.recovery.registry import registry
+from tests.recovery.site import ROOT, Held, Site
 from unlost.registry import Archive, ArchiveKind
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")

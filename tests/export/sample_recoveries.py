@@ -13,12 +13,12 @@ from unlost.capture import Capture
 from unlost.errors import UriError
 from unlost.export import MANIFEST_NAME, ExportOptions, ExportResult, export_site
 from unlost.html import LinkKind
-from unlost.recover import CaptureQuality, RecoverOptions, WarcStore
-from unlost.recover.state import NewResource, RecoveryState, ResourceStatus
+from unlost.recovery import CaptureQuality, RecoverOptions, WarcStore
+from unlost.recovery.state import NewResource, RecoveryState, ResourceStatus
 from unlost.uri import page_name
 
 if TYPE_CHECKING:
-    from unlost.recover import RecoveryRecord
+    from unlost.recovery import RecoveryRecord
 
 ROOT = "http://lost.example/"
 DATE = "20140210000001"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.recover.recovery_runner import SITE, RecoveryRunner, page
-from tests.recover.stub_archive import Held, Stub
+from tests.recovery.recovery_runner import SITE, RecoveryRunner, page
+from tests.recovery.stub_archive import Held, Stub
 
 DATE = "20140101000000"
 PARKED = b"<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"

@@ -14,9 +14,9 @@ from tests.export.browser_checks import Fault, Findings, check_in_browser
 from tests.export.raw_http import fetch_following_redirects
 from tests.neighbours import apache, nginx, pywb
 from tests.real_data import DATA
-from tests.recover.command import Command
-from tests.recover.recovery_output import summary
-from tests.recover.registry import registry
+from tests.recovery.command import Command
+from tests.recovery.recovery_output import summary
+from tests.recovery.registry import registry
 from unlost.registry import Archive, ArchiveKind
 
 pytestmark = pytest.mark.browser

@@ -7,12 +7,12 @@ import pytest
 
 from tests.export.sample_recoveries import DATE, ROOT, MemoryTarget, SampleCapture, export_to_memory, make_recovery
 from tests.html.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
-from tests.recover.recovery_runner import RecoveryRunner
-from tests.recover.stub_archive import Held, Stub
+from tests.recovery.recovery_runner import RecoveryRunner
+from tests.recovery.stub_archive import Held, Stub
 from unlost.errors import InputError
 from unlost.export import EMPTY_IMAGE_URL, MANIFEST_NAME, ExportOptions, ExternalLinks, export_site, read_manifest
-from unlost.recover import RecoverOptions
-from unlost.recover.state import StateReader
+from unlost.recovery import RecoverOptions
+from unlost.recovery.state import StateReader
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 BANNER = b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->x<!-- END WAYBACK TOOLBAR INSERT -->"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.export.sample_recoveries import ROOT, MemoryTarget, SampleCapture, export_to_memory, make_recovery
 from unlost.export import MANIFEST_NAME, MAX_START_PAGE_FILES, ExportOptions, export_site, read_manifest
-from unlost.recover import RecoverOptions
+from unlost.recovery import RecoverOptions
 
 OPTIONS = ExportOptions(windows=True, start_page="en")
 PAGE = f"{ROOT}a/b?x=1&y=2"

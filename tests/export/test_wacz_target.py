@@ -16,15 +16,15 @@ from tests.cli.run import unlost
 from tests.export.conftest import SampleRecovery
 from tests.export.sample_recoveries import SampleCapture, make_recovery
 from tests.neighbours import pywb
-from tests.recover.archives import Archives
-from tests.recover.command import Command
-from tests.recover.recovery_output import read_warcs
-from tests.recover.recovery_runner import SITE
-from tests.recover.sample_site import PAGES
-from tests.recover.site import ROOT
+from tests.recovery.archives import Archives
+from tests.recovery.command import Command
+from tests.recovery.recovery_output import read_warcs
+from tests.recovery.recovery_runner import SITE
+from tests.recovery.sample_site import PAGES
+from tests.recovery.site import ROOT
 from unlost.errors import UsageError
 from unlost.export import write_wacz, write_warc
-from unlost.recover.state import StateReader
+from unlost.recovery.state import StateReader
 
 WACZ = pywb.ROOT / ".neighbours" / "wacz" / "bin" / "wacz"
 

@@ -14,12 +14,12 @@ from tests.cli.run import unlost
 from tests.export.conftest import SampleRecovery
 from tests.export.small_recovery import GIF, PARKED, SAME, held, recover_small_site
 from tests.neighbours import pywb
-from tests.recover.recovery_runner import SITE, RecoveryRunner
-from tests.recover.sample_site import PAGES
-from tests.recover.stub_archive import Stub
+from tests.recovery.recovery_runner import SITE, RecoveryRunner
+from tests.recovery.sample_site import PAGES
+from tests.recovery.stub_archive import Stub
 from unlost.errors import InputError, UsageError
 from unlost.export import ArchiveFileResult, write_warc
-from unlost.recover.state import RecoveryState, StateReader
+from unlost.recovery.state import RecoveryState, StateReader
 from unlost.warc import compress_member
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.neighbours import pywb
-from tests.recover.sample_captures import capture, fetched, open_store
+from tests.recovery.sample_captures import capture, fetched, open_store
 from unlost.html import extract_links, remove_archive_toolbar
 
 PAGE = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.full_disk import leave_room
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
-from tests.recover.sample_site import FILES
+from tests.recovery.sample_site import FILES
 from tests.small_disk import SUCCESS_OUTPUT
 from tests.waiting import wait_until
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.run import UNLOST
-from tests.recover.site import ROOT
+from tests.recovery.site import ROOT
 from tests.waiting import wait_until
 
 ORDER = {"url": ROOT, "mail": "me@example.org", "name": "Me"}

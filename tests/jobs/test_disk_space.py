@@ -16,7 +16,7 @@ from tests.jobs.worker_processes import (
     assert_complete,
     open_worker_environment,
 )
-from tests.recover.sample_site import SiteArchives, sample_site, serve_site
+from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.web.test_metrics import samples
 from unlost.errors import SpaceError

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.recover.sample_site import sample_site, serve_site
+from tests.recovery.sample_site import sample_site, serve_site
 from tests.small_disk import run_on_small_disk
 
 

@@ -28,7 +28,7 @@ from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
-from tests.recover.sample_site import FILES, SiteArchives, sample_site, serve_site
+from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.web.test_metrics import samples
 from tests.webui.visitor import Visitor

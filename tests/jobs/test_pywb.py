@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.jobs.service_process import ORDER, run_service
 from tests.neighbours import pywb
-from tests.recover.archives import write_warc
-from tests.recover.registry import registry
-from tests.recover.sample_site import FILES, NAMES, sample_site
+from tests.recovery.archives import write_warc
+from tests.recovery.registry import registry
+from tests.recovery.sample_site import FILES, NAMES, sample_site
 
 
 def test_site_is_recovered_from_pywb(tmp_path: Path) -> None:

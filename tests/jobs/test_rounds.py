@@ -7,8 +7,8 @@ from tests.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.http import Suspension
 from unlost.jobs import Job, JobFolders, JobProgress, JobRunner, JobState, WorkerContext, summarize_open_issues
-from unlost.recover import RecoveryRunResult
-from unlost.recover.state import ResourceStatus
+from unlost.recovery import RecoveryRunResult
+from unlost.recovery.state import ResourceStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ import pytest
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.neighbours import postgresql
 from tests.neighbours.postgresql import Postgresql, program
-from tests.recover.sample_site import SiteArchives, sample_site, serve_site
+from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.jobs import Database, JobStore
 

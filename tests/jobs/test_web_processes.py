@@ -19,7 +19,7 @@ from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
 from tests.neighbours import nginx
 from tests.neighbours.postgresql import Postgresql
-from tests.recover.sample_site import SiteArchives, sample_site, serve_site
+from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.webui.visitor import Visitor, log_in
 from unlost.errors import LimitError

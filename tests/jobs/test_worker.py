@@ -26,7 +26,7 @@ from tests.jobs.worker_processes import (
 )
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
-from tests.recover.sample_site import FILES, SiteArchives, sample_site, serve_site
+from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.export import MANIFEST_NAME

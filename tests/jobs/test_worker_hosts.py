@@ -6,7 +6,7 @@ import pytest
 
 from tests.jobs.worker_processes import ArchivePause, assert_complete, open_worker_environment
 from tests.neighbours import hosts, postgresql
-from tests.recover.sample_site import FILES, sample_site, serve_site
+from tests.recovery.sample_site import FILES, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.jobs import JobState
 

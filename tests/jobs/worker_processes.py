@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cli.run import UNLOST
-from tests.recover.sample_site import FILES, SiteArchives
-from tests.recover.site import ROOT
+from tests.recovery.sample_site import FILES, SiteArchives
+from tests.recovery.site import ROOT
 from tests.waiting import wait_until
 from unlost.export import MANIFEST_NAME
 from unlost.jobs import Database, Job, JobState, JobStore, parse_order

@@ -7,7 +7,7 @@ from study.lost.outcome import Outcome
 from study.lost.profiles import SITES
 
 from tests.study.lost.planted import outcome
-from unlost.recover import SELECTABLE_POLICIES
+from unlost.recovery import SELECTABLE_POLICIES
 
 NAMES = [profile.name for profile in SITES[:12]]
 ADDED = {"naive": 0, "knowledgeable": 1, "exhaustive": 20}

@@ -20,7 +20,7 @@ from tests.jobs.in_memory_store import ORDER
 from tests.jobs.service_process import ORDER as SENT
 from tests.jobs.service_process import run_service
 from tests.neighbours.smtp_sink import PASSWORD, USER, receiving
-from tests.recover.sample_site import sample_site, serve_site
+from tests.recovery.sample_site import sample_site, serve_site
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from tests.webui.visitor import Visitor

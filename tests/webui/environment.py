@@ -11,8 +11,8 @@ from playwright.sync_api import Page
 from tests.cli.run import unlost
 from tests.jobs.service_process import ServiceProcess, run_service
 from tests.neighbours.smtp_sink import PASSWORD, USER, Sink, receiving
-from tests.recover.sample_site import SiteArchives, sample_site, serve_site
-from tests.recover.site import Site
+from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
+from tests.recovery.site import Site
 from tests.waiting import wait_until
 from unlost.jobs import Database, OrderLimits, OrderRules, file_url
 

@@ -3,7 +3,7 @@
 A successful attack requests `/stolen/WHAT` or pages of the service.
 """
 
-from tests.recover.site import HOST, ROOT, Held, Site, a, html
+from tests.recovery.site import HOST, ROOT, Held, Site, a, html
 
 STEAL = """
 <script>

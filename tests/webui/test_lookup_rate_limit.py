@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from tests.jobs.service_process import run_service
-from tests.recover.sample_site import sample_site, serve_site
+from tests.recovery.sample_site import sample_site, serve_site
 from tests.virtual_clock import VirtualClock
 from tests.webui.visitor import Visitor
 from unlost.jobs import TALLIES, Database, LookupRateLimit, file_url

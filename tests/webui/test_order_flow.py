@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.jobs.service_process import ORDER
 from tests.jobs.worker_processes import ArchivePause
-from tests.recover.sample_site import FILES
+from tests.recovery.sample_site import FILES
 from tests.webui.environment import PagesEnvironment, order
 
 pytestmark = pytest.mark.browser

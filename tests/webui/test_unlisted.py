@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
-from tests.recover.sample_site import FILES, SiteArchives, sample_site, serve_site
-from tests.recover.site import ROOT
+from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
+from tests.recovery.site import ROOT
 from unlost.aggregate import AggregateResult, ArchiveReport
 from unlost.jobs import Database, JobStore, file_url, states
 from unlost.memento import Mementos

@@ -23,8 +23,8 @@ from unlost.export.wacz import write_wacz
 from unlost.export.warc import ArchiveFileResult, write_warc
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.limit_store import FileLimitStore
-from unlost.recover.events import EventListener, ignore_event
-from unlost.recover.options import (
+from unlost.recovery.events import EventListener, ignore_event
+from unlost.recovery.options import (
     MAX_REQUISITE_BYTES,
     MAX_REQUISITE_FILES,
     SELECTABLE_POLICIES,
@@ -32,13 +32,13 @@ from unlost.recover.options import (
     RecoverPolicy,
     RunOptions,
 )
-from unlost.recover.scheduler import RecoveryRunResult
-from unlost.recover.scope import RecoveryScope
-from unlost.recover.session import RecoverySession
-from unlost.recover.sources import LIVE_ARCHIVE
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.warc_records import open_capture
+from unlost.recovery.scheduler import RecoveryRunResult
+from unlost.recovery.scope import RecoveryScope
+from unlost.recovery.session import RecoverySession
+from unlost.recovery.sources import LIVE_ARCHIVE
+from unlost.recovery.state.reader import StateReader
+from unlost.recovery.state.resources import ResourceStatus
+from unlost.recovery.warc_records import open_capture
 from unlost.registry.models import Archive
 from unlost.report.recovery.writer import ReportFiles, write_report
 from unlost.uri import names
@@ -130,7 +130,13 @@ class Recovery:
 
     def __repr__(self) -> str:
         """Return the folder."""
-        return f"<Recovered in {self.folder}>"
+        return f"<Recovery in {self.folder}>"
+
+    @property
+    def options(self) -> RecoverOptions | None:
+        """What to recover, as stored by the last run; None before the first."""
+        with StateReader(self.folder) as state:
+            return state.options()
 
     def counts(self) -> dict[str, int]:
         """Return the number of resources by status; `listed` are those that archives list and no link points to."""
@@ -313,7 +319,7 @@ async def recover_async(
         wait: Seconds between two requests to one archive. Unless it is 0, requests are sent one at a time.
         until_done: Wait until all archives may be queried again, however long.
         proxies: Use the proxies that `HTTP_PROXY` and similar variables name.
-        on_event: Receives events (`unlost.recover.events`) in the thread of the recovery. An exception that it raises
+        on_event: Receives events (`unlost.recovery.events`) in the thread of the recovery. An exception that it raises
             ends the recovery.
         should_stop: Called often; the recovery stops when it returns True.
 

@@ -19,7 +19,7 @@ from unlost.cli.output import print_table
 from unlost.cli.types import CommonOption
 from unlost.dates import from_epoch, to_iso
 from unlost.errors import InputError, JobError, UsageError
-from unlost.recover.options import RecoverPolicy
+from unlost.recovery.options import RecoverPolicy
 
 _TIMEOUT_SECONDS = 60.0
 _MAX_BYTES = 64 << 20

@@ -42,8 +42,8 @@ from unlost.errors import ArchiveError, DateError, InputError, OfflineError, Usa
 from unlost.http.connectivity import Connectivity
 from unlost.http.rate_limit import DEFAULT_SHARE, SHARE_WITHOUT_CONTACT
 from unlost.problems import Problems
-from unlost.recover.estimate import ArchiveCost
-from unlost.recover.events import (
+from unlost.recovery.estimate import ArchiveCost
+from unlost.recovery.events import (
     ArchiveSuspended,
     CaptureFailed,
     CaptureRejected,
@@ -58,8 +58,8 @@ from unlost.recover.events import (
     StartPageMissing,
     WarcBytesLost,
 )
-from unlost.recover.listings import SKIP_REASONS
-from unlost.recover.options import (
+from unlost.recovery.listings import SKIP_REASONS
+from unlost.recovery.options import (
     CONFIRMATION_THRESHOLD,
     MAX_REQUISITE_FILES,
     SELECTABLE_POLICIES,
@@ -67,14 +67,14 @@ from unlost.recover.options import (
     RecoverPolicy,
     RunOptions,
 )
-from unlost.recover.scheduler import RecoveryRunResult
-from unlost.recover.scope import RecoveryScope
-from unlost.recover.session import RecoverySession
-from unlost.recover.sources import LIVE_ARCHIVE
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.schema import explain_sqlite_errors
-from unlost.recover.state.store import RecoveryState, RequestsSent
+from unlost.recovery.scheduler import RecoveryRunResult
+from unlost.recovery.scope import RecoveryScope
+from unlost.recovery.session import RecoverySession
+from unlost.recovery.sources import LIVE_ARCHIVE
+from unlost.recovery.state.reader import StateReader
+from unlost.recovery.state.resources import ResourceStatus
+from unlost.recovery.state.schema import explain_sqlite_errors
+from unlost.recovery.state.store import RecoveryState, RequestsSent
 from unlost.registry.models import Archive
 from unlost.report.format import parse_byte_size
 from unlost.report.recovery.serializers import summary_rows

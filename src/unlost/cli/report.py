@@ -17,7 +17,7 @@ from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
 from unlost.comparison.site_readers import open_site
 from unlost.errors import UsageError
 from unlost.problems import Problems
-from unlost.recover.state.reader import StateReader
+from unlost.recovery.state.reader import StateReader
 from unlost.report.format import LANGUAGES, escape_unprintable
 from unlost.report.i18n import Translations
 from unlost.report.recovery.serializers import escape_field

@@ -11,7 +11,7 @@ from unlost.comparison.file_site import read_folder, read_package
 from unlost.comparison.site import WARC_FOLDER, ResourceTable, Site, SiteKind
 from unlost.comparison.warc_site import WarcSite, WarcSiteReader, read_parts, read_warcs, skip_reason
 from unlost.errors import InputError, UriError, UsageError
-from unlost.recover.state.reader import ChosenCapture, StateReader
+from unlost.recovery.state.reader import ChosenCapture, StateReader
 from unlost.uri import names as uri_names
 
 _WARC_PATTERN = "*.warc.gz*"

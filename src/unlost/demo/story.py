@@ -22,8 +22,8 @@ from unlost.export.links import LinkResolver, LinkTargetKind
 from unlost.export.paths import PathStyle
 from unlost.export.site import ExportResult
 from unlost.html.links import LinkKind
-from unlost.recover.state.queries import ChosenCapture, MissingResourceRow
-from unlost.recover.state.reader import RejectedCapture, StateReader
+from unlost.recovery.state.queries import ChosenCapture, MissingResourceRow
+from unlost.recovery.state.reader import RejectedCapture, StateReader
 from unlost.registry.models import Archive, ArchiveKind
 from unlost.report.format import format_count, format_share
 from unlost.report.recovery.stats import RecoveryStats, collect_stats

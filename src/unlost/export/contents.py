@@ -15,9 +15,9 @@ from unlost.errors import InputError
 from unlost.export.media_types import SNIFFED_BYTES, extension_of, sniff_type
 from unlost.export.paths import split_url_path
 from unlost.problems import Problems
-from unlost.recover.options import RecoverOptions
-from unlost.recover.state.reader import StateReader
-from unlost.recover.warc_records import RecoveryRecord, read_first_bytes
+from unlost.recovery.options import RecoverOptions
+from unlost.recovery.state.reader import StateReader
+from unlost.recovery.warc_records import RecoveryRecord, read_first_bytes
 from unlost.warc.writer import WarcFolder
 
 

@@ -22,8 +22,8 @@ from unlost.export.paths import (
 )
 from unlost.html.links import LinkKind
 from unlost.html.rewrite import LinkDirectory
-from unlost.recover.options import RecoverOptions
-from unlost.recover.scope import RecoveryScope
+from unlost.recovery.options import RecoverOptions
+from unlost.recovery.scope import RecoveryScope
 from unlost.uri import names as uri_names
 from unlost.uri.names import page_name
 

@@ -34,7 +34,7 @@ from unlost.html.links import LinkKind
 from unlost.html.redirect_stub import redirect_stub_target
 from unlost.html.rewrite import rewrite_links
 from unlost.problems import Problem, Problems
-from unlost.recover.warc_records import open_capture
+from unlost.recovery.warc_records import open_capture
 from unlost.report.html_templates import make_template_environment
 from unlost.report.i18n import Translations
 from unlost.uri.names import url_from_name

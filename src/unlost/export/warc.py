@@ -14,8 +14,8 @@ from unlost.errors import InputError, UsageError
 from unlost.export.contents import WARC_FOLDER, nothing_readable_error, nothing_recovered_error
 from unlost.export.targets import AtomicPath
 from unlost.problems import Problem, Problems
-from unlost.recover.state.reader import StateReader
-from unlost.recover.warc_records import REFERS_TO, RecoveryRecord, parse_metadata
+from unlost.recovery.state.reader import StateReader
+from unlost.recovery.warc_records import REFERS_TO, RecoveryRecord, parse_metadata
 from unlost.warc.records import (
     ForeignRecordError,
     TruncatedRecordError,

@@ -9,8 +9,8 @@ from unicodedata import category
 
 from unlost import dates
 from unlost.errors import DateError, UriError, UsageError
-from unlost.recover.options import RecoverOptions, RecoverPolicy
-from unlost.recover.scope import RecoveryScope
+from unlost.recovery.options import RecoverOptions, RecoverPolicy
+from unlost.recovery.scope import RecoveryScope
 from unlost.report.format import LANGUAGES
 from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url

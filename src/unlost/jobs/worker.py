@@ -25,11 +25,11 @@ from unlost.jobs.limits import OrderLimits
 from unlost.jobs.models import Job, JobProgress, JobStage
 from unlost.jobs.states import release
 from unlost.jobs.store import JobStore, seconds_worked
-from unlost.recover.events import ProgressCounted, RecoveryEvent
-from unlost.recover.scheduler import RecoveryRunResult
-from unlost.recover.session import RecoverySession
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
+from unlost.recovery.events import ProgressCounted, RecoveryEvent
+from unlost.recovery.scheduler import RecoveryRunResult
+from unlost.recovery.session import RecoverySession
+from unlost.recovery.state.reader import StateReader
+from unlost.recovery.state.resources import ResourceStatus
 from unlost.registry.models import Archive
 from unlost.report.recovery.serializers import recovery_summary_json
 from unlost.report.recovery.stats import collect_stats

@@ -17,7 +17,7 @@ class ArchiveKind(StrEnum):
     CHROMIUM = "chromium"
     FIREFOX = "firefox"
     LIVE = "live"
-    """The live web. Not allowed in a registry file; `unlost.recover.sources` opens it."""
+    """The live web. Not allowed in a registry file; `unlost.recovery.sources` opens it."""
 
 
 class RequestKind(StrEnum):

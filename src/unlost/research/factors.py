@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from unlost.dates import to_datetime
 from unlost.errors import DateError, InputError
 from unlost.problems import Problem, Problems
-from unlost.recover.state.queries import LinkedResource
-from unlost.recover.state.reader import StateReader
+from unlost.recovery.state.queries import LinkedResource
+from unlost.recovery.state.reader import StateReader
 from unlost.report.format import ReportTable, format_count, format_share
 from unlost.report.html_templates import make_template_environment
 from unlost.research.regression import (

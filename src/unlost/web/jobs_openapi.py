@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
 from unlost.jobs.models import MAX_MAIL, MAX_NAME, MAX_URL, PACKAGE_FORMATS, JobStage, JobState
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORIES
-from unlost.recover.options import RecoverPolicy
+from unlost.recovery.options import RecoverPolicy
 from unlost.report.format import LANGUAGES
 
 _Object = dict[str, object]

@@ -31,7 +31,7 @@ from unlost.jobs.folders import CHECKPOINT_FILE, LOW_SPACE, QUOTA_REACHED
 from unlost.jobs.limits import normalize_host
 from unlost.jobs.models import PACKAGE_FORMATS, UNFINISHED_STATES, Job, JobState
 from unlost.jobs.service import JobService
-from unlost.recover.state.reader import StateReader
+from unlost.recovery.state.reader import StateReader
 from unlost.report.html_templates import sandbox_headers
 from unlost.report.recovery.stats import RESOURCE_KINDS, collect_stats
 from unlost.report.recovery.writer import ReportPageOptions, render_report

@@ -11,13 +11,13 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_recover import ARCHIVES, SITE
-from tests.recover.recovery_runner import SITE as STUB_SITE
-from tests.recover.recovery_runner import RecoveryRunner, page
-from tests.recover.stub_archive import Held, Stub
+from tests.recovery.recovery_runner import SITE as STUB_SITE
+from tests.recovery.recovery_runner import RecoveryRunner, page
+from tests.recovery.stub_archive import Held, Stub
 from unlost.comparison import open_site, readable_bytes
 from unlost.errors import FailedError, InputError
-from unlost.recover import RecoverPolicy
-from unlost.recover.state import RecoveryState
+from unlost.recovery import RecoverPolicy
+from unlost.recovery.state import RecoveryState
 from unlost.registry import RequestKind
 
 NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")

@@ -11,7 +11,7 @@ from tests.archives.sampling.killable import Commands, commands
 from tests.crawl.live_site import LiveSite, Page
 from tests.crawl.test_kill import serve_counted
 from tests.process_killer import RequestKiller
-from tests.recover.recovery_output import _members
+from tests.recovery.recovery_output import _members
 from tests.refresh.harvest.site import kinds, log, records
 
 ROUNDS = 10

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from unlost.capture import Capture
 from unlost.html import LinkKind
-from unlost.recover import RecoverOptions, RecoveryRecord
-from unlost.recover.state import ListingRow, ListingStatus, NewResource, RecoveryState, ResourceStatus, StateReader
+from unlost.recovery import RecoverOptions, RecoveryRecord
+from unlost.recovery.state import ListingRow, ListingStatus, NewResource, RecoveryState, ResourceStatus, StateReader
 from unlost.report.recovery import collect_stats, render_report_page
 from unlost.sqlite import STATE_FILE_NAME
 

@@ -10,7 +10,7 @@ import pytest
 from tests.report.recovery.states import NOW, SITE, SampleResource, make_large_state, make_state, store_listing
 from unlost.errors import InputError
 from unlost.html import LinkKind
-from unlost.recover.state import FinishedResource, ListingStatus, RecoveryState, ResourceStatus, StateReader
+from unlost.recovery.state import FinishedResource, ListingStatus, RecoveryState, ResourceStatus, StateReader
 from unlost.report.recovery import MAX_TYPES, RecoveryStats, collect_stats
 
 MANY = 100_000

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.recovery.states import SITE, SampleResource, make_state, report_html, store_listing
-from unlost.recover.state import ListingStatus, StateReader
+from unlost.recovery.state import ListingStatus, StateReader
 from unlost.report.recovery import MAX_LISTED_RESOURCES, ReportPageOptions, collect_stats, render_report
 
 FULL = ReportPageOptions(names={"a": "Archive <A>", "b": "Archive B"}, back_url="/jobs/1-x", lists_all=True)

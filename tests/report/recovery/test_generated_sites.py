@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.cli.run import unlost
-from tests.recover.archives import Archives
-from tests.recover.assertions import GUESSED
-from tests.recover.command import Command
-from tests.recover.expected import Run, outcome
-from tests.recover.recovery_output import summary
-from tests.recover.reference_site import reference_site
-from tests.recover.sample_site import sample_site, serve_site
-from tests.recover.site import HOST, ROOT, Held, Site, bare
+from tests.recovery.archives import Archives
+from tests.recovery.assertions import GUESSED
+from tests.recovery.command import Command
+from tests.recovery.expected import Run, outcome
+from tests.recovery.recovery_output import summary
+from tests.recovery.reference_site import reference_site
+from tests.recovery.sample_site import sample_site, serve_site
+from tests.recovery.site import HOST, ROOT, Held, Site, bare
 
 SPECIAL = Run(start=f"{ROOT}special/")
 

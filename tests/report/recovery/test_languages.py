@@ -15,7 +15,7 @@ from tests.quality.classified import classified_examples, classified_held_out
 from tests.report.recovery.states import SampleResource, make_state, report_html, store_listing
 from unlost.crawl import TrapDetector
 from unlost.html import LinkKind
-from unlost.recover.state import REQUESTS_FACT, ListingStatus, RecoveryState, ResourceStatus, StateReader
+from unlost.recovery.state import REQUESTS_FACT, ListingStatus, RecoveryState, ResourceStatus, StateReader
 from unlost.report import load_texts
 from unlost.report.recovery import MAX_LISTED_RESOURCES, ReportFiles, report_strings, translate_message, write_report
 from unlost.report.recovery import writer as renderer

@@ -9,7 +9,7 @@ from tests.report.axe import axe_faults_of_file
 from tests.report.browser_page import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, PageVisit, contrast, luminance
 from tests.report.recovery.states import SITE, SampleResource, make_state, report_html, store_listing
 from unlost.html import LinkKind
-from unlost.recover.state import ListingStatus, RecoveryState, ResourceStatus
+from unlost.recovery.state import ListingStatus, RecoveryState, ResourceStatus
 from unlost.report import LANGUAGES
 from unlost.report.recovery import MAX_LISTED_RESOURCES
 from unlost.report.recovery import writer as renderer

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.report.recovery.states import NOW
 from tests.warc.warcs import record
-from unlost.recover import RecoverOptions
-from unlost.recover.state import RecoveryState
+from unlost.recovery import RecoverOptions
+from unlost.recovery.state import RecoveryState
 from unlost.sqlite import STATE_FILE_NAME
 
 TLDS = {"com": "com", "org": "org", "net": "net", "edu": "edu", "gov": "gov", "fr": "country", "example": "other"}

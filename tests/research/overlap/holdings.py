@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.recover.stub_archive import Held, Stub
+from tests.recovery.stub_archive import Held, Stub
 from unlost import uri as addresses
 from unlost.research import OverlapState
 

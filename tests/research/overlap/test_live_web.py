@@ -12,7 +12,7 @@ from aiohttp.web import BaseRequest, Response
 from tests.documents.samples import TEXT_WORDS, make_pdf, make_postscript, sample
 from tests.neighbours.listening import listening
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from tests.recover.stub_archive import Held, Stub
+from tests.recovery.stub_archive import Held, Stub
 from tests.research.overlap.holdings import open_state
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import MemoryRobotsStore, RobotsResponse

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.stub_archive import Held, Stub
+from tests.recovery.stub_archive import Held, Stub
 from tests.research.overlap.holdings import ARCHIVES, archives_of, open_state, random_holdings
 from unlost.archives import MAX_CONSECUTIVE_FAILURES, EarlyStop
 from unlost.capture import Capture

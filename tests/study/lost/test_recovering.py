@@ -16,8 +16,8 @@ from study.lost.site import File, MadeSite, moment
 from unlost.archives import WarcFilesClient
 from unlost.clock import SystemClock
 from unlost.comparison import ResourceCounts, open_site
-from unlost.recover import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy, RecoveryScheduler, WarcStore
-from unlost.recover.state import RecoveryState, StateReader
+from unlost.recovery import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy, RecoveryScheduler, WarcStore
+from unlost.recovery.state import RecoveryState, StateReader
 from unlost.registry import Archive, ArchiveKind
 
 SITE = Profile("tiny", 5, 3, 2, 5, Pace.STILL, documents=1.0)

@@ -10,7 +10,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from unlost import dates
-from unlost.recover.state.queries import FinishedResource
+from unlost.recovery.state.queries import FinishedResource
 from unlost.report.recovery.stats import RESOURCE_KINDS, RecoveryStats, timeline_bars
 
 MISSING = "MISSING"

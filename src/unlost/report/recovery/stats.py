@@ -7,9 +7,9 @@ from html import escape
 
 from unlost.html.links import LinkKind
 from unlost.media_types import UNKNOWN_TYPE, format_of, group_of, is_document
-from unlost.recover.state.queries import ChosenCapture, FinishedResource
-from unlost.recover.state.reader import StateReader
-from unlost.recover.state.resources import ResourceStatus
+from unlost.recovery.state.queries import ChosenCapture, FinishedResource
+from unlost.recovery.state.reader import StateReader
+from unlost.recovery.state.resources import ResourceStatus
 from unlost.report.i18n import Translations
 
 REDIRECTS = "redirects"

@@ -13,8 +13,8 @@ import jinja2
 
 from unlost.atomic import atomic_files, ensure_directory
 from unlost.errors import InputError
-from unlost.recover.state.queries import FAILED_REASON, FinishedResource
-from unlost.recover.state.reader import StateReader
+from unlost.recovery.state.queries import FAILED_REASON, FinishedResource
+from unlost.recovery.state.reader import StateReader
 from unlost.report.format import LANGUAGES
 from unlost.report.html_templates import make_template_environment
 from unlost.report.recovery.serializers import recovery_summary_json, resource_json, summary_row
