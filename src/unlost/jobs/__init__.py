@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from unlost.jobs.models import JobProgress as JobProgress
     from unlost.jobs.models import JobState as JobState
     from unlost.jobs.models import Order as Order
+    from unlost.jobs.models import order_from_json as order_from_json
     from unlost.jobs.models import parse_order as parse_order
     from unlost.jobs.outbox import MailOutbox as MailOutbox
     from unlost.jobs.outbox import PendingMail as PendingMail
@@ -96,7 +97,7 @@ else:
                 "write_packages"
             ),
             "limits": "LookupRateLimit OrderLimits OrderRules is_host_below is_private_host parse_domain",
-            "models": "Job JobPackage JobProgress JobState Order parse_order",
+            "models": "Job JobPackage JobProgress JobState Order order_from_json parse_order",
             "outbox": "MailOutbox PendingMail",
             "rate_limit_store": "DatabaseLimitStore",
             "serializers": "HISTORY_MEDIA_TYPES history_row write_history",

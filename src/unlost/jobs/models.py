@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 from unicodedata import category
 
 from unlost import dates
+from unlost.crawl.scope import host_of_name
 from unlost.errors import DateError, UriError, UsageError
-from unlost.recovery.options import RecoverOptions, RecoverPolicy
+from unlost.recovery.options import MAX_REQUISITE_BYTES, MAX_REQUISITE_FILES, RecoverOptions, RecoverPolicy
 from unlost.recovery.scope import RecoveryScope
 from unlost.report.format import LANGUAGES
 from unlost.uri.names import page_name
@@ -26,7 +27,25 @@ _MAX_ARCHIVES = 100
 # Deliberately stricter than RFC 5321: no quoted strings or comments, no non-ASCII local part, no characters with a
 # meaning in headers.
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-_FIELDS = ("url", "mail", "name", "page", "archives", "at", "from", "to", "windows", "policy", "format", "language")
+MAX_START_URLS = 100
+"""Maximum number of further start URLs in an order."""
+OPTION_FLAGS = (
+    "subdomains", "ignore_case", "page_requisites", "include_left_out", "most_recent", "all_versions", "drop_rejected",
+)  # fmt: skip
+"""Fields of an order that are true or false, with the names and defaults of `RecoverOptions`."""
+OPTION_NUMBERS = {
+    "depth": (0, 1_000),
+    "limit": (1, 10_000_000),
+    "requisite_files": (0, MAX_REQUISITE_FILES),
+    "requisite_bytes": (0, MAX_REQUISITE_BYTES),
+    "requisite_lookups": (1, 10),
+}
+"""Fields of an order that are numbers, with the least and the largest. An order may lower the limits on files of other
+hosts, not raise them."""
+_FIELDS = (
+    "url", "mail", "name", "page", "archives", "at", "from", "to", "windows", "policy", "format", "language", "urls",
+    *OPTION_FLAGS, *OPTION_NUMBERS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +65,9 @@ class Order:
         at: Preferred date of captures, 14 digits; None for the latest.
         form: Package format that the owner prefers. All formats are created.
         language: Language of emails to the owner.
+
+    The other attributes are those of `RecoverOptions`. Its `include` and `exclude` are missing on purpose: a regular
+    expression of an anonymous user could occupy a worker for hours.
     """
 
     url: str
@@ -60,22 +82,44 @@ class Order:
     at: str | None = None
     form: str = "zip"
     language: str = "en"
+    urls: tuple[str, ...] = ()
+    subdomains: bool = False
+    depth: int | None = None
+    limit: int | None = None
+    ignore_case: bool = False
+    page_requisites: bool = True
+    requisite_files: int = MAX_REQUISITE_FILES
+    requisite_bytes: int = MAX_REQUISITE_BYTES
+    requisite_lookups: int = 1
+    include_left_out: bool = False
+    most_recent: bool = False
+    all_versions: bool = False
+    drop_rejected: bool = False
 
     def recover_options(self) -> RecoverOptions:
-        """Return the options of the recovery."""
-        return RecoverOptions(
-            self.url, page=self.page, policy=self.policy, at=self.at, first=self.first, last=self.last
-        )
+        """Return the options of the recovery. Raises UsageError if they contradict each other."""
+        shared = {each.name for each in fields(Order)} & {each.name for each in fields(RecoverOptions)}
+        return RecoverOptions(**{name: getattr(self, name) for name in shared})
 
     def to_json(self) -> dict[str, object]:
-        """Return the order as a JSON object for the database."""
-        return {**asdict(self), "archives": list(self.archives), "policy": self.policy.value}
+        """Return the order as a JSON object for the database.
+
+        Options with their default values are left out, so that workers of earlier versions can read the order.
+        """
+        values = {**asdict(self), "archives": list(self.archives), "policy": self.policy.value, "urls": list(self.urls)}
+        defaults = {name: getattr(_DEFAULT_ORDER, name) for name in (*OPTION_FLAGS, *OPTION_NUMBERS)}
+        defaults["urls"] = []
+        return {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
+
+
+_DEFAULT_ORDER = Order("")
 
 
 def order_from_json(values: Mapping[str, object]) -> Order:
     """Parse the result of `Order.to_json`."""
     arguments: dict[str, Any] = dict(values)
     arguments["archives"], arguments["policy"] = tuple(arguments["archives"]), RecoverPolicy(arguments["policy"])
+    arguments["urls"] = tuple(arguments.get("urls", ()))
     return Order(**arguments)
 
 
@@ -113,6 +157,9 @@ def parse_order(values: object, known_archives: Collection[str]) -> Order:
         _parse_date(values, "at", up=False),
         _parse_choice(values, "format", PACKAGE_FORMATS),
         _parse_choice(values, "language", LANGUAGES),
+        _parse_start_urls(values),
+        **{name: _parse_flag(values, name, default=getattr(_DEFAULT_ORDER, name)) for name in OPTION_FLAGS},
+        **{name: _parse_number(values, name) for name in OPTION_NUMBERS},
     )
     try:
         RecoveryScope.of(order.recover_options())
@@ -129,16 +176,39 @@ def _parse_text(values: Mapping[str, object], name: str, limit: int) -> str:
     return text.strip()
 
 
-def _parse_url(values: Mapping[str, object]) -> str:
-    text = _parse_text(values, "url", MAX_URL)
+def _parse_number(values: Mapping[str, object], name: str) -> Any:  # noqa: ANN401  int, or None where that is the default
+    number, (least, largest) = values.get(name), OPTION_NUMBERS[name]
+    if number is None:
+        return getattr(_DEFAULT_ORDER, name)
+    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= largest:
+        raise UsageError(f"{name}: expected a number from {least} to {largest}")
+    return number
+
+
+def _parse_start_urls(values: Mapping[str, object]) -> tuple[str, ...]:
+    urls = values.get("urls")
+    if urls is None:
+        return ()
+    if not isinstance(urls, list) or len(urls) > MAX_START_URLS:
+        raise UsageError(f"urls: expected a list of at most {MAX_START_URLS} URLs")
+    found = tuple(_parse_url({"urls": each}, "urls") for each in urls)
+    host = host_of_name(page_name(_parse_url(values)))
+    # The limits per host and the list of blocked hosts apply to `url` alone.
+    if foreign := [each for each in found if host_of_name(page_name(each)) != host]:
+        raise UsageError(f"urls: expected URLs of {host}, found {foreign[0][:200]}")
+    return found
+
+
+def _parse_url(values: Mapping[str, object], field_name: str = "url") -> str:
+    text = _parse_text(values, field_name, MAX_URL)
     if not text:
-        raise UsageError("url: expected the address of the lost site or page")
+        raise UsageError(f"{field_name}: expected the address of the lost site or page")
     try:
         url = normalize_input_url(text)
     except UriError as error:
-        raise UsageError(f"url: {error}") from None
+        raise UsageError(f"{field_name}: {error}") from None
     if len(url) > 3 * MAX_URL:
-        raise UsageError(f"url: expected at most {MAX_URL} characters")
+        raise UsageError(f"{field_name}: expected at most {MAX_URL} characters")
     return url
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from unlost.recovery.options import SELECTABLE_POLICIES as SELECTABLE_POLICIES
     from unlost.recovery.options import RecoverOptions as RecoverOptions
     from unlost.recovery.options import RecoverPolicy as RecoverPolicy
+    from unlost.recovery.options import RunOptions as RunOptions
     from unlost.recovery.quality_gate import SiteContext as SiteContext
     from unlost.recovery.ranking import CapturePreference as CapturePreference
     from unlost.recovery.ranking import CaptureQuality as CaptureQuality
@@ -74,14 +75,14 @@ else:
             ),
             "frontier": "RecoveryFrontier",
             "listings": "CALENDAR DUPLICATE NOT_LINKED NO_CONTENT OUT_OF_SCOPE TRAP store_listed_captures",
-            "options": "CONFIRMATION_THRESHOLD RecoverOptions RecoverPolicy SELECTABLE_POLICIES",
+            "options": "CONFIRMATION_THRESHOLD RecoverOptions RecoverPolicy RunOptions SELECTABLE_POLICIES",
             "quality_gate": "SiteContext",
             "ranking": (
                 "CapturePreference CaptureQuality distinct_versions has_same_payload listed_quality "
                 "rank_captures resolve_revisits stored_quality"
             ),
-            "scope": "RecoveryScope",
             "scheduler": "RecoveryRunResult RecoveryScheduler",
+            "scope": "RecoveryScope",
             "session": "RecoverySession",
             "sources": "LIVE_ARCHIVE LiveSiteClient open_sources",
             "warc_records": "RecoveryRecord",

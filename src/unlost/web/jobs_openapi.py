@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 
 from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
-from unlost.jobs.models import MAX_MAIL, MAX_NAME, MAX_URL, PACKAGE_FORMATS, JobStage, JobState
+from unlost.jobs.models import (
+    MAX_MAIL,
+    MAX_NAME,
+    MAX_START_URLS,
+    MAX_URL,
+    OPTION_FLAGS,
+    OPTION_NUMBERS,
+    PACKAGE_FORMATS,
+    JobStage,
+    JobState,
+)
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORIES
 from unlost.recovery.options import RecoverPolicy
 from unlost.report.format import LANGUAGES
@@ -60,6 +70,12 @@ def _schemas() -> _Object:
             "language": {"type": "string", "enum": list(LANGUAGES), "description": "Of letters"},
             "windows": {**_FLAG, "default": True, "description": "Names of files that Windows takes"},
             "policy": {"type": "string", "enum": [each.value for each in RecoverPolicy]},
+            "urls": {"type": "array", "items": _TEXT, "maxItems": MAX_START_URLS, "description": "Further start URLs"},
+            **dict.fromkeys(OPTION_FLAGS, _FLAG),
+            **{
+                name: {"type": "integer", "minimum": least, "maximum": largest}
+                for name, (least, largest) in OPTION_NUMBERS.items()
+            },
         },
     }
     progress = {
