@@ -11,20 +11,6 @@ Modules in reading order:
 The package must not import unlost.cli. Of the other packages, only unlost.demo imports it.
 """
 
-from typing import TYPE_CHECKING
-
 from unlost.lazy_exports import lazy_exports
 
-if TYPE_CHECKING:
-    from unlost.api.loop_thread import LoopThread as LoopThread
-    from unlost.api.maps import build_map as build_map
-    from unlost.api.recovery import Recovery as Recovery
-else:
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            "loop_thread": "LoopThread",
-            "maps": "build_map",
-            "recovery": "Recovery",
-        },
-    )
+__getattr__ = lazy_exports(__name__)

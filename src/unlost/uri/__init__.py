@@ -17,8 +17,6 @@ and return a list of the same length and order, with a `UriError` in place of th
 form in which archives are queried. The package must not import anything above the top level.
 """
 
-from typing import TYPE_CHECKING
-
 from unlost.lazy_exports import lazy_exports
 from unlost.uri.keys import (
     DEFAULT_RULES,
@@ -68,19 +66,4 @@ __all__ = [
     "unsurt_many",
 ]
 
-if TYPE_CHECKING:
-    from unlost.uri.names import default_page_names as default_page_names
-    from unlost.uri.names import fold_case as fold_case
-    from unlost.uri.names import folder_of_default_page as folder_of_default_page
-    from unlost.uri.names import page_name as page_name
-    from unlost.uri.names import page_names as page_names
-    from unlost.uri.names import url_from_name as url_from_name
-    from unlost.uri.normalize import normalize_input_url as normalize_input_url
-else:
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            "names": "default_page_names fold_case folder_of_default_page page_name page_names url_from_name",
-            "normalize": "normalize_input_url",
-        },
-    )
+__getattr__ = lazy_exports(__name__)

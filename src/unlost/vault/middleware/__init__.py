@@ -4,17 +4,6 @@ Modules: `page_blocks` caches the blocks of each page and decides which response
 implement the protocols. Must not import a web framework.
 """
 
-from typing import TYPE_CHECKING
-
 from unlost.lazy_exports import lazy_exports
 
-if TYPE_CHECKING:
-    from unlost.vault.middleware.asgi import AsgiMessage as AsgiMessage
-    from unlost.vault.middleware.asgi import VaultMiddleware as VaultMiddleware
-else:
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            "asgi": "AsgiMessage VaultMiddleware",
-        },
-    )
+__getattr__ = lazy_exports(__name__)

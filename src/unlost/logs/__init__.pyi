@@ -1,0 +1,11 @@
+from unlost.logs.access import ACCESS_LOG_PROBLEM_KINDS as ACCESS_LOG_PROBLEM_KINDS
+from unlost.logs.access import AccessLogEntry as AccessLogEntry
+from unlost.logs.access import read_access_log as read_access_log
+from unlost.logs.upstream import UPSTREAM_LOG_PROBLEM_KINDS as UPSTREAM_LOG_PROBLEM_KINDS
+from unlost.logs.upstream import RoutingReason as RoutingReason
+from unlost.logs.upstream import UpstreamEndpoint as UpstreamEndpoint
+from unlost.logs.upstream import UpstreamLogEntry as UpstreamLogEntry
+from unlost.logs.upstream import UpstreamOutcome as UpstreamOutcome
+from unlost.logs.upstream import format_log_entry as format_log_entry
+from unlost.logs.upstream import read_upstream_log as read_upstream_log
+from unlost.logs.upstream import write_upstream_log as write_upstream_log

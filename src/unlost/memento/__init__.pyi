@@ -1,0 +1,11 @@
+from unlost.memento.timemap import TIMEMAP_PROBLEM_KINDS as TIMEMAP_PROBLEM_KINDS
+from unlost.memento.timemap import ArchiveTimeMap as ArchiveTimeMap
+from unlost.memento.timemap import LinkFormatTimeMap as LinkFormatTimeMap
+from unlost.memento.timemap import MementoDedup as MementoDedup
+from unlost.memento.timemap import Mementos as Mementos
+from unlost.memento.timemap import MementoTuple as MementoTuple
+from unlost.memento.timemap import TimeMapEntry as TimeMapEntry
+from unlost.memento.timemap import TimeMapLink as TimeMapLink
+from unlost.memento.timemap import format_timemap as format_timemap
+from unlost.memento.timemap import read_archive_timemap as read_archive_timemap
+from unlost.memento.timemap import read_timemap as read_timemap

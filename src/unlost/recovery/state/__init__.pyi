@@ -1,0 +1,11 @@
+from unlost.recovery.state.captures import CaptureOutcome as CaptureOutcome
+from unlost.recovery.state.captures import ListingRow as ListingRow
+from unlost.recovery.state.captures import ListingStatus as ListingStatus
+from unlost.recovery.state.queries import FinishedResource as FinishedResource
+from unlost.recovery.state.reader import StateReader as StateReader
+from unlost.recovery.state.resources import UNASSIGNED as UNASSIGNED
+from unlost.recovery.state.resources import NewResource as NewResource
+from unlost.recovery.state.resources import ResourceStatus as ResourceStatus
+from unlost.recovery.state.schema import REQUESTS_FACT as REQUESTS_FACT
+from unlost.recovery.state.schema import SCHEMA_VERSION as SCHEMA_VERSION
+from unlost.recovery.state.store import RecoveryState as RecoveryState

@@ -1,0 +1,10 @@
+from unlost.registry.loader import LOCAL_KINDS as LOCAL_KINDS
+from unlost.registry.loader import Registry as Registry
+from unlost.registry.loader import load_registry as load_registry
+from unlost.registry.loader import without_default_limits as without_default_limits
+from unlost.registry.models import Archive as Archive
+from unlost.registry.models import ArchiveKind as ArchiveKind
+from unlost.registry.models import PrefixListing as PrefixListing
+from unlost.registry.models import RateLimit as RateLimit
+from unlost.registry.models import RequestKind as RequestKind
+from unlost.registry.models import SourcedNumber as SourcedNumber

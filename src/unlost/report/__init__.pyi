@@ -1,0 +1,12 @@
+from unlost.report.charts import ChartAxis as ChartAxis
+from unlost.report.charts import ChartSeries as ChartSeries
+from unlost.report.charts import line_chart as line_chart
+from unlost.report.format import LANGUAGES as LANGUAGES
+from unlost.report.format import ReportTable as ReportTable
+from unlost.report.format import escape_unprintable as escape_unprintable
+from unlost.report.format import format_share as format_share
+from unlost.report.html_templates import make_template_environment as make_template_environment
+from unlost.report.i18n import EMPTY as EMPTY
+from unlost.report.i18n import Translations as Translations
+from unlost.report.i18n import load_texts as load_texts
+from unlost.report.i18n import negotiate_language as negotiate_language

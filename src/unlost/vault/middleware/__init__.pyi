@@ -1,0 +1,2 @@
+from unlost.vault.middleware.asgi import AsgiMessage as AsgiMessage
+from unlost.vault.middleware.asgi import VaultMiddleware as VaultMiddleware

@@ -1,0 +1,11 @@
+from unlost.webui.job_pages import JobPages as JobPages
+from unlost.webui.job_pages import estimate_start as estimate_start
+from unlost.webui.job_pages import unlisted_archives as unlisted_archives
+from unlost.webui.render import CsrfForms as CsrfForms
+from unlost.webui.render import PageRenderer as PageRenderer
+from unlost.webui.search_page import CaptureFilter as CaptureFilter
+from unlost.webui.search_page import SearchPage as SearchPage
+from unlost.webui.submit import HoldingsSummary as HoldingsSummary
+from unlost.webui.submit import summarize_holdings as summarize_holdings
+from unlost.webui.templating import create_environment as create_environment
+from unlost.webui.templating import load_strings as load_strings
