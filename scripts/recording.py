@@ -16,7 +16,7 @@ from tests.docs.tutorial import Step, shell
 COMMANDS = (
     "unlost recover http://lost.example/ --archives lost/archives.toml",
     "unlost report lost.example.recovery",
-    "unlost export lost.example.recovery --to site",
+    "unlost export lost.example.recovery -o site",
     'grep -o \'href="[^"]*"\' site/index.html',
 )
 _WIDTH = 760  # pixels: the longest line, and a margin

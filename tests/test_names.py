@@ -37,7 +37,7 @@ SEARCHES = {
     "report column": "report/recovery/serializers.py",
     "job page": "webui/job_pages.py",
     "soft.404 phrase": "quality/soft404.py",
-    "export target": "export/targets.py",
+    "export target": "export/formats.py",
 }
 
 

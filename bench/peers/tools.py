@@ -70,7 +70,7 @@ def unlost(_: Site, folder: Path, env: dict[str, str]) -> Left:
     command: list[str | Path] = [UNLOST, "recover", HOME, "-o", kept, "--only", "web.archive.org", "--json"]
     own = {**env, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "bench@example.com"}
     said, seconds = _did(command, folder, own)
-    exporting = _did([UNLOST, "export", kept, "--to", made], folder, own)[1]
+    exporting = _did([UNLOST, "export", kept, "-o", made], folder, own)[1]
     recovered = Recovery(kept)
     left = Left({each.url: recovered.read(each.url) for each in recovered.resources()}, made, _html(made))
     left.said = _told(said)

@@ -142,7 +142,7 @@ def test_recovery_is_exported_and_reported(archive: FakeArchive, tmp_path: Path)
     lines = (page.parent / "report.json").read_text().splitlines()
     assert [json.loads(line).get("uri") for line in lines].count(f"{SITE}about") == 1
     assert unlost.compare(tmp_path / "it", tmp_path / "site.wacz").counts.identical == 4
-    with pytest.raises(UsageError, match="leave out what is for files"):
+    with pytest.raises(UsageError, match="does not apply to wacz"):
         found.export(tmp_path / "other.wacz", hosting=True)
 
 

@@ -392,7 +392,7 @@ def recovery(tmp_path: Path) -> Path:
 def test_exports_equal_their_recovery(recovery: Path, tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
     """Every file is matched with its URL, and rewritten links are no change."""
     place = tmp_path / (name if name != "site.tar" else "site.tar.gz")
-    assert unlost("export", str(recovery), "--to", str(place), *options).returncode == 0
+    assert unlost("export", str(recovery), "-o", str(place), *options).returncode == 0
     if name == "site.tar":
         place = tmp_path / name
         place.write_bytes(gzip.decompress((tmp_path / "site.tar.gz").read_bytes()))
@@ -405,7 +405,7 @@ def test_exports_equal_their_recovery(recovery: Path, tmp_path: Path, name: str,
 
 def test_modified_export_is_compared(recovery: Path, tmp_path: Path) -> None:
     """Edited files are changed, deleted ones missing, new ones added."""
-    assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
+    assert unlost("export", str(recovery), "-o", str(tmp_path / "site")).returncode == 0
     site = tmp_path / "site"
     (changed,) = site.glob("a-x=1*")
     changed.write_text(changed.read_text() + " and more")
@@ -450,7 +450,7 @@ def test_damaged_packages_are_rejected(tmp_path: Path, name: str, content: bytes
 
 def test_damaged_manifest_is_rejected(recovery: Path, tmp_path: Path) -> None:
     """The message has its line, and no resource is reported as missing."""
-    assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
+    assert unlost("export", str(recovery), "-o", str(tmp_path / "site")).returncode == 0
     manifest = tmp_path / "site" / MANIFEST_NAME
     lines = manifest.read_bytes().splitlines(keepends=True)
     for text, message in (

@@ -23,7 +23,7 @@ BUILDERS = {
     "filter build": ["filter", "build"],
     "profile build": ["profile", "build", "--policy", "H3P1"],
     "profile build --by": ["profile", "build", "--policy", "H3P1", "--by", "year"],
-    "index convert": ["index", "convert", "--to", "cdxj"],
+    "index convert": ["index", "convert", "--format", "cdxj"],
 }
 
 

@@ -35,7 +35,7 @@ def recovery(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_folder_has_all_files_and_relative_links(recovery: Path, tmp_path: Path) -> None:
     """The summary has the start page and the number of dangling links."""
-    done = unlost("export", str(recovery), "--to", str(tmp_path / "site"))
+    done = unlost("export", str(recovery), "-o", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     files = {str(file.relative_to(tmp_path / "site")) for file in (tmp_path / "site").rglob("*") if file.is_file()}
     assert files == FILES | {MANIFEST_NAME}
@@ -52,7 +52,7 @@ def test_folder_has_all_files_and_relative_links(recovery: Path, tmp_path: Path)
 def test_zip_and_tar_have_all_files(recovery: Path, tmp_path: Path) -> None:
     """And the manifest."""
     for name in ("site.zip", "site.tar.gz"):
-        assert unlost("export", str(recovery), "--to", str(tmp_path / name)).returncode == 0
+        assert unlost("export", str(recovery), "-o", str(tmp_path / name)).returncode == 0
     with zipfile.ZipFile(tmp_path / "site.zip") as packed:
         assert set(packed.namelist()) == FILES | {MANIFEST_NAME}
     with tarfile.open(tmp_path / "site.tar.gz") as unpacked:
@@ -62,7 +62,7 @@ def test_zip_and_tar_have_all_files(recovery: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["site.wacz", "site.warc.gz"])
 def test_archive_files_have_all_captures(recovery: Path, tmp_path: Path, name: str) -> None:
     """Unchanged."""
-    done = unlost("export", str(recovery), "--to", str(tmp_path / name), "--json")
+    done = unlost("export", str(recovery), "-o", str(tmp_path / name), "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["copies"] == len(FILES)
@@ -71,11 +71,11 @@ def test_archive_files_have_all_captures(recovery: Path, tmp_path: Path, name: s
 
 def test_json_has_all_counts(recovery: Path, tmp_path: Path) -> None:
     """And the start page."""
-    done = unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--json")
+    done = unlost("export", str(recovery), "-o", str(tmp_path / "site"), "--json")
     result = json.loads(done.stdout)
     sizes = sum(file.stat().st_size for file in (tmp_path / "site").iterdir() if file.name != MANIFEST_NAME)
     assert result == {
-        "to": str(tmp_path / "site"),
+        "output": str(tmp_path / "site"),
         "files": len(FILES),
         "bytes": sizes,
         "redirects": 0,
@@ -90,7 +90,7 @@ def test_json_has_all_counts(recovery: Path, tmp_path: Path) -> None:
 
 def test_without_rewriting_bodies_are_unchanged(recovery: Path, tmp_path: Path) -> None:
     """Every file is the body of the capture."""
-    assert unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--no-rewrite").returncode == 0
+    assert unlost("export", str(recovery), "-o", str(tmp_path / "site"), "--no-rewrite").returncode == 0
     for name, resource in SITE.resources.items():
         if resource.held:
             path = f"{name}/index.html" if "/" not in name else name
@@ -99,7 +99,7 @@ def test_without_rewriting_bodies_are_unchanged(recovery: Path, tmp_path: Path) 
 
 def test_hosting_files_are_listed(recovery: Path, tmp_path: Path) -> None:
     """They are written next to the files of the site."""
-    done = unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--as", "hosting", "--json")
+    done = unlost("export", str(recovery), "-o", str(tmp_path / "site"), "--as", "hosting", "--json")
     assert done.returncode == 0, done.stderr
     names = json.loads(done.stdout)["hosting"]
     assert {".htaccess", "_redirects"} <= set(names)
@@ -110,7 +110,7 @@ def test_windows_names_are_valid_on_windows(tmp_path: Path) -> None:
     """The changed names are counted by reason."""
     copies = [SampleCapture(f"{OTHER_ROOT}{tail}", b"x") for tail in ("aux.html", "a.php?x=1", "B.html", "b.html")]
     folder = make_recovery(tmp_path / "r", copies)
-    done = unlost("export", str(folder), "--to", str(tmp_path / "site"), "--windows-names", "--json")
+    done = unlost("export", str(folder), "-o", str(tmp_path / "site"), "--windows-names", "--json")
     names = {file.name for file in (tmp_path / "site").iterdir()}
     assert {"aux_.html", "a.php@x=1.html", "B.html"} < names
     assert json.loads(done.stdout)["renamed"] == {"ending": 1, "letter-case": 1, "letters": 1, "query": 1}
@@ -121,7 +121,7 @@ def test_truncated_warc_exports_the_rest(tmp_path: Path) -> None:
     folder = make_recovery(tmp_path / "r", [SampleCapture(f"{OTHER_ROOT}{number}", b"x" * 999) for number in range(3)])
     (warc,) = (folder / "warc").iterdir()
     warc.write_bytes(warc.read_bytes()[: warc.stat().st_size // 2])
-    done = unlost("export", str(folder), "--to", str(tmp_path / "site"))
+    done = unlost("export", str(folder), "-o", str(tmp_path / "site"))
     assert done.returncode == 5
     assert b"a file or copy that cannot be read, first: unlost-00001.warc.gz" in done.stderr
     assert (tmp_path / "site" / "0.html").is_file()
@@ -130,13 +130,13 @@ def test_truncated_warc_exports_the_rest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--to", "site.rar"], 2, "expected a folder, or a name that ends in .zip"),
-        (["--to", "site.warc"], 2, "expected a folder, or a name that ends in .zip"),
-        (["--to", "site.wacz", "--as", "hosting"], 2, "--as hosting is for files, and a WACZ holds the captures"),
-        (["--to", "site.warc.gz", "--external", "none"], 2, "--external is for files, and a WARC holds the captures"),
-        (["--to", "site", "--no-rewrite", "--external", "none"], 2, "leave out --external"),
-        (["--to", "there"], 3, "there"),
-        ([], 2, "Missing option '--to'"),
+        (["-o", "site.rar"], 2, "expected a folder, or a name that ends in .zip"),
+        (["-o", "site.warc"], 2, "expected a folder, or a name that ends in .zip"),
+        (["-o", "site.wacz", "--as", "hosting"], 2, "--as hosting is for files, and a WACZ holds the captures"),
+        (["-o", "site.warc.gz", "--external", "none"], 2, "--external is for files, and a WARC holds the captures"),
+        (["-o", "site", "--no-rewrite", "--external", "none"], 2, "leave out --external"),
+        (["-o", "there"], 3, "there"),
+        ([], 2, "Missing option '-o' / '--output'"),
     ],
 )
 def test_invalid_options_are_rejected(
@@ -160,7 +160,7 @@ def test_interruption_leaves_no_files(tmp_path: Path, name: str) -> None:
     folder, out = make_recovery(tmp_path / "r", copies), tmp_path / "out"
     out.mkdir()
     with subprocess.Popen(
-        [UNLOST, "export", str(folder), "--to", str(out / name)], stderr=subprocess.PIPE, env={**os.environ}
+        [UNLOST, "export", str(folder), "-o", str(out / name)], stderr=subprocess.PIPE, env={**os.environ}
     ) as process:
         wait_until(lambda: any(each.stat().st_size for each in out.rglob("*") if each.is_file()))
         process.send_signal(signal.SIGINT)
@@ -175,7 +175,7 @@ def test_recovery_without_readable_captures_is_rejected(tmp_path: Path) -> None:
     (warc,) = (folder / "warc").iterdir()
     warc.unlink()
     for name in ("site", "site.zip", "site.wacz"):
-        done = unlost("export", str(folder), "--to", str(tmp_path / name), "--json")
+        done = unlost("export", str(folder), "-o", str(tmp_path / name), "--json")
         assert (done.returncode, done.stdout) == (3, b"")
         assert b"nothing can be exported, first: " in done.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["r"]
@@ -192,6 +192,6 @@ def test_folder_without_a_recovery_is_rejected(tmp_path: Path) -> None:
     }
     for folder, message in messages.items():
         for to in ("site", "site.wacz"):
-            done = unlost("export", str(tmp_path / folder), "--to", str(tmp_path / to))
+            done = unlost("export", str(tmp_path / folder), "-o", str(tmp_path / to))
             assert (done.returncode, message in done.stderr.decode()) == (3, True), done.stderr
     assert sorted(each.name for each in tmp_path.iterdir()) == ["new", "none"]

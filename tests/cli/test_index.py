@@ -263,7 +263,7 @@ def test_conversions_round_trip(index: str, tmp_path: Path) -> None:
 
 def test_convert_writes_to_a_pipe(index: str) -> None:
     """`-o /dev/stdout` is standard output, and stays a device."""
-    done = unlost_process("index", "convert", index, "--to", "cdxj", "-o", "/dev/stdout")
+    done = unlost_process("index", "convert", index, "--format", "cdxj", "-o", "/dev/stdout")
     assert (done.returncode, done.stdout, done.stderr) == (0, ROWS, b"")
 
 
@@ -275,7 +275,7 @@ def test_dash_writes_to_standard_output(index: str, tmp_path: Path, monkeypatch:
     assert unlost("index", "build", str(archive), "-o", "b.cdxj").returncode == 0
     for arguments, printed in [
         (["convert", index], ROWS),
-        (["convert", index, "--to", "cdxj"], ROWS),
+        (["convert", index, "--format", "cdxj"], ROWS),
         (["build", str(archive)], Path("b.cdxj").read_bytes()),
     ]:
         done = unlost("index", *arguments, "-o", "-")
@@ -309,7 +309,7 @@ def test_convert_needs_a_format(index: str, tmp_path: Path) -> None:
     """An unknown extension is a usage error; a missing folder is an unwritable output."""
     assert unlost("index", "convert", index, "-o", str(tmp_path / "b.txt")).returncode == 2
     for form, name in [("zipnum", "b.cdxj"), ("cdxj", "b.idx"), ("cdxj", "b.cdxj.gz"), ("cdx9", "b.zst")]:
-        done = unlost("index", "convert", index, "--to", form, "-o", str(tmp_path / name))
+        done = unlost("index", "convert", index, "--format", form, "-o", str(tmp_path / name))
         assert (done.returncode, len(list(tmp_path.iterdir()))) == (2, 1), name
     assert unlost("index", "convert", index, "-o", str(tmp_path / "none" / "b.cdx")).returncode == 3
 

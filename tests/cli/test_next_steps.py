@@ -28,21 +28,21 @@ def test_recover_report_and_export_suggest_the_next_step(tmp_path: Path, monkeyp
         assert step == "unlost: next: the same command without --dry-run recovers the site"
         report, export = next_steps(*words)
         assert "`unlost report 'my site'`" in report
-        assert "`unlost export 'my site' --to SITE`" in export
+        assert "`unlost export 'my site' -o SITE`" in export
         assert next_steps(*words, "--json") == []
     (step,) = next_steps("report", "my site")
-    assert step == "unlost: next: `unlost export 'my site' --to SITE` makes a site of what came back"
+    assert step == "unlost: next: `unlost export 'my site' -o SITE` makes a site of what came back"
     for options in (["--json"], ["--tsv"], ["--list", "recovered"]):
         assert next_steps("report", "my site", *options) == []
-    (step,) = next_steps("export", "my site", "--to", "site")
+    (step,) = next_steps("export", "my site", "-o", "site")
     assert step == "unlost: next: open site/index.html in a browser"
-    (step,) = next_steps("export", "my site", "--to", "site.zip")
+    (step,) = next_steps("export", "my site", "-o", "site.zip")
     assert step == "unlost: next: unpack it, and open index.html in a browser"
-    (step,) = next_steps("export", "my site", "--to", "hosted", "--as", "hosting")
+    (step,) = next_steps("export", "my site", "-o", "hosted", "--as", "hosting")
     assert step == "unlost: next: copy hosted to the server, with the rules that docs/hosting.md explains"
-    (step,) = next_steps("export", "my site", "--to", "site.wacz")
+    (step,) = next_steps("export", "my site", "-o", "site.wacz")
     assert "https://replayweb.page/" in step
-    assert next_steps("export", "my site", "--to", "other", "--json") == []
+    assert next_steps("export", "my site", "-o", "other", "--json") == []
 
 
 def test_compare_suggests_listing_missing_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

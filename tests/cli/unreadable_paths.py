@@ -31,7 +31,7 @@ ARGUMENTS = {
     "compare": "{original} {recovered}",
     "demo": "--no-wait",
     "evaluate": "--index {index} --queries {queries}",
-    "export": "{recovery} --to {new}",
+    "export": "{recovery} -o {new}",
     "filter add": "{file} {files} -o {new}",
     "filter build": "{files} -o {new}",
     "filter check": "{file}",
@@ -102,7 +102,7 @@ READ_AS_TEXT = {
 """Inputs whose type does not say so: URLs are accepted as well, or the file may be new."""
 
 NOT_READ = {
-    "check": "html save", "compare": "html", "demo": "keep", "evaluate": "output", "export": "to",
+    "check": "html save", "compare": "html", "demo": "keep", "evaluate": "output", "export": "output",
     "filter add": "output", "filter build": "output", "filter compact": "output", "harvest": "cdxj output",
     "index build": "output", "index convert": "output", "jobs clock": "jobs", "jobs token": "jobs",
     "map build": "output",
@@ -111,7 +111,7 @@ NOT_READ = {
     "profile merge": "output", "profile to-map": "output", "recover": "output stop_file summary",
     "refresh learn": "output plot", "refresh simulate": "write", "report": "html output plot",
     "serve": "jobs log_upstream", "stats index": "output", "stats logs": "output", "synth index": "output",
-    "synth queries": "output", "vault inject": "to", "vault pack": "crawl vault", "vault plan": "crawl",
+    "synth queries": "output", "vault inject": "output", "vault pack": "crawl vault", "vault plan": "crawl",
     "vault recover": "output recovery", "vault status": "crawl", "watch": "html plot", "worker": "jobs",
 }  # fmt: skip
 """Outputs, and files that a command waits for."""

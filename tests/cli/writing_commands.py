@@ -43,9 +43,9 @@ LOCAL_COMMANDS = {
     "index build": WritingCommand("index build {read}/site.warc.gz -o {target}/index.cdxj", "index.cdxj"),
     "stats": WritingCommand("stats {read}/index.cdxj -o {target}/report", "report/index.html"),
     "synth": WritingCommand("synth index --lines 3000 -o {target}/made.cdxj", "made.cdxj"),
-    "export a folder": WritingCommand("export {read}/r --to {target}/site", "site"),
-    "export a zip": WritingCommand("export {read}/r --to {target}/site.zip", "site.zip"),
-    "export a WACZ": WritingCommand("export {read}/r --to {target}/site.wacz", "site.wacz"),
+    "export a folder": WritingCommand("export {read}/r -o {target}/site", "site"),
+    "export a zip": WritingCommand("export {read}/r -o {target}/site.zip", "site.zip"),
+    "export a WACZ": WritingCommand("export {read}/r -o {target}/site.wacz", "site.wacz"),
     "report": WritingCommand("report {read}/r -o {target}/report", "report/index.html"),
     "refresh learn": WritingCommand(
         "refresh learn {read}/visits.ndjson --reliability 0.8 -o {target}/scheme", "scheme"

@@ -24,7 +24,7 @@ MISTAKES = {
     "a date in words": ("recover", "http://lost.example/", "--archives", LOST, "--at", "yesterday"),
     "a command with a typing error": ("recovr", "http://lost.example/"),
     "a report without a recovery": ("report", "nothing.recovery"),
-    "an export into a folder with files": ("export", "it.recovery", "--to", "home"),
+    "an export into a folder with files": ("export", "it.recovery", "-o", "home"),
     "a page that no archive has": ("timemap", "http://nowhere.example/", "--archives", LOST),
     "an index instead of a map": ("map", "lookup", "index.cdxj", "http://lost.example/"),
     "an index that is not sorted": ("map", "build", "unsorted.cdxj", "--sorted", "-o", "-"),

@@ -76,7 +76,7 @@ def _normalized(uri: str) -> str:
 def export_both(command: Command, folder: Path, excluded: list[str] | None = None) -> Site:
     """Export a recovery as a hosted folder and as a WACZ. excluded: URLs that were excluded from it, if known."""
     for name, options in (("site", ["--as", "hosting", "--external", "none"]), ("site.wacz", [])):
-        done = unlost("export", str(command.folder), "--to", str(folder / name), *options)
+        done = unlost("export", str(command.folder), "-o", str(folder / name), *options)
         assert done.returncode == 0, done.stderr.decode()
     lines = summary(command.summary)
     found = [line.uri for line in lines if not line.is_missing]

@@ -342,7 +342,7 @@ def test_extension_determines_the_kind(tmp_path: Path) -> None:
 INTERRUPTED = """
 import io, sys
 from pathlib import Path
-from unlost.export.targets import open_target
+from unlost.export import open_target
 with open_target(Path(sys.argv[1])) as target:
     for number in range(10**9):
         target.add(f"{number // 100}/{number}", io.BytesIO(b"x" * 1000), "20110101000000")

@@ -2,15 +2,18 @@
 
 import inspect
 from dataclasses import fields
+from pathlib import Path
 
 import click
 import pytest
 
 import unlost
+from tests.cli.run import unlost as unlost_command
 from unlost.cli import app
+from unlost.cli.jobs import JobServiceClient
 from unlost.errors import UsageError
 from unlost.jobs import Order, order_from_json, parse_order
-from unlost.recovery import RecoverOptions, RunOptions
+from unlost.recovery import RecoverOptions, RecoverPolicy, RunOptions
 
 ORDER = {"url": "http://lost.example/", "mail": "me@example.org"}
 MORE = {
@@ -51,7 +54,38 @@ def test_invalid_options_are_rejected(values: dict[str, object], message: str) -
     assert message in str(refused.value)
 
 
-def test_every_option_exists_in_all_three_interfaces() -> None:
+def test_command_submits_all_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`unlost jobs submit` has the options of `unlost recover`, and sends those that differ from the defaults."""
+    sent: list[dict[str, object]] = []
+
+    def request(_client: JobServiceClient, _path: str, order: dict[str, object], **_: object) -> dict[str, object]:
+        sent.append(order)
+        return {"key": "1-a", "state": "queued", "number": 1}
+
+    monkeypatch.setattr(JobServiceClient, "request", request)
+    (tmp_path / "urls").write_text("http://lost.example/old\n")
+    arguments = (
+        "--subdomains --depth 3 --limit 10 --ignore-case --no-page-requisites --requisite-files 5 "
+        "--requisite-bytes 1000 --requisite-lookups 2 --include-left-out --most-recent --all-versions --drop-rejected "
+        "--from 2010 --to 2012 --linked-only"
+    )
+    command = ("jobs", "submit", "lost.example", "--mail", "me@example.org", "--server", "http://127.0.0.1:1")
+    for words in ((), (*arguments.split(), "--urls", str(tmp_path / "urls"))):
+        done = unlost_command(*command, *words)
+        assert done.returncode == 0, done.stderr
+
+    assert set(sent[0]) == {"url", "mail", "name", "windows"}
+    assert parse_order(sent[0], ()).recover_options() == RecoverOptions("http://lost.example")
+    assert parse_order(sent[1], ()).recover_options() == RecoverOptions(
+        "http://lost.example",
+        **{**MORE, "urls": ("http://lost.example/old",)},  # type: ignore[arg-type]
+        first="20100101000000",
+        last="20121231235959",
+        policy=RecoverPolicy.KNOWLEDGEABLE,
+    )
+
+
+def test_every_option_exists_in_all_interfaces() -> None:
     """In the Python API with the same default, on the command line, and in orders, except for regular expressions."""
     parameters = inspect.signature(unlost.recover).parameters
     command = app.get_command(click.Context(app), "recover")

@@ -72,7 +72,7 @@ def test_old_recovery_is_reported(tmp_path: Path) -> None:
 def test_old_recovery_is_exported(name: str, form: str, tmp_path: Path) -> None:
     """Recovered pages are files with links to each other; parked pages are exported only with --keep-rejected."""
     folder, to = unpack(tmp_path, name), tmp_path / "site"
-    done = unlost("export", str(folder), "--to", str(to), "--as", form)
+    done = unlost("export", str(folder), "-o", str(to), "--as", form)
     assert done.returncode == 0, done.stderr
     files = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
     assert {"index.html", "page-0.html", "site.css", "img/wheel.gif"} <= files
@@ -83,7 +83,7 @@ def test_old_recovery_is_exported(name: str, form: str, tmp_path: Path) -> None:
 def test_old_recovery_is_exported_as_wacz(tmp_path: Path) -> None:
     """The export as WACZ is not empty."""
     folder, to = unpack(tmp_path, "default"), tmp_path / "site.wacz"
-    done = unlost("export", str(folder), "--to", str(to))
+    done = unlost("export", str(folder), "-o", str(to))
     assert done.returncode == 0, done.stderr
     assert to.stat().st_size > 1_000
 

@@ -83,7 +83,7 @@ def test_interrupted_removal_can_be_completed(tmp_path: Path, how: int) -> None:
 
 @ENDS
 def test_copied_site_is_complete_or_absent(tmp_path: Path, how: int) -> None:
-    """`inject --to` creates no incomplete folder."""
+    """`inject -o` creates no incomplete folder."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 6), tmp_path / "to"
     vault = pack_site(tmp_path / "v", server, site).vault
     inject_blocks(vault, site, tmp_path / "whole")

@@ -16,11 +16,7 @@ from unlost.clock import SystemClock
 from unlost.comparison.compare import SIMILARITY_THRESHOLD, Comparison, TextComparer, compare_sites
 from unlost.comparison.site_readers import open_site
 from unlost.errors import InputError, UsageError
-from unlost.export.links import ExternalLinks
-from unlost.export.site import ExportOptions, ExportResult, export_site
-from unlost.export.targets import open_target
-from unlost.export.wacz import write_wacz
-from unlost.export.warc import ArchiveFileResult, write_warc
+from unlost.export.formats import ExportOptions, ExportSummary, ExternalLinks, export_recovery
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.limit_store import FileLimitStore
 from unlost.recovery.events import EventListener, ignore_event
@@ -182,7 +178,7 @@ class Recovery:
         rewrite: bool = True,
         external: Literal["keep", "archive", "none"] = "keep",
         windows_names: bool = False,
-    ) -> ExportResult | ArchiveFileResult:
+    ) -> ExportSummary:
         """Export the recovery as a working site or as one archive file, and return statistics.
 
         docs/export.md explains the formats. Archive files contain unmodified captures, and none of the options applies.
@@ -200,17 +196,10 @@ class Recovery:
             InputError: Nothing was recovered yet.
             OSError: The target cannot be written.
         """
-        target = Path(output)
-        name = target.name.lower()
-        if name.endswith((".wacz", ".warc.gz")):
-            if hosting or windows_names or external != "keep":
-                raise UsageError("an archive file holds captures as they were: leave out what is for files")
-            return (write_wacz if name.endswith(".wacz") else write_warc)(self.folder, target)
         options = ExportOptions(
             rewrite=rewrite, windows=windows_names, external=ExternalLinks(external), hosting=hosting
         )
-        with open_target(target) as opened_target:
-            return export_site(self.folder, opened_target, options)
+        return export_recovery(self.folder, Path(output), options)
 
     def report(self, output: str | PathLike[str] | None = None, *, language: Literal["en", "de"] = "en") -> Path:
         """Write a report as HTML page, TSV and JSON, and return the path of the page.

@@ -10,7 +10,8 @@ Modules in reading order:
     output: Results on stdout and in files.
     types, options, inputs: Parameter types, options that commands share, URL input in batches.
     archive_options: Options that choose archives; HTTP clients with the rate limits of the user.
-    sampling, job_options: Shared by `map sample` and `overlap`; by `serve`, `worker` and `jobs`.
+    recover_options, sampling, job_options: Shared by `recover` and `jobs submit`; by `map sample` and `overlap`; by
+        `serve`, `worker` and `jobs`.
     archives, check, compare, completion, demo, evaluate, export, filter, harvest, index, jobs, map, overlap, profile,
         recover, refresh, report, serve, stats, synth, timemap (and TimeGate), uri, vault, watch, worker: One command
         each.

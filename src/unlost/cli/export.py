@@ -1,10 +1,9 @@
 """`unlost export`: turns a recovery into a working site, a WACZ package or WARC files."""
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import click
 
@@ -13,15 +12,7 @@ from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
 from unlost.cli.progress import ProgressBar, progress
 from unlost.cli.types import RECOVERY_FOLDER, AnyPath
 from unlost.errors import UsageError
-from unlost.export.links import ExternalLinks
-from unlost.export.site import ExportOptions, ExportProgress, ExportResult, export_site
-from unlost.export.targets import open_target
-from unlost.export.wacz import write_wacz
-from unlost.export.warc import write_warc
-
-if TYPE_CHECKING:
-    from unlost.export.warc import ArchiveFileResult
-    from unlost.problems import Problems
+from unlost.export.formats import ExportOptions, ExportProgress, ExternalLinks, export_format_of, export_recovery
 
 
 class _ExportBars(ExportProgress):
@@ -62,107 +53,32 @@ class _ExportBars(ExportProgress):
             self._bar.update(self._done, self._done)
 
 
-def export_files(recovery: Path, to: Path, wanted: ExportOptions, *, is_json: bool) -> int:
-    """Write files, and return the exit code. Raises what the export raises."""
-    with open_target(to) as target, _ExportBars() as shown:
-        done = export_site(recovery, target, wanted, shown)
+def run_export(recovery: Path, output: Path, options: ExportOptions, *, is_json: bool) -> int:
+    """Export a recovery, print the result, and return the exit code. Raises as `export_recovery`."""
+    with _ExportBars() as bars:
+        summary = export_recovery(recovery, output, options, bars)
     if is_json:
-        click.echo(dumps(_summary(done, to)))
+        click.echo(dumps({"output": str(output), **summary.to_json()}))
     else:
-        _say_summary(done, to)
-    return _report_problems(done.problems)
-
-
-def _summary(done: ExportResult, to: Path) -> dict[str, object]:
-    return {
-        "to": str(to),
-        "files": done.files,
-        "bytes": done.bytes,
-        "redirects": done.redirects,
-        "start": done.start,
-        "links": {name: done.links[name] for name in ("rewritten", "left", "file", "missing", "outside")},
-        "renamed": done.renamed,
-        "changed": dict(sorted(done.changed.items())),
-        "hosting": done.hosting,
-        "problems": done.problems.counts,
-    }
-
-
-def _say_summary(done: ExportResult, to: Path) -> None:
-    links = done.links
-    text = f"{_format_count(done.files, 'file')}, {done.bytes:,} bytes, in {to}"
-    if links["rewritten"]:
-        text += f"; {_format_count(links['rewritten'], 'link')} rewritten"
-    say(text, level="info")
-    if links["missing"]:
-        say(
-            f"{_format_count(links['missing'], 'link')} to pages and parts of the site that were not recovered",
-            level="note",
-        )
-    if links["left"]:
-        say(
-            f"{_format_count(links['left'], 'link')} left as they are, too long or too many for one page",
-            level="warning",
-        )
-    if done.changed["too-long"]:
-        say(f"{_format_count(done.changed['too-long'], 'file')} too long to be rewritten, as they are", level="warning")
-    if done.hosting:
-        say(f"for servers: {', '.join(done.hosting)}; docs/hosting.md says where each belongs", level="info")
-    if done.start is not None:
-        say(f"begin with {done.start}", level="info")
-    _say_how_to_open(done, to)
-
-
-def _say_how_to_open(done: ExportResult, to: Path) -> None:
-    """Print how to open the exported files."""
-    is_packed = not to.is_dir()
-    if done.hosting:
-        serve = "unpack it on the server" if is_packed else f"copy {to} to the server"
-        say_next(f"{serve}, with the rules that docs/hosting.md explains")
-        return
-    start = done.start or "a page of it"
-    say_next(f"unpack it, and open {start} in a browser" if is_packed else f"open {to / start} in a browser")
-
-
-def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
-    """Write a WACZ or WARC file, and return the exit code. Raises what the writer raises."""
-    with progress("copying", None, "copies") as bar:
-
-        def tell(count: int, _total: int) -> None:
-            bar.update(count, count)
-
-        write = write_wacz if to.name.lower().endswith(".wacz") else write_warc
-        done: ArchiveFileResult = write(recovery, to, on_progress=tell)
-    if is_json:
-        numbers = {"copies": done.copies, "originals": done.originals, "pages": done.pages, "bytes": done.bytes}
-        click.echo(dumps({"to": str(to), **numbers, "problems": done.problems.counts}))
-    else:
-        say(f"{done.copies:,} cop{'y' if done.copies == 1 else 'ies'}, {done.bytes:,} bytes, in {to}", level="info")
-        is_wacz = to.name.lower().endswith(".wacz")
-        say_next(f"{'open it at https://replayweb.page/, or ' if is_wacz else ''}add it to a collection of pywb")
-    return _report_problems(done.problems)
-
-
-def _report_problems(problems: "Problems") -> int:
-    say_problems(problems)
-    return EXIT_SKIPPED_INPUT if problems.total else 0
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        for level, text in summary.messages(output):
+            say(text, level=level)
+        say_next(summary.next_step(output))
+    say_problems(summary.problems)
+    return EXIT_SKIPPED_INPUT if summary.problems.total else 0
 
 
 _PATH = AnyPath()
-_ARCHIVE_SUFFIXES = (".wacz", ".warc.gz")
+_OPTIONS = {"hosting": "--as hosting", "external": "--external", "windows": "--windows-names"}
 
 
 @click.command(name="export")
 @click.argument("recovery", type=RECOVERY_FOLDER)
 @click.option(
-    "--to",
+    "-o",
+    "--output",
     type=_PATH,
     required=True,
-    metavar="PLACE",
+    metavar="PATH",
     help="Where to: a folder, site.zip, site.tar.gz, site.wacz or site.warc.gz. Nothing may be there yet.",
 )
 @click.option(
@@ -189,33 +105,17 @@ def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noq
     RECOVERY is the folder of a recovery, which may be going on. The exit code is 5 if a copy in it could not be read;
     the rest was exported. docs/export.md explains what is done to links and names.
     """
-    to: Path = given["to"]
-    name = to.name.lower()
-    if name.endswith(_ARCHIVE_SUFFIXES):
-        _check_archive(name, given)
-    elif given["no_rewrite"] and given["external"] != "keep":
+    output: Path = given["output"]
+    if given["no_rewrite"] and given["external"] != "keep" and export_format_of(output).is_site:
         raise UsageError("--no-rewrite leaves all links as they are: leave out --external")
-
-    if name.endswith(_ARCHIVE_SUFFIXES):
-        ctx.exit(export_archive(recovery, to, is_json=given["json"]))
-    wanted = ExportOptions(
+    options = ExportOptions(
         rewrite=not given["no_rewrite"],
         windows=given["windows_names"],
         external=ExternalLinks(given["external"]),
         hosting=given["as"] == "hosting",
     )
-    ctx.exit(export_files(recovery, to, wanted, is_json=given["json"]))
-
-
-def _check_archive(name: str, given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that WACZ and WARC do not support. --no-rewrite is valid: nothing is rewritten."""
-    kind = "WACZ" if name.endswith(".wacz") else "WARC"
-    refused = {
-        "--as hosting": given["as"] == "hosting",
-        "--external": given["external"] != "keep",
-        "--windows-names": given["windows_names"],
-    }
-    for option, is_given in refused.items():
-        if is_given:
-            message = f"{option} is for files, and a {kind} holds the captures as they were"
-            raise UsageError(f"{message}: leave it out, or give --to a folder or a zip")
+    export_format = export_format_of(output)
+    for name in export_format.unsupported_options(options):
+        message = f"{_OPTIONS[name]} is for files, and a {export_format.name.upper()} holds the captures as they were"
+        raise UsageError(f"{message}: leave it out, or give -o a folder or a zip")
+    ctx.exit(run_export(recovery, output, options, is_json=given["json"]))

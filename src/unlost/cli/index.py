@@ -194,9 +194,9 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
     "--output",
     type=_FILE,
     required=True,
-    help="Where to; its ending tells the format unless --to does. `-` is standard output, and CDXJ.",
+    help="Where to; its ending tells the format unless --format does. `-` is standard output, and CDXJ.",
 )
-@click.option("--to", type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]), help="The format to write.")
+@click.option("--format", type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]), help="The format to write.")
 @click.option("--sort", is_flag=True, help="Sort the rows by bytes, and keep equal ones once.")
 @damage_options
 @click.pass_context
@@ -204,7 +204,7 @@ def convert(
     ctx: click.Context,
     file: Path,
     output: Path,
-    to: str | None,
+    format: str | None,  # noqa: A002  the option's name
     sort: bool,
     allow_partial: bool,
     max_bad: float | None,
@@ -218,11 +218,13 @@ def convert(
     """
     reject_in_place(zipnum_paths(output) if output.suffix == ".idx" else [output], [file], force=force)
     problems = Problems()
-    form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
+    form = format or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None and is_standard_output(output):
         form = "cdxj"
     if form is None:
-        raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
+        raise UsageError(
+            f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --format"
+        )
     if (form == "zipnum") != (output.suffix == ".idx"):
         raise UsageError(f"{output}: a ZipNum, and nothing else, has a name that ends in .idx")
     read = warc_index.read_archive_rows if warc_index.is_archive_file(file) else read_index_rows

@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import fields
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from unlost.cli.archive_options import only_option
 from unlost.cli.job_options import database_option, jobs_option, open_database
 from unlost.cli.messages import say
 from unlost.cli.output import print_table
+from unlost.cli.recover_options import order_options, parse_recover_options, with_options
 from unlost.cli.types import CommonOption
 from unlost.dates import from_epoch, to_iso
 from unlost.errors import InputError, JobError, UsageError
-from unlost.recovery.options import RecoverPolicy
+from unlost.recovery.options import RecoverOptions
 
 _TIMEOUT_SECONDS = 60.0
 _MAX_BYTES = 64 << 20
@@ -103,14 +105,9 @@ def command() -> None:
 @_server
 @click.option("--mail", required=True, metavar="ADDRESS", help="Whom to write to.")
 @click.option("--name", default="", metavar="TEXT", help="Who you are.")
-@click.option("--page", is_flag=True, help="Only this page, with what is needed to show it.")
+@with_options(order_options)
 @only_option
-@click.option("--from", metavar="DATE", help="No captures before.")
-@click.option("--to", metavar="DATE", help="No captures after.")
 @click.option("--windows/--no-windows", default=True, show_default=True, help="Names of files that Windows takes.")
-@click.option(
-    "--policy", type=click.Choice([each.value for each in RecoverPolicy]), help="How to find pages.  [default: all]"
-)
 @_token
 @_json
 def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -> None:  # noqa: ANN401  by their names
@@ -118,14 +115,9 @@ def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -
 
     It begins once it was confirmed by mail; orders of administrators need no confirmation.
     """
-    order = {name: given[name] for name in ("mail", "name", "page", "windows")}
-    more = {
-        "archives": list(given["only"]) or None,
-        "from": given["from"],
-        "to": given["to"],
-        "policy": given["policy"],
-    }
-    order |= {"url": url, **{name: value for name, value in more.items() if value is not None}}
+    order = {name: given[name] for name in ("mail", "name", "windows")} | _recovery_fields(url, given)
+    if given["only"]:
+        order["archives"] = list(given["only"])
     found = _client(server, token).request("/api/jobs", order)
     if json:
         click.echo(dumps(found))
@@ -135,6 +127,18 @@ def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -
         say(f"job {found['number']}: confirm it by the link in the mail to {given['mail']}", level="info")
     else:
         say(f"job {found['number']} is {found['state']}", level="info")
+
+
+def _recovery_fields(url: str, given: Mapping[str, Any]) -> dict[str, object]:
+    """Return the fields of an order that say what to recover: those that differ from the defaults."""
+    options, default = parse_recover_options(url, given), RecoverOptions("")
+    values = {each.name: getattr(options, each.name) for each in fields(RecoverOptions)}
+    renamed = {"first": "from", "last": "to"}
+    return {
+        renamed.get(name, name): list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value != getattr(default, name)
+    }
 
 
 @command.command(name="status")

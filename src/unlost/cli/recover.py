@@ -1,7 +1,6 @@
 """`unlost recover`: recovers a lost site from archives, local sources and the live site."""
 
 import math
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,14 +30,14 @@ from unlost.cli.archive_options import (
     select_archives,
     track_connectivity,
 )
-from unlost.cli.inputs import parse_argument
-from unlost.cli.messages import command_line, escape_untrusted, say, say_next
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.output import check_output_file, print_table
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import is_progress_visible
+from unlost.cli.recover_options import parse_recover_options, recover_options, with_options
 from unlost.cli.types import FILE_OR_FOLDER, READABLE_FILE, READABLE_FOLDER
 from unlost.clock import SystemClock
-from unlost.errors import ArchiveError, DateError, InputError, OfflineError, UsageError
+from unlost.errors import ArchiveError, InputError, OfflineError, UsageError
 from unlost.http.connectivity import Connectivity
 from unlost.http.rate_limit import DEFAULT_SHARE, SHARE_WITHOUT_CONTACT
 from unlost.problems import Problems
@@ -61,14 +60,11 @@ from unlost.recovery.events import (
 from unlost.recovery.listings import SKIP_REASONS
 from unlost.recovery.options import (
     CONFIRMATION_THRESHOLD,
-    MAX_REQUISITE_FILES,
-    SELECTABLE_POLICIES,
     RecoverOptions,
     RecoverPolicy,
     RunOptions,
 )
 from unlost.recovery.scheduler import RecoveryRunResult
-from unlost.recovery.scope import RecoveryScope
 from unlost.recovery.session import RecoverySession
 from unlost.recovery.sources import LIVE_ARCHIVE
 from unlost.recovery.state.reader import StateReader
@@ -76,11 +72,8 @@ from unlost.recovery.state.resources import ResourceStatus
 from unlost.recovery.state.schema import explain_sqlite_errors
 from unlost.recovery.state.store import RecoveryState, RequestsSent
 from unlost.registry.models import Archive
-from unlost.report.format import parse_byte_size
 from unlost.report.recovery.serializers import summary_rows
 from unlost.sqlite import STATE_FILE_NAME
-from unlost.text_lines import read_lines
-from unlost.uri.normalize import normalize_input_url, read_url_list
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -460,7 +453,7 @@ class RecoverRun:
         self._say_how_it_ended(result)
         if result.counts[ResourceStatus.RECOVERED] and not self._options["json"]:
             say_next(f"{command_line('report', self._folder)} says what came back and what did not")
-            say_next(f"{command_line('export', self._folder, '--to', 'SITE')} makes a site of it")
+            say_next(f"{command_line('export', self._folder, '-o', 'SITE')} makes a site of it")
 
     def _say_how_it_ended(self, result: RecoveryRunResult) -> None:
         if result.unconfirmed:
@@ -590,98 +583,9 @@ _FILE = types.AnyPath()
 _COUNT = click.IntRange(min=1)
 
 
-def _parse_date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Return a date of 1 to 14 digits, also for one with the dashes of ISO 8601."""
-    if value is None:
-        return None
-    digits = value.replace("-", "")
-    try:
-        dates.pad(digits)
-    except DateError:
-        found = escape_untrusted(value.encode("utf-8", "surrogateescape"), 40)
-        raise click.BadParameter(f"expected a date such as 2014, 2014-05 or 20140510, found `{found}`") from None
-    return digits
-
-
-def _removed_option(name: str, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return an option of an earlier version that is rejected with a hint, also as a setting or variable."""
-
-    def refuse(ctx: click.Context, param: click.Parameter, _value: bool) -> None:
-        source = ctx.get_parameter_source(param.name or "")
-        if source not in (None, ParameterSource.DEFAULT):
-            raise UsageError(f"{name} was removed: {hint}")
-
-    return click.option(name, is_flag=True, hidden=True, callback=refuse, help=f"Removed: {hint}.")
-
-
 _OPTIONS = (
     click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to keep it.  [default: HOST.recovery]"),
-    click.option(
-        "--linked-only", is_flag=True, help="Fetch only what links lead to, not everything that archives list."
-    ),
-    click.option(
-        "--policy",
-        type=click.Choice([each.value for each in SELECTABLE_POLICIES]),
-        help="How the study finds pages: by links alone; by links, querying only archives that list them; or all that "
-        "is listed, crawl traps and duplicates included.",
-    ),
-    click.option(
-        "--include-left-out",
-        is_flag=True,
-        help="Also fetch listed URLs that look like crawl traps or duplicates of others.",
-    ),
-    click.option("--at", callback=_parse_date, metavar="DATE", help="The site as of a date: 2014, 2014-05, 20140501."),
-    click.option("--from", callback=_parse_date, metavar="DATE", help="No captures before."),
-    click.option("--to", callback=_parse_date, metavar="DATE", help="No captures after."),
-    click.option("--most-recent", is_flag=True, help="The last capture, also if the archive changed its format."),
-    click.option("--all-versions", is_flag=True, help="Every version of every page."),
-    click.option(
-        "--drop-rejected",
-        is_flag=True,
-        help="Count a page as missing if all its captures look like error pages, parked domains or walls.",
-    ),
-    _removed_option("--keep-rejected", "doubtful pages are kept by default: leave it out, or see --drop-rejected"),
-    click.option("--page", is_flag=True, help="Only this page, with what is needed to show it."),
-    click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
-    click.option("--depth", type=click.IntRange(min=0), metavar="N", help="At most N links away from URL."),
-    click.option("--limit", type=_COUNT, metavar="N", help="At most N resources, over all runs."),
-    click.option("--include", multiple=True, metavar="REGEX", help="Only addresses in which this is found."),
-    click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
-    click.option("--exclude-from", type=types.READABLE_FILE, metavar="FILE", help="The same, one a line."),
-    click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
-    click.option(
-        "--page-requisites/--no-page-requisites",
-        default=True,
-        show_default=True,
-        help="Fetch style sheets, scripts, fonts, images and media that pages need from other hosts.",
-    ),
-    click.option(
-        "--requisite-files",
-        type=click.IntRange(min=0),
-        default=MAX_REQUISITE_FILES,
-        show_default=True,
-        metavar="N",
-        help="At most N files of other hosts, over all runs.",
-    ),
-    click.option(
-        "--requisite-bytes",
-        default="1GB",
-        show_default=True,
-        metavar="SIZE",
-        help="At most so many bytes of other hosts, as stored, over all runs: 500MB, 2GB.",
-    ),
-    click.option(
-        "--requisite-lookups",
-        type=_COUNT,
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Query at most N archives for each file of another host, until one holds it.",
-    ),
-    _removed_option("--requisites", "it is called --page-requisites now, and on by default"),
-    click.option(
-        "--urls", type=types.READABLE_FILE, metavar="FILE", help="Further addresses to begin from, one a line."
-    ),
+    *recover_options,
     click.option("--dry-run", is_flag=True, help="Fetch only listings, and estimate the cost of the rest."),
     click.option("--yes", is_flag=True, help=f"Fetch more than {CONFIRMATION_THRESHOLD:,} listed URLs without asking."),
     click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Between two requests."),
@@ -705,15 +609,9 @@ _OPTIONS = (
 )
 
 
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
 @click.command(name="recover")
 @click.argument("url", metavar="URL")
-@_with_options
+@with_options(_OPTIONS)
 @click.pass_context
 def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN401  the options, by their names
     """Bring a lost website back from all archives together.
@@ -722,7 +620,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
     nothing ever came back.
     """
-    plan = _recover_options(url, given)
+    plan = parse_recover_options(url, given)
     folder = given["output"] or Path(_default_folder(plan.url))
     before = None
     if (folder / STATE_FILE_NAME).is_file():
@@ -755,79 +653,6 @@ def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOp
         if all(ctx.get_parameter_source(each) is ParameterSource.DEFAULT for each in params)
     }
     return replace(plan, **stored)
-
-
-def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
-    first = dates.pad(given["from"]) if given["from"] else None
-    last = dates.pad(given["to"], round_up=True) if given["to"] else None
-    if given["most_recent"] and given["at"]:
-        raise UsageError("--most-recent and --at say different things: give one of them")
-    if first and last and first > last:
-        raise UsageError("--from is later than --to: nothing lies between")
-    if given["policy"] and given["linked_only"]:
-        raise UsageError("--policy and --linked-only exclude each other: --linked-only is --policy knowledgeable")
-    policy = (
-        RecoverPolicy.KNOWLEDGEABLE
-        if given["linked_only"]
-        else RecoverPolicy(given["policy"] or RecoverPolicy.COMPLETE)
-    )
-    plan = RecoverOptions(
-        parse_argument(url, normalize_input_url),
-        urls=_read_urls(given["urls"]),
-        page=given["page"],
-        subdomains=given["subdomains"],
-        depth=given["depth"],
-        limit=given["limit"],
-        include=given["include"],
-        exclude=(*given["exclude"], *_read_expressions(given["exclude_from"])),
-        ignore_case=given["ignore_case"],
-        page_requisites=given["page_requisites"],
-        requisite_files=given["requisite_files"],
-        requisite_bytes=parse_byte_size(given["requisite_bytes"]),
-        requisite_lookups=given["requisite_lookups"],
-        include_left_out=given["include_left_out"],
-        policy=policy,
-        at=given["at"],
-        first=first,
-        last=last,
-        most_recent=given["most_recent"],
-        all_versions=given["all_versions"],
-        drop_rejected=given["drop_rejected"],
-    )
-    RecoveryScope.of(plan)  # raises for invalid expressions
-    return plan
-
-
-def _read_urls(file: Path | None) -> tuple[str, ...]:
-    """Return the URLs in a file, one per line. Raises InputError, also for a line that is not a URL."""
-    if file is None:
-        return ()
-
-    problems = Problems()
-    found = read_url_list(file, problems)
-    if problems.total:
-        raise InputError(str(next(iter(problems.first.values()))))
-    return tuple(found)
-
-
-def _read_expressions(file: Path | None) -> list[str]:
-    """Return the lines of a file, except those that are empty or begin with `#`. Raises InputError."""
-    if file is None:
-        return []
-    problems = Problems()
-    found: list[str] = []
-    for line in read_lines(file, problems):
-        text = line.text.decode("utf-8", "surrogateescape").strip()
-        if not text or text.startswith("#"):
-            continue
-        try:
-            re.compile(text)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise InputError(f"{file}:{line.number}: expected a regular expression: {error}") from None
-        found.append(text)
-    if problems.total:
-        raise InputError(str(next(iter(problems.first.values()))))
-    return found
 
 
 def _default_folder(url: str) -> str:

@@ -183,7 +183,7 @@ def run_report(recovery: Path, printed: ReportOutput, files: ReportFiles, langua
     if files.html is not None:
         say(f"the report is in {files.html}", level="info")
     if printed is ReportOutput.SUMMARY and figures.recovered:
-        say_next(f"{command_line('export', recovery, '--to', 'SITE')} makes a site of what came back")
+        say_next(f"{command_line('export', recovery, '-o', 'SITE')} makes a site of what came back")
 
 
 def _is_list(printed: ReportOutput) -> bool:

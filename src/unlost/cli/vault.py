@@ -306,21 +306,25 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 
 @command.command()
 @click.argument("site", type=types.READABLE_FOLDER)
-@click.option("--to", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is.")
+@click.option(
+    "-o", "--output", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is."
+)
 @vault_option
 @json_option
-def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
+def inject(site: Path, output: Path | None, vault: Path, json: bool) -> None:
     """Put blocks into the pages of the static site in a folder."""
-    done = inject_blocks(open_vault(vault), site, to)
+    done = inject_blocks(open_vault(vault), site, output)
     if json:
         numbers = {"changed": done.changed, "unchanged": done.unchanged, "missing": done.missing, "added": done.added}
-        click.echo(dumps({"site": str(to or site), **numbers}))
+        click.echo(dumps({"site": str(output or site), **numbers}))
         return
     say(f"{done.changed:,} pages changed, {done.unchanged:,} as they were; {done.added:,} made", level="info")
     if done.missing:
         say(f"{done.missing:,} pages of the plan are not there: pack again with the pages that are", level="warning")
     else:
-        say_next(f"{command_line('vault', 'verify', to or site, '--vault', vault)} checks the pages; then publish them")
+        say_next(
+            f"{command_line('vault', 'verify', output or site, '--vault', vault)} checks the pages; then publish them"
+        )
 
 
 @command.command()

@@ -6,6 +6,7 @@ Modules in reading order:
 - paths and media_types: names of files, and their types and extensions
 - links: targets of links in the export
 - manifest: which file is the capture of which URL
+- formats: the registry of export formats, options and results, and `export_recovery`
 - targets and packed_targets: folders, ZIP and tar files, written atomically
 - site: rewriting of pages, and `export_site`, which combines the modules above
 - redirects and hosting: configuration for web servers

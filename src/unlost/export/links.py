@@ -11,6 +11,7 @@ from urllib.parse import quote
 from unlost.capture import Capture
 from unlost.errors import UriError, UsageError
 from unlost.export.contents import ExportContents
+from unlost.export.formats import ExternalLinks
 from unlost.export.paths import (
     PathAllocator,
     PathCandidates,
@@ -185,17 +186,6 @@ EMPTY_IMAGE_URL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAA
 _MAX_URL = 8_000  # characters, as for `rewrite_links`
 _DEFAULT_REPLAY_PREFIX = "https://web.archive.org/web/"
 _URIM = re.compile(r"(https?://[^\s?#]{1,500}?/)\d{4,14}(?:[a-z]{2}_)?/(?=https?:/|[\w-]+\.)", re.ASCII)
-
-
-class ExternalLinks(StrEnum):
-    """What to do with links to other sites."""
-
-    KEEP = "keep"
-    """Leave them unchanged."""
-    ARCHIVE = "archive"
-    """Link to captures in an archive at the date of the page."""
-    NONE = "none"
-    """Replace page requisites by an empty image, so that nothing is requested; leave links unchanged."""
 
 
 def replay_prefix(urim: str | None) -> str:

@@ -17,9 +17,9 @@ from unlost import dates
 from unlost.archives.base import FetchedCapture
 from unlost.errors import DateError, InputError
 from unlost.export.contents import ContentEntry, ExportContents, nothing_readable_error, read_contents
+from unlost.export.formats import ExportOptions, ExportProgress, ExportSummary
 from unlost.export.links import (
     ExportedResource,
-    ExternalLinks,
     LinkResolver,
     LinkTargetKind,
     PageLinkRewriter,
@@ -35,6 +35,7 @@ from unlost.html.redirect_stub import redirect_stub_target
 from unlost.html.rewrite import rewrite_links
 from unlost.problems import Problem, Problems
 from unlost.recovery.warc_records import open_capture
+from unlost.report.format import format_count
 from unlost.report.html_templates import make_template_environment
 from unlost.report.i18n import Translations
 from unlost.uri.names import url_from_name
@@ -257,8 +258,8 @@ def _decompress(body: bytes) -> bytes:
 
 
 @dataclass(slots=True)
-class ExportResult:
-    """The result of an export.
+class ExportResult(ExportSummary):
+    """The result of an export as files of a site.
 
     Attributes:
         files: Number of files of the site.
@@ -282,6 +283,51 @@ class ExportResult:
     problems: Problems = field(default_factory=Problems)
     start: str | None = None
     hosting: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the figures as JSON values."""
+        return {
+            "files": self.files,
+            "bytes": self.bytes,
+            "redirects": self.redirects,
+            "start": self.start,
+            "links": {name: self.links[name] for name in ("rewritten", "left", "file", "missing", "outside")},
+            "renamed": self.renamed,
+            "changed": dict(sorted(self.changed.items())),
+            "hosting": self.hosting,
+            "problems": self.problems.counts,
+        }
+
+    def messages(self, output: Path) -> list[tuple[str, str]]:
+        """Return messages about what was written."""
+        links, too_long = self.links, self.changed["too-long"]
+        text = f"{format_count(self.files, 'file')}, {self.bytes:,} bytes, in {output}"
+        if links["rewritten"]:
+            text += f"; {format_count(links['rewritten'], 'link')} rewritten"
+        messages = [("info", text)]
+        if links["missing"]:
+            missing = format_count(links["missing"], "link")
+            messages.append(("note", f"{missing} to pages and parts of the site that were not recovered"))
+        if links["left"]:
+            left = format_count(links["left"], "link")
+            messages.append(("warning", f"{left} left as they are, too long or too many for one page"))
+        if too_long:
+            messages.append(("warning", f"{format_count(too_long, 'file')} too long to be rewritten, as they are"))
+        if self.hosting:
+            names = ", ".join(self.hosting)
+            messages.append(("info", f"for servers: {names}; docs/hosting.md says where each belongs"))
+        if self.start is not None:
+            messages.append(("info", f"begin with {self.start}"))
+        return messages
+
+    def next_step(self, output: Path) -> str:
+        """Return how to open the files, or to publish them."""
+        is_packed = not output.is_dir()
+        if self.hosting:
+            serve = "unpack it on the server" if is_packed else f"copy {output} to the server"
+            return f"{serve}, with the rules that docs/hosting.md explains"
+        start = self.start or "a page of it"
+        return f"unpack it, and open {start} in a browser" if is_packed else f"open {output / start} in a browser"
 
 
 START_PAGE_NAMES = ("index.html", "start.html")
@@ -330,39 +376,6 @@ def render_start_page(url: str, to: str | None, files: StartPageFiles, language:
 
 
 _FILE_DATETIME = "19960101000000"  # of files that are not captures, so that exports are reproducible
-
-
-@dataclass(frozen=True, slots=True)
-class ExportOptions:
-    """How to export.
-
-    Attributes:
-        rewrite: Whether to rewrite links to files. Otherwise bodies are unchanged and paths equal the URLs.
-        windows: Whether file names must be valid on Windows.
-        external: What to do with links to other sites.
-        hosting: Whether to write redirects for web servers.
-        start_page: Language of a start page, which is added to the top folder unless its `index.html` is the start URL;
-            None for no start page.
-    """
-
-    rewrite: bool = True
-    windows: bool = False
-    external: ExternalLinks = ExternalLinks.KEEP
-    hosting: bool = False
-    start_page: str | None = None
-
-
-class ExportProgress:
-    """Receives the progress of an export; override the methods as needed."""
-
-    def on_scanned(self) -> None:
-        """Handle a capture that was examined, before anything is written."""
-
-    def on_total(self, files: int) -> None:
-        """Handle the number of files that will be written."""
-
-    def on_file(self) -> None:
-        """Handle a file that was written."""
 
 
 def export_site(

@@ -1,6 +1,6 @@
 """Targets of an export, written atomically: the protocol, validation of paths, and folders.
 
-A new export target implements `ExportTarget` and is opened by `open_target`.
+`formats` lists the targets; `open_target` there opens the target of a path.
 """
 
 import errno
@@ -402,33 +402,3 @@ def _write_body(file: int, body: BinaryIO, timestamp: int) -> None:
         while view:
             view = view[os.write(file, view) :]
     os.utime(file, (timestamp, timestamp))
-
-
-# Without `.ar`, `.br` and `.cab`, because folders may be named after hosts in such domains.
-_UNSUPPORTED_EXTENSIONS = (
-    ".7z", ".bz2", ".cpio", ".dmg", ".gz", ".iso", ".lz", ".lz4", ".lzma", ".rar", ".tar", ".tbz", ".tbz2", ".txz",
-    ".tzst", ".wacz", ".warc", ".xz", ".zst",
-)  # fmt: skip
-
-
-def open_target(path: Path) -> ExportTarget:
-    """Return the target for a path: a ZIP file, a gzipped tar file (`.tar.gz`, `.tgz`), or else a folder.
-
-    Nothing is created before the target is entered.
-
-    Raises:
-        UsageError: The extension is that of an unsupported archive format.
-    """
-    name = path.name.lower()
-    if name.endswith(".zip"):
-        from unlost.export.packed_targets import ZipTarget  # noqa: PLC0415  start-up
-
-        return ZipTarget(path)
-    if name.endswith((".tar.gz", ".tgz")):
-        from unlost.export.packed_targets import TarTarget  # noqa: PLC0415  start-up
-
-        return TarTarget(path)
-    if name.endswith(_UNSUPPORTED_EXTENSIONS):
-        raise UsageError(f"{path}: expected a folder, or a name that ends in .zip, .tar.gz, .tgz, .wacz or .warc.gz")
-
-    return FolderTarget(path)

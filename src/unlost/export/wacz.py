@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from zipfile import ZIP64_LIMIT, ZIP_DEFLATED, ZipFile
 
 from unlost import dates
+from unlost.export.formats import ExportOptions, ExportProgress
 from unlost.export.packed_targets import zip_entry
 from unlost.export.targets import AtomicPath
 from unlost.export.warc import (
@@ -24,6 +25,7 @@ from unlost.export.warc import (
     VerifiedRecord,
     check_output_path,
     copy_records,
+    record_progress,
 )
 from unlost.index import cdx, warc_index
 from unlost.index.external_sort import sort_lines
@@ -203,6 +205,11 @@ class WaczPageList:
 WACZ_EXTENSION = ".wacz"
 _WARC = "data.warc.gz"
 _HEADROOM_BYTES = 1 << 20  # more than the size of a warcinfo record and a ZIP header
+
+
+def export_wacz(recovery: Path, output: Path, _options: ExportOptions, progress: ExportProgress) -> ArchiveFileResult:
+    """Write a WACZ, as an `Exporter`."""
+    return write_wacz(recovery, output, on_progress=record_progress(progress))
 
 
 def write_wacz(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unlost._core import VERSION
 from unlost.errors import InputError, UsageError
 from unlost.export.contents import WARC_FOLDER, nothing_readable_error, nothing_recovered_error
+from unlost.export.formats import ExportOptions, ExportProgress, ExportSummary
 from unlost.export.targets import AtomicPath
 from unlost.problems import Problem, Problems
 from unlost.recovery.state.reader import StateReader
@@ -297,8 +298,8 @@ RecordProgress = Callable[[int, int], object]
 
 
 @dataclass(slots=True)
-class ArchiveFileResult:
-    """The contents of an archive file.
+class ArchiveFileResult(ExportSummary):
+    """The result of an export as an archive file.
 
     Attributes:
         copies: Number of chosen captures.
@@ -313,6 +314,38 @@ class ArchiveFileResult:
     pages: int = 0
     bytes: int = 0
     problems: Problems = field(default_factory=Problems)
+    start: None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the figures as JSON values."""
+        figures = {"copies": self.copies, "originals": self.originals, "pages": self.pages, "bytes": self.bytes}
+        return {**figures, "problems": self.problems.counts}
+
+    def messages(self, output: Path) -> list[tuple[str, str]]:
+        """Return messages about what was written."""
+        copies = f"{self.copies:,} cop{'y' if self.copies == 1 else 'ies'}"
+        return [("info", f"{copies}, {self.bytes:,} bytes, in {output}")]
+
+    def next_step(self, output: Path) -> str:
+        """Return how to replay the file."""
+        is_wacz = output.name.lower().endswith(".wacz")
+        return f"{'open it at https://replayweb.page/, or ' if is_wacz else ''}add it to a collection of pywb"
+
+
+def export_warc(recovery: Path, output: Path, _options: ExportOptions, progress: ExportProgress) -> ArchiveFileResult:
+    """Write a WARC, as an `Exporter`."""
+    return write_warc(recovery, output, on_progress=record_progress(progress))
+
+
+def record_progress(progress: ExportProgress) -> RecordProgress:
+    """Return a function that reports each copied record to an `ExportProgress`."""
+
+    def on_record(done: int, total: int) -> None:
+        if done == 1:
+            progress.on_total(total)
+        progress.on_file()
+
+    return on_record
 
 
 def write_warc(recovery: Path, to: Path, *, on_progress: RecordProgress | None = None) -> ArchiveFileResult:

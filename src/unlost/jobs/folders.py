@@ -22,10 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unlost.errors import InputError, SpaceError
-from unlost.export.site import ExportOptions, ExportProgress, export_site
-from unlost.export.targets import open_target
-from unlost.export.wacz import write_wacz
-from unlost.jobs.models import PACKAGE_FORMATS, JobPackage
+from unlost.export.formats import DOWNLOAD_FORMATS, ExportOptions, ExportProgress, export_format_of, export_recovery
+from unlost.jobs.models import JobPackage
 from unlost.sqlite import STATE_FILE_NAME
 from unlost.warc.writer import OPEN_SUFFIX
 
@@ -274,8 +272,6 @@ class DiskSpace:
         return ""
 
 
-PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
-
 _FOLDER = "packages"
 
 
@@ -301,7 +297,7 @@ def write_packages(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     packages = []
-    for form in PACKAGE_FORMATS:
+    for form in DOWNLOAD_FORMATS:
         file = folder / f"site.{form}"
         try:
             start = _write(recovery, file, check, windows=windows, language=language)
@@ -326,17 +322,9 @@ class _CheckingProgress(ExportProgress):
 
 
 def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bool, language: str) -> str:
-    """Write one package. Returns the path of its start page, or an empty string for a WACZ."""
-    if file.name.endswith(".wacz"):
-        write_wacz(recovery, file, on_progress=lambda *_: check())
-        return ""
-    with open_target(file) as target:
-        return (
-            export_site(
-                recovery, target, ExportOptions(windows=windows, start_page=language), _CheckingProgress(check)
-            ).start
-            or ""
-        )
+    """Write one package. Returns the path of its start page; an empty string without one."""
+    options = ExportOptions(windows=windows, start_page=language) if export_format_of(file).is_site else ExportOptions()
+    return export_recovery(recovery, file, options, _CheckingProgress(check)).start or ""
 
 
 def _digest(file: Path) -> str:

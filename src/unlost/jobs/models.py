@@ -10,13 +10,14 @@ from unicodedata import category
 from unlost import dates
 from unlost.crawl.scope import host_of_name
 from unlost.errors import DateError, UriError, UsageError
+from unlost.export.formats import DOWNLOAD_FORMATS
 from unlost.recovery.options import MAX_REQUISITE_BYTES, MAX_REQUISITE_FILES, RecoverOptions, RecoverPolicy
 from unlost.recovery.scope import RecoveryScope
 from unlost.report.format import LANGUAGES
 from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url
 
-PACKAGE_FORMATS = ("zip", "tar.gz", "wacz")
+PACKAGE_FORMATS = tuple(DOWNLOAD_FORMATS)
 """Formats of packages. The first is the default."""
 MAX_URL = 2_000
 """Maximum length of a URL in an order, in characters."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from unlost.dates import from_epoch, to_iso
-from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
+from unlost.export.formats import DOWNLOAD_FORMATS
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import WorkerInfo
@@ -73,7 +73,7 @@ def job_to_json(job: Job, place: int | None, retention: RetentionPolicy, link: s
         "packages": [
             {
                 "format": each.form,
-                "type": PACKAGE_MEDIA_TYPES[each.form],
+                "type": DOWNLOAD_FORMATS[each.form],
                 "size": each.size,
                 "sha256": each.sha256,
                 "link": f"{link}/package/{each.form}",

@@ -55,7 +55,7 @@ def inject_blocks(vault: Vault, site: Path, target: Path | None = None) -> Injec
     """
     if target is None:
         return _inject_in_place(vault, site)
-    with atomic_new_folder(target, "--to") as temporary:
+    with atomic_new_folder(target) as temporary:
         shutil.copytree(site, temporary, symlinks=True, dirs_exist_ok=True)
         return _inject_in_place(vault, temporary)
 

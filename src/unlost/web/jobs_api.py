@@ -23,9 +23,9 @@ from starlette.types import Message, Receive, Scope, Send
 from unlost.aggregate.request import parse_headers
 from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
+from unlost.export.formats import DOWNLOAD_FORMATS
 from unlost.jobs import states
 from unlost.jobs.client_network import OrderOrigin
-from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
 from unlost.jobs.limits import normalize_host
 from unlost.jobs.models import PACKAGE_FORMATS, Job, JobState, Order, parse_order
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORIES
@@ -302,7 +302,7 @@ class JobsApi:
         async def picked_up() -> None:
             await self._service.run_query(self._service.store.change, job.number, states.pick_up)
 
-        return PackageResponse(file, _download_name(job, form), PACKAGE_MEDIA_TYPES[form], package.sha256, picked_up)
+        return PackageResponse(file, _download_name(job, form), DOWNLOAD_FORMATS[form], package.sha256, picked_up)
 
     # Administrators
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from unlost.jobs.folders import PACKAGE_MEDIA_TYPES
+from unlost.export.formats import DOWNLOAD_FORMATS
 from unlost.jobs.models import (
     MAX_MAIL,
     MAX_NAME,
@@ -206,7 +206,7 @@ def paths() -> _Object:
         "required": True,
         "schema": {"type": "string", "enum": list(PACKAGE_FORMATS)},
     }
-    package = _content_of(*PACKAGE_MEDIA_TYPES.values())
+    package = _content_of(*DOWNLOAD_FORMATS.values())
     change = (400, 401, 404, 408, 409, 413, 415)
     one = "/api/jobs/{key}"
     statistics: _Object = {

@@ -29,7 +29,13 @@ _CHOICES = {
 }
 _EXPLAINED_FIELDS = ("url", "mail", "name", "at", "from", "to", "archives", "format")
 _VALID_VALUES: dict[str, object] = {"url": "http://example.com/", "mail": "a@example.com"}  # replace invalid values
-_EMPTY_FORM = {**dict.fromkeys(FORM_FIELDS, ""), "what": "site", "when": "newest", "windows": "yes", "format": "zip"}
+_EMPTY_FORM = {
+    **dict.fromkeys(FORM_FIELDS, ""),
+    "what": "site",
+    "when": "newest",
+    "windows": "yes",
+    "format": PACKAGE_FORMATS[0],
+}
 _MAX_ECHOED = 3_000  # characters of input that are shown again in the form
 
 
@@ -137,7 +143,7 @@ class SubmitPages:
         fault_texts = {name: t(f"fault.{fault}") for name, fault in (faults or {}).items()}
         return self._renderer.render(
             request, "order/submit.html", status, values=values, chosen=archives, faults=fault_texts,
-            archives=sorted(self._service.archives), holdings=look,
+            archives=sorted(self._service.archives), formats=PACKAGE_FORMATS, holdings=look,
         )  # fmt: skip
 
     async def _find_faults(self, order_json: Mapping[str, object]) -> dict[str, str]:
