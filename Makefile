@@ -22,7 +22,7 @@ build: $(VENV)/.built ## Make .venv and .venv/bin/unlost
 $(VENV)/.runtime: constraints.txt scripts/need
 	scripts/need python
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) maturin aiohappyeyeballs alembic brotli click httptools jinja2 olefile protego pypdfium2 pyrage python-calamine rich sqlalchemy starlette uvicorn uvloop yarl
+	$(PIP) maturin aiohappyeyeballs alembic brotli click httptools jinja2 olefile protego prometheus_client pypdfium2 pyrage python-calamine rich sqlalchemy starlette uvicorn uvloop yarl
 	touch $@
 
 $(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES) pyproject.toml

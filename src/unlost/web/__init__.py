@@ -5,7 +5,7 @@ Modules in reading order:
 - `responses`: responses and the headers that all of them have
 - `app`: the ASGI application; serves the aggregator endpoints itself and passes other requests to Starlette
 - `timemap_views`, `proxy`: TimeMaps, TimeGates and replay (RFC 7089, MemGator)
-- `routes`, `openapi`, `monitoring`: the other endpoints, their description, metrics and the event stream
+- `routes`, `openapi`, `metrics`, `monitoring`: the other endpoints, their description, metrics and the event stream
 - `jobs_api`, `jobs_openapi`, `page_router`: recovery jobs for programs, and the HTML pages of `unlost.webui`
 - `factory`, `jobs_factory`, `server`: build the service from its options and run it
 

@@ -5,8 +5,8 @@ from unlost.web.factory import ServiceContext as ServiceContext
 from unlost.web.factory import ServiceOptions as ServiceOptions
 from unlost.web.factory import build_service as build_service
 from unlost.web.jobs_api import JobsApi as JobsApi
+from unlost.web.metrics import Metrics as Metrics
 from unlost.web.monitoring import EventStream as EventStream
-from unlost.web.monitoring import Metrics as Metrics
 from unlost.web.monitoring import MetricsListener as MetricsListener
 from unlost.web.openapi import build_openapi as build_openapi
 from unlost.web.proxy import ReplayProxy as ReplayProxy

@@ -29,7 +29,8 @@ from unlost.mementomap.lookup import REBUILD_AFTER_DAYS
 from unlost.problems import Problems
 from unlost.registry.loader import Registry, without_default_limits
 from unlost.registry.models import Archive
-from unlost.web.monitoring import EventStream, Metrics, MetricsListener
+from unlost.web.metrics import Metrics
+from unlost.web.monitoring import EventStream, MetricsListener
 from unlost.web.proxy import ReplaySource
 
 if TYPE_CHECKING:

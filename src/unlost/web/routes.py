@@ -32,8 +32,8 @@ from unlost.aggregate.request import (
 )
 from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
-from unlost.web import monitoring
 from unlost.web.factory import ServiceContext
+from unlost.web.metrics import METRICS_MEDIA_TYPE
 from unlost.web.openapi import build_openapi
 from unlost.web.responses import WebResponse, error_response, text_response
 from unlost.web.timemap_views import TimeMapViews, compute_digest
@@ -193,7 +193,7 @@ class SecondaryRoutes:
             with suppress(DatabaseError, OSError):  # the other metrics are still useful
                 gauges |= await self._context.job_service.gauges()
         text = self._context.metrics.render(self._context.archive_status.archive_statuses(), gauges)
-        return Response(text, headers={"content-type": monitoring.METRICS_MEDIA_TYPE, "cache-control": "no-store"})
+        return Response(text, headers={"content-type": METRICS_MEDIA_TYPE, "cache-control": "no-store"})
 
     async def _openapi(self, request: Request) -> Response:
         base = parse_headers(request.scope, self._urls).urls.base
