@@ -20,6 +20,7 @@ ORDER = [
     "dates",
     "paths",
     "redaction",
+    "file_lock",
     "atomic",
     "sqlite",
     "statistics",

@@ -5,10 +5,8 @@ OSError.
 """
 
 import errno
-import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from unlost.errors import InputError
+from unlost.file_lock import acquire_lock
 
 _LOCK_SECONDS = 10.0
 
@@ -52,15 +51,7 @@ def lock_file(file: Path) -> Iterator[None]:
     Raises OSError if another process holds the lock for more than `_LOCK_SECONDS`.
     """
     with closing(file.open("ab")) as lock:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
+        acquire_lock(lock.fileno(), _LOCK_SECONDS)
         yield
 
 
@@ -92,7 +83,7 @@ class StateFile:
 
     def _open(self, folder: Path) -> sqlite3.Connection:
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            acquire_lock(self._lock)
         except OSError:
             message = f"{folder}: another process is at work on it: wait for that one, or give another folder by -o"
             raise InputError(message) from None

@@ -127,7 +127,6 @@ def read_lines(
     *,
     name: str | None = None,
     on_read: Callable[[int], object] | None = None,
-    include_cut_line: bool = False,
     batch_lines: int = _BATCH_LINES,
 ) -> Iterator[Line]:
     """Yield the lines of a file (plain, gzip or zstd); offsets are of the decompressed text.
@@ -141,7 +140,6 @@ def read_lines(
         max_line_bytes: Maximum size of a line, which bounds memory.
         name: Name in problems; the path by default.
         on_read: Called now and then with the number of bytes read, as stored.
-        include_cut_line: Yield a line cut by damage, for formats in which a partial line is useful.
         batch_lines: Lines read at a time.
 
     Raises:
@@ -159,7 +157,7 @@ def read_lines(
                 if too_long:
                     message = f"a line of more than {max_line_bytes} bytes was left out"
                     problems.add(Problem("too-long", name, number, offset, message))
-                elif is_cut and not include_cut_line:
+                elif is_cut:
                     message = "a line without end, before the damage to the file, was left out: it may be half of one"
                     problems.add(Problem("cut-line", name, number, offset, message))
                 else:

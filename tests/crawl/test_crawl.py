@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.crawl.links import read_links
 from tests.crawl.live_site import SMALL, FixedResolver, Page, by_path, crawl_pages, html, moved, serve_live_site, text
-from unlost.crawl import CrawlOutcome, LiveResource, ScopeType, read_links, read_resources
+from unlost.crawl import CrawlOutcome, LiveResource, ScopeType, read_resources
 from unlost.html import LinkKind
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.crawl_process import CrawlProcesses, crawl_processes
+from tests.crawl.links import read_links
 from tests.crawl.live_site import LiveSite, Page, html, moved, serve_live_site, sitemap
 from tests.crawl.test_warc_store import records
 from tests.process_killer import RequestKiller
 from tests.recovery.background_server import run_in_background
 from tests.recovery.recovery_output import _members
-from unlost.crawl import CrawlOutcome, read_links, read_resources
+from unlost.crawl import CrawlOutcome, read_resources
 
 POINTS = 60
 ROUNDS = 12

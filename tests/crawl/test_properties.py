@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
+from tests.crawl.links import read_links
 from tests.crawl.live_site import Page, html, moved, serve_live_site, text
-from unlost.crawl import CrawlOutcome, ScopeType, read_links, read_resources
+from unlost.crawl import CrawlOutcome, ScopeType, read_resources
 from unlost.http import PRODUCT_TOKEN
 
 PATHS = ["/", "/a", "/a/", "/a/b", "/a/b?x=1", "/c", "/c/d.html", "/ab", "/index.html", "/%7Ee", "/~e", "/A"]

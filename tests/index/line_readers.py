@@ -14,7 +14,6 @@ from os import PathLike
 from unlost import text_lines
 from unlost.index import reader, ukvs
 from unlost.logs import access, upstream
-from unlost.memento import timemap
 from unlost.problems import Problems
 
 Reader = Callable[[str | PathLike[str], Problems], int]
@@ -44,10 +43,6 @@ def _captures(path: str | PathLike[str], problems: Problems) -> int:
     return sum(1 for _ in reader.read_index_captures(path, problems))
 
 
-def _mementos(path: str | PathLike[str], problems: Problems) -> int:
-    return len(timemap.read_timemap_file(path, problems).mementos)
-
-
 def _hits(path: str | PathLike[str], problems: Problems) -> int:
     return sum(1 for _ in access.read_access_log(path, problems, host="a.com"))
 
@@ -59,7 +54,6 @@ _UPSTREAM = (
     b'{"time":"2026-01-31T12:00:00Z","archive":"ia","uri":"http://a.com/%b","endpoint":"timemap","outcome":"hit",'
 )
 _UPSTREAM += b'"reason":"routed"}\n'
-_MEMENTO = b'<http://w/20140210000001/a.com/%b>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",\n'
 
 EXAMPLES = {
     "cdx": ReaderExample(_captures, _CDX % b"a", _CDX % b"b", _CDX % b"\0", _CDX % b"\xff", {"binary": 1}, 1),
@@ -90,9 +84,6 @@ EXAMPLES = {
         _UPSTREAM % b"\0",
         _UPSTREAM % b"\xff",
         {"bad-json": 2},
-    ),
-    "link-format": ReaderExample(
-        _mementos, _MEMENTO % b"a", _MEMENTO % b"b", _MEMENTO % b"\0", _MEMENTO % b"\xff", {"bad-uri": 1}, 1
     ),
 }
 

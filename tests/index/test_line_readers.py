@@ -59,10 +59,9 @@ def test_incomplete_last_line_is_counted(example: ReaderExample, tmp_path: Path)
     path, problems = tmp_path / "a", Problems()
     # Uncompressed deflate blocks can be cut at any byte.
     path.write_bytes(gzip.compress(example.first + example.second, 0)[: -8 - 2])
-    is_timemap = example.first.startswith(b"<")
-    assert example.read(path, problems) == 1 + is_timemap
-    assert problems.counts == {"truncated": 1} | ({} if is_timemap else {"cut-line": 1})
-    assert is_timemap or problems.first["cut-line"].line == 2
+    assert example.read(path, problems) == 1
+    assert problems.counts == {"truncated": 1, "cut-line": 1}
+    assert problems.first["cut-line"].line == 2
 
 
 @examples
@@ -108,15 +107,15 @@ def test_zipnum_line_of_100_megabytes_is_skipped_in_bounded_memory(long_line: by
 
 
 def test_problem_after_long_line_has_file_position(tmp_path: Path) -> None:
-    """Line and offset are those of the file, also in a TimeMap, which is read as a whole."""
-    example, problems = EXAMPLES["link-format"], Problems()
-    text = example.first + b"x" * (9 << 20) + b"\r\n" + example.second.replace(b"\n", b"\r\n") + b"<a>; rel=memento"
+    """Line and offset are those of the file."""
+    example, problems = EXAMPLES["ukvs"], Problems()
+    text = example.first + b"x" * (9 << 20) + b"\r\n" + example.second + example.nul
     (tmp_path / "a").write_bytes(text)
     assert example.read(tmp_path / "a", problems) == 2
-    assert problems.counts == {"too-long": 1, "no-date": 1}
+    assert problems.counts == {"too-long": 1, "bad-row": 1}
     assert [(problem.line, problem.offset) for problem in problems.first.values()] == [
         (2, len(example.first)),
-        (4, text.index(b"<a>")),
+        (4, text.index(example.nul)),
     ]
 
 

@@ -339,11 +339,6 @@ class MementoAggregator:
         if self.disk is not None:
             await self.disk.__aexit__(None, None, None)
 
-    @property
-    def active_lookups(self) -> int:
-        """Number of pages being looked up, including waiting ones."""
-        return len(self._active)
-
     def get_cached(self, uri: str, options: RoutingOptions = RoutingOptions()) -> AggregateResult | None:  # noqa: B008
         """Return a result from memory without blocking, or None. `find` does the same first.
 

@@ -4,7 +4,7 @@ New and changed files are read again; deleted files are removed. Each call opens
 from any thread; other processes may read while one writes.
 """
 
-import fcntl
+import math
 import os
 import sqlite3
 import stat
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from unlost import uri
 from unlost.capture import Capture
 from unlost.errors import InputError, UriError
+from unlost.file_lock import acquire_lock
 from unlost.index.warc_index import is_archive_file, read_archive_captures
 from unlost.problems import Problem, Problems
 from unlost.sqlite import transaction
@@ -84,7 +85,6 @@ _BATCH_ROWS = 5_000
 _BATCH_BYTES = 4 << 20
 _ROW_BYTES = 400  # of a row, without its texts of variable length
 _BUSY_SECONDS = 60.0  # other processes write only briefly
-_LOCK_POLL_SECONDS = 0.05
 _CACHE_KB = 32 << 10  # of the writer: keys are inserted in random order, each in another page
 _MAX_RESULT_BYTES = 4 << 20  # of the texts in a result, which is truncated beyond: a URL may have megabytes
 _SCHEMA = """
@@ -417,14 +417,13 @@ class WarcFileIndex:
     @contextmanager
     def _lock(self, stop: Event) -> Iterator[None]:
         """Hold the lock of the only writer, among processes and threads. It is released when the process ends."""
+
+        def wait(seconds: float) -> None:
+            if stop.wait(seconds):
+                raise IndexingStoppedError
+
         with self._database.with_name(self._database.name + ".lock").open("ab") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if stop.wait(_LOCK_POLL_SECONDS):
-                        raise IndexingStoppedError from None
+            acquire_lock(file.fileno(), math.inf, wait)
             yield
 
 

@@ -268,10 +268,6 @@ class CurrentVisit:
         """Record that the crawl is complete."""
         self._data.execute("UPDATE visit SET stage = ? WHERE id = ?", (VisitStage.CRAWLED, self.visit.id))
 
-    def count_seen(self) -> int:
-        """Return the number of crawled resources."""
-        return int(self._data.execute(f"SELECT count(*) FROM {_FROM_LIVE}", (self.visit.site,)).fetchone()[0])
-
     def filter_seen(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that were crawled, whatever the outcome."""
         seen: set[str] = set()

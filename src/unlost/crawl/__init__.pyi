@@ -24,7 +24,6 @@ from unlost.crawl.robots import RobotsRules as RobotsRules
 from unlost.crawl.robots import merge_foreign_agents as merge_foreign_agents
 from unlost.crawl.scope import MAX_SEARCHED_CHARS as MAX_SEARCHED_CHARS
 from unlost.crawl.scope import CrawlScope as CrawlScope
-from unlost.crawl.state import read_links as read_links
 from unlost.crawl.state import read_resources as read_resources
 from unlost.crawl.traps import MAX_PATH_SEGMENTS as MAX_PATH_SEGMENTS
 from unlost.crawl.traps import MAX_SIMILAR_NAMES as MAX_SIMILAR_NAMES

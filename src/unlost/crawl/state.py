@@ -1,8 +1,8 @@
 """State of a crawl in SQLite: queue, fetched resources, links and robots.txt; and read-only access to it.
 
 `FetchState` is the part shared with other states of live fetches (`refresh.harvest_state`). `CrawlState` is used by the
-running crawl. `read_resources` and `read_links` read a state, also while a crawl is writing it. Changes are visible to
-other connections after `commit`.
+running crawl. `read_resources` reads a state, also while a crawl is writing it. Changes are visible to other
+connections after `commit`.
 """
 
 import json
@@ -88,10 +88,6 @@ SELECT uri, key, standing, status, mime, length, digest, seen, last_modified, re
     (SELECT count(DISTINCT source) FROM link WHERE target = address.id), in_sitemap, noarchive, cache_control, etag,
     reason, truncated, file, offset
 FROM address ORDER BY id
-"""
-_SELECT_LINKS = """
-SELECT source.uri, target.uri, link.use FROM link JOIN address AS source ON source.id = link.source
-JOIN address AS target ON target.id = link.target
 """
 
 
@@ -410,15 +406,6 @@ class CrawlState(FetchState):
         return self._execute(sql, (file, end)).rowcount
 
 
-@dataclass(frozen=True, slots=True)
-class CrawledLink:
-    """A link between two URLs in the state."""
-
-    source: str
-    target: str
-    use: LinkKind
-
-
 def read_resources(folder: Path) -> Iterator[LiveResource]:
     """Yield what a crawl knows of each URL, in the order of discovery.
 
@@ -431,25 +418,6 @@ def read_resources(folder: Path) -> Iterator[LiveResource]:
     with _open_read_only(folder) as connection:
         for row in connection.execute(_SELECT_RESOURCES):
             yield _parse_resource(folder, row)
-
-
-def read_links(folder: Path, target: str | None = None) -> Iterator[CrawledLink]:
-    """Yield the links between known URLs, in the order of discovery.
-
-    Args:
-        target: If given, only links to this URL.
-
-    Raises:
-        InputError: The folder has no crawl, or its state is damaged.
-        OSError: The state cannot be read.
-    """
-    with _open_read_only(folder) as connection:
-        if target is None:
-            rows = connection.execute(f"{_SELECT_LINKS} ORDER BY link.source, link.target, link.use")
-        else:
-            rows = connection.execute(f"{_SELECT_LINKS} WHERE target.uri = ? ORDER BY link.source, link.use", (target,))
-        for source, target_uri, use in rows:
-            yield CrawledLink(source, target_uri, LinkKind(use))
 
 
 def _parse_resource(folder: Path, row: tuple[object, ...]) -> LiveResource:

@@ -1,7 +1,6 @@
 """Stores the rate-limit state of archives: in memory, or in files shared by all processes of a machine."""
 
 import errno
-import fcntl
 import logging
 import math
 import os
@@ -15,6 +14,7 @@ from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 from unlost.errors import InputError
+from unlost.file_lock import acquire_lock
 from unlost.http.rate_limit import RateLimitState, newer_version
 
 T = TypeVar("T")
@@ -189,19 +189,10 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int, file: Path) -> None:
-    deadline = time.monotonic() + _LOCK_TIMEOUT
-    pause = 0.0005
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                reason = f"locked by another process for {_LOCK_TIMEOUT:g} s"
-                raise OSError(errno.EAGAIN, reason, str(file)) from None
-            time.sleep(pause)
-            pause = min(2 * pause, 0.02)
-        else:
-            return
+    try:
+        acquire_lock(descriptor, _LOCK_TIMEOUT)
+    except BlockingIOError:
+        raise OSError(errno.EAGAIN, f"locked by another process for {_LOCK_TIMEOUT:g} s", str(file)) from None
 
 
 def _replace_file(file: Path, data: bytes) -> None:

@@ -25,17 +25,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import starmap
-from os import PathLike, fspath
 from typing import NamedTuple
 from urllib.parse import quote
 
 from unlost import _core, dates
 from unlost._core import MementoDedup, Mementos
 from unlost.problems import Problem, Problems
-from unlost.text_lines import read_lines
 
 __all__ = [
-    "MAX_FILE_BYTES",
     "MEDIA_TYPE",
     "TIMEMAP_PROBLEM_KINDS",
     "ArchiveTimeMap",
@@ -48,13 +45,10 @@ __all__ = [
     "format_timemap",
     "read_archive_timemap",
     "read_timemap",
-    "read_timemap_file",
 ]
 
 
 MEDIA_TYPE = "application/link-format"
-MAX_FILE_BYTES = 1 << 28
-"""Limit for a TimeMap in memory; the rest of a longer file is left out. Two million mementos need less."""
 TIMEMAP_PROBLEM_KINDS = {
     "html": "expected link-format, found HTML or XML: an error page, most likely",
     "no-link": "expected an entry that begins with `<`, found other text",
@@ -64,7 +58,7 @@ TIMEMAP_PROBLEM_KINDS = {
     "no-rel": "expected a `rel`, found none",
     "no-date": "expected a `datetime`, or 14 digits in the address, found neither",
     "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
-    "too-large": "a file or a list with more text than can be held: the rest was left out",
+    "too-large": "more text than is read: the rest was left out",
 }
 """Kinds of problems, with their messages."""
 
@@ -156,41 +150,6 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Link
         tuple(map(_make_entry, zip(*mementos, strict=True))),
         other_links,
     )
-
-
-def read_timemap_file(path: str | PathLike[str], problems: Problems) -> LinkFormatTimeMap:
-    """Parse a file with a link-format TimeMap (plain, gzip or zstd), as `read_timemap` does.
-
-    Memory is bounded by `MAX_FILE_BYTES`. Damaged files are read up to the damage, with the problems of
-    `unlost.text_lines.read_lines`. Raises InputError if the file cannot be read.
-    """
-    name = fspath(path)
-    body = bytearray()
-    # Skipped lines: the offset in the body, and how many bytes and lines are missing before it.
-    gaps = [(0, 0, 0)]
-    last_number = 0
-    # A truncated line may contain many entries, and the parser handles a truncated entry.
-    for line in read_lines(path, problems, include_cut_line=True):
-        missing, missing_lines = gaps[-1][1:]
-        between = line.offset - missing - len(body)
-        if line.number > last_number + 1:
-            missing, missing_lines = missing + between - 1, missing_lines + line.number - last_number - 1
-            gaps.append((len(body) + 1, missing, missing_lines))
-            between = 1
-        if len(body) + between + len(line.text) > MAX_FILE_BYTES:
-            problems.add(Problem("too-large", name, line.number, line.offset, TIMEMAP_PROBLEM_KINDS["too-large"]))
-            break
-        body += b"\r\n"[-between:] if between else b""
-        body += line.text
-        last_number = line.number
-    parse_problems = Problems()
-    timemap = read_timemap(bytes(body), parse_problems, name)
-    for kind, first in parse_problems.first.items():
-        _, missing, missing_lines = max(gap for gap in gaps if gap[0] <= first.offset)
-        line_number = (first.line or 0) + missing_lines
-        placed = Problem(kind, name, line_number, first.offset + missing, first.message)
-        problems.add(placed, parse_problems.counts[kind])
-    return timemap
 
 
 def format_timemap(timemap: LinkFormatTimeMap) -> Iterator[str]:

@@ -18,7 +18,7 @@ from unlost.research.overlap_state import (
     ArchiveListing,
     OverlapState,
 )
-from unlost.research.page_snapshot import ALL_ROBOTS, PageObservation, forbids_caching, unpack_text
+from unlost.research.page_snapshot import PageObservation, forbids_caching, unpack_text
 from unlost.statistics import Proportion
 
 
@@ -84,16 +84,6 @@ class ArchiveMembership:
         for held, count in self.pages.items():
             counts[held.bit_count()] += count
         return [(number, counts[number]) for number in range(len(self.archives) + 1)]
-
-
-def count_membership(archives: Sequence[str], pages: Iterator[int]) -> ArchiveMembership:
-    """Count how often each set occurs.
-
-    Args:
-        archives: Archive ids.
-        pages: Set of each page, in any order.
-    """
-    return ArchiveMembership(tuple(archives), dict(sorted(Counter(pages).items())))
 
 
 COVERAGE_LEVELS = (0.90, 0.95, 0.99)
@@ -629,8 +619,3 @@ def _days_between(first: str, second: str) -> float | None:
         return float((to_datetime(second) - to_datetime(first)).days)
     except DateError:
         return None
-
-
-def robots_by_count(archive_stats: ArchiveOverlapStats) -> list[tuple[str, int]]:
-    """Return the robots addressed by `noarchive`, `robots` first, then by descending count."""
-    return sorted(archive_stats.robots.items(), key=lambda each: (each[0] != ALL_ROBOTS, -each[1], each[0]))

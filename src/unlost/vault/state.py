@@ -3,7 +3,6 @@
 A `Generation` is one complete version of all files. `save_vault` writes `vault.json` atomically.
 """
 
-import fcntl
 import gzip
 import hashlib
 import io
@@ -20,6 +19,7 @@ from typing import Any
 from unlost._core import signing_public_key
 from unlost.atomic import atomic_path
 from unlost.errors import InputError
+from unlost.file_lock import acquire_lock
 from unlost.problems import unreadable_error
 from unlost.vault import erasure_code
 from unlost.vault.block import KIND_MANIFEST, BlockHeader, Carrier, VaultBlock, serialize_block, wrap_in_carrier
@@ -340,7 +340,7 @@ def lock_vault(folder: Path) -> Iterator[Path]:
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            acquire_lock(lock)
         except OSError:
             raise InputError(f"{folder}: another process is at work on it: wait for that one") from None
         _remove_leftovers(folder)
