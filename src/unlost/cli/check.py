@@ -86,7 +86,7 @@ async def open_archive_access(
     ) as courier:
         known = HoldingsStore(registry, courier, _map_cache_folder(), clock, warn=partial(say, level="note"))
         await known.load()
-        router = ArchiveRouter(registry, known, LearnedStats(registry), exploring=0.0)
+        router = ArchiveRouter(registry, known, LearnedStats(registry), exploration_share=0.0)
         repositories = {name: create_client(each, courier) for name, each in archives.items()}
         listing = {name: each for name, each in repositories.items() if _has_listing(archives[name])}
         yield ArchiveAccess(archives, listing, UpstreamClient(courier, clock), router, repositories)

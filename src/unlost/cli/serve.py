@@ -424,7 +424,7 @@ def command(
         keep=keep,
         keep_misses=keep_misses,
         memory=memory << 20,
-        exploring=explore,
+        exploration_share=explore,
         filter_age=filter_age,
         upstream_log=log_upstream,
         by_page=requisites_by_page,

@@ -81,7 +81,13 @@ def measure_routing(
     entries = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
     # No exploration, so that the numbers are reproducible.
     options = ServiceOptions(
-        entries, folder / "state", folder / "cache", _ignore_message, _DEADLINE_SECONDS, exploring=0.0, stays=False
+        entries,
+        folder / "state",
+        folder / "cache",
+        _ignore_message,
+        _DEADLINE_SECONDS,
+        exploration_share=0.0,
+        stays=False,
     )
     with LoopThread("unlost.demo") as loop:
         return loop.run(_query_all(options, urls))

@@ -90,7 +90,7 @@ class ServiceOptions:
         published: See `ServiceContext.published_map`.
         wish: See `ServiceContext.default_options`.
         upstream_log: File for a log of all upstream responses, JSON Lines.
-        exploring: Share of URLs for which one archive is queried that routing would skip.
+        exploration_share: Share of URLs for which one archive is queried that routing would skip.
         contact: Contact of the operator in the user agent.
         filter_age: Days for which a filter may exclude URLs that a wildcard of the map covers.
         memory: Bytes for results in memory, and again for rendered bodies.
@@ -112,7 +112,7 @@ class ServiceOptions:
     published: Path | None = None
     wish: RoutingOptions = field(default_factory=RoutingOptions)
     upstream_log: Path | None = None
-    exploring: float = DEFAULT_EXPLORATION_SHARE
+    exploration_share: float = DEFAULT_EXPLORATION_SHARE
     contact: str | None = None
     filter_age: float = REBUILD_AFTER_DAYS
     memory: int = DEFAULT_MEMORY_BYTES
@@ -168,7 +168,7 @@ async def build_service(
             warn=options.tell,
         )
         await holdings.load()
-        router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploring=options.exploring)
+        router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploration_share=options.exploration_share)
         previous_finder = None if previous is None else previous.finder
         breakers = (
             previous_finder.breakers if isinstance(previous_finder, MementoAggregator) else BreakerRegistry(clock)
