@@ -38,7 +38,7 @@ class Environment:
     def options(self, home: Path, **options: Any) -> ServiceOptions:  # noqa: ANN401  those of Options
         """Return the options of a service."""
         options = {"archives": self.archives, "contact": "me@example.org", "exploration_share": 0.0, **options}
-        return ServiceOptions(state=home / "state", cache=home / "cache", tell=lambda _: None, **options)
+        return ServiceOptions(state=home / "state", cache=home / "cache", on_message=lambda _: None, **options)
 
 
 @pytest.fixture(scope="module")

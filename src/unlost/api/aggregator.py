@@ -148,7 +148,13 @@ class AsyncAggregator:
         selected = tuple(select_archives(archives, only, maps).values())
         self._routing = RoutingOptions(None, broadcast, top_k)
         self._options = ServiceOptions(
-            selected, paths.state_folder(), paths.cache_folder(), log_info, deadline, contact=contact, stays=False
+            selected,
+            paths.state_folder(),
+            paths.cache_folder(),
+            log_info,
+            deadline,
+            contact=contact,
+            is_long_running=False,
         )
         self._stack = AsyncExitStack()
         self._finder: MementoFinder | None = None

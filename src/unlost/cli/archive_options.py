@@ -244,5 +244,11 @@ def build_service_options(asking: AggregatorOptions, **more: Any) -> "ServiceOpt
     wish = RoutingOptions(None, asking.broadcast, asking.top_k, asking.min_probability)
     folders = config.state_folder(), config.cache_folder()
     return ServiceOptions(
-        list_selected_archives(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more
+        list_selected_archives(asking),
+        *folders,
+        tell,
+        asking.deadline,
+        default_options=wish,
+        contact=asking.contact,
+        **more,
     )

@@ -164,7 +164,7 @@ class JobServiceSetup:
         self._mail = _mail_server(taking)
         if database is not None and database.is_shared:
             # Requests of the aggregator and of workers on other machines count against the same limits.
-            self.options = replace(options, limits=open_job_limit_store(database))
+            self.options = replace(options, limit_store=open_job_limit_store(database))
 
     @asynccontextmanager
     async def open_job_service(self, clock: "Clock") -> "AsyncIterator[JobService | None]":
@@ -420,14 +420,14 @@ def command(
     options = build_service_options(
         asking,
         root=root,
-        published=publish_map,
-        keep=keep,
-        keep_misses=keep_misses,
+        published_map=publish_map,
+        result_lifetime=keep,
+        miss_lifetime=keep_misses,
         memory=memory << 20,
         exploration_share=explore,
         filter_age=filter_age,
         upstream_log=log_upstream,
-        by_page=requisites_by_page,
+        routes_by_referer=requisites_by_page,
         concurrency=ConcurrencyOptions(min(upstream_initial, upstream_max), maximum=upstream_max),
     )
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server installs its reload handler
@@ -451,7 +451,9 @@ def command(
 
             async with (
                 orders.open_job_service(clock) as desk,
-                ReloadableApplication(open_parts, asking.deadline + server.GRACE_SECONDS, options.tell) as application,
+                ReloadableApplication(
+                    open_parts, asking.deadline + server.GRACE_SECONDS, options.on_message
+                ) as application,
             ):
                 return await server.serve(application, listening, ready, asking.deadline)
 

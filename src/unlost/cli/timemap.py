@@ -52,7 +52,7 @@ def command(
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
     answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
-    found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
+    found = asyncio.run(find_mementos(uri, build_service_options(asking, is_long_running=False)))
     if len(found.mementos):
         sys.stdout.buffer.write(serialize_timemap(found, ServiceUrls(SERVICE_URL), cast("TimeMapFormat", format)))
         sys.stdout.flush()
@@ -68,8 +68,8 @@ async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateRe
     """
     page = parse_argument(address, _parse_page)
     network = Connectivity()
-    async with build_service(replace(options, network=network)) as parts:
-        found = await parts.finder.find(page, options.wish)
+    async with build_service(replace(options, connectivity=network)) as parts:
+        found = await parts.finder.find(page, options.default_options)
     if not any(report.has_answered for report in found.reports) and (error := network.offline_error()) is not None:
         raise error
     return found
@@ -125,7 +125,7 @@ def timegate_command(
     copy was found, 1 if all archives answered and have none, 4 if archives did not answer: there may be a closer one.
     """
     moment = None if date is None else parse_argument(date, dates.from_user_input, "DATE")
-    found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
+    found = asyncio.run(find_mementos(uri, build_service_options(asking, is_long_running=False)))
     place = found.closest_index(moment)
     memento = None if place is None else found.mementos[place]
     if json:

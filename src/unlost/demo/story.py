@@ -87,7 +87,7 @@ def measure_routing(
         _ignore_message,
         _DEADLINE_SECONDS,
         exploration_share=0.0,
-        stays=False,
+        is_long_running=False,
     )
     with LoopThread("unlost.demo") as loop:
         return loop.run(_query_all(options, urls))

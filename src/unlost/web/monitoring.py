@@ -17,7 +17,7 @@ from unlost.aggregate.models import AggregateResult
 from unlost.web.responses import PRIVATE_HEADERS, Receive, Send, send_response, text_response, wait_for_disconnect
 
 _QUEUE = 256  # events queued for one reader: a few seconds of a busy service
-_MAX_READERS = 100
+_MAX_READERS = 100  # of the stream, in all
 _MAX_READERS_PER_CLIENT = 25  # limit per client network, so that one client cannot use up all connections
 _HEARTBEAT_SECONDS = 15.0  # many proxies close a connection after 30 s without data
 _EVENT_STREAM_HEADERS = (
@@ -26,6 +26,7 @@ _EVENT_STREAM_HEADERS = (
     (b"x-accel-buffering", b"no"),  # nginx would buffer events until it has several kilobytes
 )
 METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Media type of the Prometheus text exposition format."""
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 _BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
 MetricLabels = tuple[tuple[str, str], ...]
@@ -35,24 +36,24 @@ class _EventReader:
     """A client of the event stream, with its queued events and the number of lost ones."""
 
     def __init__(self) -> None:
-        self.waiting: deque[bytes] = deque()
+        self.queue: deque[bytes] = deque()
         self.lost = 0
-        self.has_news = asyncio.Event()
+        self.wakeup = asyncio.Event()
 
     def add(self, event: bytes) -> bool:
         """Queue an event. Returns False if the queue is full."""
-        self.has_news.set()
-        if len(self.waiting) >= _QUEUE:
+        self.wakeup.set()
+        if len(self.queue) >= _QUEUE:
             self.lost += 1
             return False
-        self.waiting.append(event)
+        self.queue.append(event)
         return True
 
     def drain(self) -> bytes:
         """Return and remove all queued events, followed by the number of lost ones."""
-        self.has_news.clear()
-        data = b"".join(self.waiting)
-        self.waiting.clear()
+        self.wakeup.clear()
+        data = b"".join(self.queue)
+        self.queue.clear()
         if self.lost:
             data += _format_event("lost", {"count": self.lost})
             self.lost = 0
@@ -85,7 +86,7 @@ class EventStream:
         """Disconnect each reader after its queued events were sent."""
         self._closed = True
         for reader in self._readers:
-            reader.has_news.set()
+            reader.wakeup.set()
 
     async def serve(self, method: str, receive: Receive, send: Send, client: str = "") -> int:
         """Serve the event stream until the client disconnects or the stream is closed.
@@ -146,12 +147,12 @@ class EventStream:
         while not disconnect.done():
             # A client that receives nothing is disconnected by `BoundedConnection`.
             await send({"type": "http.response.body", "body": data, "more_body": True})
-            if self._closed and not reader.waiting:
+            if self._closed and not reader.queue:
                 await send({"type": "http.response.body", "body": b""})
                 return
-            wakeup = asyncio.ensure_future(reader.has_news.wait())
-            await asyncio.wait((wakeup, disconnect), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
-            wakeup.cancel()
+            wait = asyncio.ensure_future(reader.wakeup.wait())
+            await asyncio.wait((wait, disconnect), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
+            wait.cancel()
             data = reader.drain() or b":\n\n"
 
 
@@ -191,7 +192,7 @@ class Metrics:
         self._seconds: dict[str, _Histogram] = {}
         self._upstream: Counter[tuple[str, str, str]] = Counter()
         self._upstream_seconds: dict[str, _Histogram] = {}
-        self._finds: Counter[bool] = Counter()
+        self._lookups: Counter[bool] = Counter()
 
     def count_request(self, endpoint: str, status: int, seconds: float) -> None:
         """Count a response."""
@@ -203,7 +204,7 @@ class Metrics:
 
     def count_lookup(self, from_cache: bool) -> None:
         """Count a look-up, and whether it was served from the cache."""
-        self._finds[from_cache] += 1
+        self._lookups[from_cache] += 1
 
     def count_upstream(self, result: AggregateResult) -> None:
         """Count the outcome of each archive. Must be called once per upstream query."""
@@ -224,7 +225,7 @@ class Metrics:
             yield from histogram.lines("unlost_request_seconds", (("endpoint", endpoint),))
         yield from _head("unlost_finds_total", "counter", "Pages that were looked for, by whether a kept answer did.")
         for from_cache in (True, False):
-            yield _line("unlost_finds_total", (("from_cache", str(from_cache).lower()),), self._finds[from_cache])
+            yield _line("unlost_finds_total", (("from_cache", str(from_cache).lower()),), self._lookups[from_cache])
         yield from _head("unlost_upstream_total", "counter", "What came of asking archives, and why they were asked.")
         for (archive, outcome, reason), count in sorted(self._upstream.items()):
             labels = (("archive", archive), ("outcome", outcome), ("reason", reason))
@@ -233,13 +234,13 @@ class Metrics:
         for archive, histogram in sorted(self._upstream_seconds.items()):
             yield from histogram.lines("unlost_upstream_seconds", (("archive", archive),))
         yield from _archive_lines(statuses)
-        for name, (meaning, value) in gauges.items():
-            yield from _head(name, "counter" if name.endswith("_total") else "gauge", meaning)
+        for name, (help_text, value) in gauges.items():
+            yield from _head(name, "counter" if name.endswith("_total") else "gauge", help_text)
             yield _line(name, (), value)
 
 
 def _archive_lines(statuses: Sequence[ArchiveStatus]) -> Iterator[str]:
-    columns: tuple[tuple[str, str, str, Iterable[tuple[str, float | None]]], ...] = (
+    metrics: tuple[tuple[str, str, str, Iterable[tuple[str, float | None]]], ...] = (
         (
             "unlost_breaker_state",
             "gauge",
@@ -277,15 +278,15 @@ def _archive_lines(statuses: Sequence[ArchiveStatus]) -> Iterator[str]:
             ((each.archive.id, each.explored_hits) for each in statuses),
         ),
     )
-    for name, kind, meaning, values in columns:
-        yield from _head(name, kind, meaning)
+    for name, kind, help_text, values in metrics:
+        yield from _head(name, kind, help_text)
         for archive, value in values:
             if value is not None:
                 yield _line(name, (("archive", archive),), value)
 
 
-def _head(name: str, kind: str, meaning: str) -> tuple[str, str]:
-    return f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"
+def _head(name: str, kind: str, help_text: str) -> tuple[str, str]:
+    return f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"
 
 
 def _line(name: str, labels: MetricLabels, value: float) -> str:
@@ -298,14 +299,14 @@ def _escape_label(text: str) -> str:
 
 
 class MetricsListener:
-    """Counts and publishes the results of the aggregator. Called once for each result that queried archives."""
+    """Counts and publishes the results of the aggregator; an `UpstreamListener`."""
 
     def __init__(self, metrics: Metrics, events: EventStream) -> None:
         self._metrics = metrics
         self._events = events
 
     def on_upstream_result(self, result: object) -> None:
-        """Ignored: the results of single archives are reported with the complete result."""
+        """Do nothing: `on_result` gets the reports of all archives."""
 
     def on_result(self, result: AggregateResult) -> None:
         """Count the outcome of each archive, and publish it without the URL, since look-ups of users are private."""
