@@ -62,35 +62,35 @@ class _ExportBars(ExportProgress):
             self._bar.update(self._done, self._done)
 
 
-def export_files(recovery: Path, to: Path, wanted: ExportOptions, *, is_json: bool) -> int:
+def export_files(recovery: Path, to: Path, options: ExportOptions, *, is_json: bool) -> int:
     """Write files, and return the exit code. Raises what the export raises."""
-    with open_target(to) as target, _ExportBars() as shown:
-        done = export_site(recovery, target, wanted, shown)
+    with open_target(to) as target, _ExportBars() as bars:
+        result = export_site(recovery, target, options, bars)
     if is_json:
-        click.echo(dumps(_summary(done, to)))
+        click.echo(dumps(_summary(result, to)))
     else:
-        _say_summary(done, to)
-    return _report_problems(done.problems)
+        _say_summary(result, to)
+    return _report_problems(result.problems)
 
 
-def _summary(done: ExportResult, to: Path) -> dict[str, object]:
+def _summary(result: ExportResult, to: Path) -> dict[str, object]:
     return {
         "to": str(to),
-        "files": done.files,
-        "bytes": done.bytes,
-        "redirects": done.redirects,
-        "start": done.start,
-        "links": {name: done.links[name] for name in ("rewritten", "left", "file", "missing", "outside")},
-        "renamed": done.renamed,
-        "changed": dict(sorted(done.changed.items())),
-        "hosting": done.hosting,
-        "problems": done.problems.counts,
+        "files": result.files,
+        "bytes": result.bytes,
+        "redirects": result.redirects,
+        "start": result.start,
+        "links": {name: result.links[name] for name in ("rewritten", "left", "file", "missing", "outside")},
+        "renamed": result.renamed,
+        "changed": dict(sorted(result.changed.items())),
+        "hosting": result.hosting,
+        "problems": result.problems.counts,
     }
 
 
-def _say_summary(done: ExportResult, to: Path) -> None:
-    links = done.links
-    text = f"{_format_count(done.files, 'file')}, {done.bytes:,} bytes, in {to}"
+def _say_summary(result: ExportResult, to: Path) -> None:
+    links = result.links
+    text = f"{_format_count(result.files, 'file')}, {result.bytes:,} bytes, in {to}"
     if links["rewritten"]:
         text += f"; {_format_count(links['rewritten'], 'link')} rewritten"
     say(text, level="info")
@@ -104,23 +104,26 @@ def _say_summary(done: ExportResult, to: Path) -> None:
             f"{_format_count(links['left'], 'link')} left as they are, too long or too many for one page",
             level="warning",
         )
-    if done.changed["too-long"]:
-        say(f"{_format_count(done.changed['too-long'], 'file')} too long to be rewritten, as they are", level="warning")
-    if done.hosting:
-        say(f"for servers: {', '.join(done.hosting)}; docs/hosting.md says where each belongs", level="info")
-    if done.start is not None:
-        say(f"begin with {done.start}", level="info")
-    _say_how_to_open(done, to)
+    if result.changed["too-long"]:
+        say(
+            f"{_format_count(result.changed['too-long'], 'file')} too long to be rewritten, as they are",
+            level="warning",
+        )
+    if result.hosting:
+        say(f"for servers: {', '.join(result.hosting)}; docs/hosting.md says where each belongs", level="info")
+    if result.start is not None:
+        say(f"begin with {result.start}", level="info")
+    _say_how_to_open(result, to)
 
 
-def _say_how_to_open(done: ExportResult, to: Path) -> None:
+def _say_how_to_open(result: ExportResult, to: Path) -> None:
     """Print how to open the exported files."""
     is_packed = not to.is_dir()
-    if done.hosting:
+    if result.hosting:
         serve = "unpack it on the server" if is_packed else f"copy {to} to the server"
         say_next(f"{serve}, with the rules that docs/hosting.md explains")
         return
-    start = done.start or "a page of it"
+    start = result.start or "a page of it"
     say_next(f"unpack it, and open {start} in a browser" if is_packed else f"open {to / start} in a browser")
 
 
@@ -128,19 +131,22 @@ def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
     """Write a WACZ or WARC file, and return the exit code. Raises what the writer raises."""
     with progress("copying", None, "copies") as bar:
 
-        def tell(count: int, _total: int) -> None:
+        def on_progress(count: int, _total: int) -> None:
             bar.update(count, count)
 
         write = write_wacz if to.name.lower().endswith(".wacz") else write_warc
-        done: ArchiveFileResult = write(recovery, to, on_progress=tell)
+        result: ArchiveFileResult = write(recovery, to, on_progress=on_progress)
     if is_json:
-        numbers = {"copies": done.copies, "originals": done.originals, "pages": done.pages, "bytes": done.bytes}
-        click.echo(dumps({"to": str(to), **numbers, "problems": done.problems.counts}))
+        numbers = {"copies": result.copies, "originals": result.originals, "pages": result.pages, "bytes": result.bytes}
+        click.echo(dumps({"to": str(to), **numbers, "problems": result.problems.counts}))
     else:
-        say(f"{done.copies:,} cop{'y' if done.copies == 1 else 'ies'}, {done.bytes:,} bytes, in {to}", level="info")
+        say(
+            f"{result.copies:,} cop{'y' if result.copies == 1 else 'ies'}, {result.bytes:,} bytes, in {to}",
+            level="info",
+        )
         is_wacz = to.name.lower().endswith(".wacz")
         say_next(f"{'open it at https://replayweb.page/, or ' if is_wacz else ''}add it to a collection of pywb")
-    return _report_problems(done.problems)
+    return _report_problems(result.problems)
 
 
 def _report_problems(problems: "Problems") -> int:
@@ -183,39 +189,39 @@ _ARCHIVE_SUFFIXES = (".wacz", ".warc.gz")
 @click.option("--windows-names", is_flag=True, help="Names that Windows takes.")
 @click.option("--json", is_flag=True, help="What was done, as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noqa: ANN401  `as` is a keyword
+def command(ctx: click.Context, /, recovery: Path, **options: Any) -> None:  # noqa: ANN401  `as` is a keyword
     """Make a site of a recovery again: files to open offline or to host, or archive files for replay.
 
     RECOVERY is the folder of a recovery, which may be going on. The exit code is 5 if a copy in it could not be read;
     the rest was exported. docs/export.md explains what is done to links and names.
     """
-    to: Path = given["to"]
+    to: Path = options["to"]
     name = to.name.lower()
     if name.endswith(_ARCHIVE_SUFFIXES):
-        _check_archive(name, given)
-    elif given["no_rewrite"] and given["external"] != "keep":
+        _check_archive(name, options)
+    elif options["no_rewrite"] and options["external"] != "keep":
         raise UsageError("--no-rewrite leaves all links as they are: leave out --external")
 
     if name.endswith(_ARCHIVE_SUFFIXES):
-        ctx.exit(export_archive(recovery, to, is_json=given["json"]))
-    wanted = ExportOptions(
-        rewrite=not given["no_rewrite"],
-        windows=given["windows_names"],
-        external=ExternalLinks(given["external"]),
-        hosting=given["as"] == "hosting",
+        ctx.exit(export_archive(recovery, to, is_json=options["json"]))
+    export_options = ExportOptions(
+        rewrite=not options["no_rewrite"],
+        windows=options["windows_names"],
+        external=ExternalLinks(options["external"]),
+        hosting=options["as"] == "hosting",
     )
-    ctx.exit(export_files(recovery, to, wanted, is_json=given["json"]))
+    ctx.exit(export_files(recovery, to, export_options, is_json=options["json"]))
 
 
-def _check_archive(name: str, given: Mapping[str, Any]) -> None:
+def _check_archive(name: str, options: Mapping[str, Any]) -> None:
     """Raise UsageError for options that WACZ and WARC do not support. --no-rewrite is valid: nothing is rewritten."""
     kind = "WACZ" if name.endswith(".wacz") else "WARC"
-    refused = {
-        "--as hosting": given["as"] == "hosting",
-        "--external": given["external"] != "keep",
-        "--windows-names": given["windows_names"],
+    conflicts = {
+        "--as hosting": options["as"] == "hosting",
+        "--external": options["external"] != "keep",
+        "--windows-names": options["windows_names"],
     }
-    for option, is_given in refused.items():
+    for option, is_given in conflicts.items():
         if is_given:
             message = f"{option} is for files, and a {kind} holds the captures as they were"
             raise UsageError(f"{message}: leave it out, or give --to a folder or a zip")
