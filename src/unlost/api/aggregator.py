@@ -81,7 +81,7 @@ class TimeMap(Sequence[Memento]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every archive gave a complete answer."""
+        """Whether every archive responded completely."""
         return not self.failures
 
     def closest(self, when: DateLike | None = None) -> Memento | None:

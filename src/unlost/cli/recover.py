@@ -364,8 +364,8 @@ class RecoverRun:
         Args:
             count: Number of listed URLs.
             costs: Returns the costs for a share of the archives' limits.
-            shown: Display to pause while asking.
-            is_begun: Whether files are already being fetched. Then nothing is asked until the next run.
+            display: Display to pause during the prompt.
+            is_begun: Whether files are already being fetched. Then the prompt waits until the next run.
 
         Raises:
             UsageError: Confirmation is needed, but there is no terminal.

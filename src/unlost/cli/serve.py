@@ -226,7 +226,7 @@ def set_admin_password(job_options: JobServiceOptions, name: str) -> None:
 
 @contextmanager
 def open_jobs(job_options: JobServiceOptions, options: "ServiceOptions", url: str) -> Iterator[JobServiceSetup]:
-    """Open the database for jobs, if --jobs is given. `place`: the URL where the service listens."""
+    """Open the database for jobs, if --jobs is given. `url`: the URL where the service listens."""
     if job_options.jobs is None:
         if job_options.database is not None or job_options.smtp is not None:
             raise UsageError("--jobs is missing: the folder of jobs and what they recover")

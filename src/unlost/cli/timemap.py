@@ -63,7 +63,7 @@ async def find_mementos(url: str, options: "ServiceOptions") -> "AggregateResult
     """Return the mementos of a page.
 
     Raises:
-        UsageError: `address` is not a valid URL.
+        UsageError: The URL is invalid.
         OfflineError: There is no network, and no archive responds.
     """
     page = parse_argument(url, _parse_page)
